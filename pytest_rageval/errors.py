@@ -1,0 +1,63 @@
+"""The exceptions of the package.
+
+RagEvalError
+├── ConfigError         settings, options, thresholds.toml (pytest exit 4, command exit 2)
+├── DatasetError        case files (pytest exit 2, command exit 2)
+├── EndpointError       the target could not be asked or its reply could not be read
+├── JudgeError          a verdict could not be had
+└── StorageError        a run folder could not be read or written
+
+A missed threshold is a result, not an exception.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+TargetErrorKind = Literal["timeout", "connection", "http", "protocol", "empty", "not_attempted"]
+"""Why a case has no answer (see ``ErrorInfo``)."""
+
+TARGET_ERROR_KINDS: Final[tuple[TargetErrorKind, ...]] = (
+    "timeout",
+    "connection",
+    "http",
+    "protocol",
+    "empty",
+    "not_attempted",
+)
+
+
+class RagEvalError(Exception):
+    """Base class: its text is one line (or one line per fault) meant for a user."""
+
+
+class ConfigError(RagEvalError):
+    """A setting, option or thresholds.toml is wrong."""
+
+
+class DatasetError(RagEvalError):
+    """One or more case files hold faults; the text lists every one of them."""
+
+
+class EndpointError(RagEvalError):
+    """The target failed.
+
+    Args:
+        kind: one of ``TARGET_ERROR_KINDS``.
+        message: what happened, without secrets.
+        attempts: how many requests were sent (0 if none was).
+    """
+
+    def __init__(self, kind: TargetErrorKind, message: str, *, attempts: int = 1) -> None:
+        super().__init__(message)
+        self.kind: TargetErrorKind = kind
+        self.message = message
+        self.attempts = attempts
+
+
+class JudgeError(RagEvalError):
+    """A judge gave no valid verdict."""
+
+
+class StorageError(RagEvalError):
+    """A run folder could not be found, read or written."""

@@ -1,0 +1,504 @@
+"""The values that flow through the package, from case to gate.
+
+Plain frozen dataclasses on the standard library alone, so that importing them costs nothing.
+Foreign data is validated at the edge (``dataset``, ``contract``, ``thresholds``) and arrives
+here already clean: no NaN, no unknown field, no wrong type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal
+
+from pytest_rageval.errors import TargetErrorKind
+
+SCHEMA_VERSION = 1
+"""Version of every stored JSON document. 1: first."""
+
+FolderMode = Literal["off", "on", "on_with_fallback"]
+RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]
+Difficulty = Literal["easy", "medium", "hard"]
+Outcome = Literal["passed", "missed", "error"]
+FailureStage = Literal[
+    "not_indexed",
+    "out_of_scope",
+    "not_retrieved",
+    "lost_in_rerank",
+    "wrongly_abstained",
+    "not_cited",
+    "ungrounded",
+    "incorrect",
+    "hallucinated",
+]
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the ``rageval`` command (pytest keeps its own)."""
+
+    YES = 0
+    NO = 1
+    USAGE = 2
+    NOT_COMPARABLE = 3
+    UNREACHABLE = 4
+    INTERRUPTED = 130
+
+
+# --- cases ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """A place in the documents: what a gold or an irrelevant support points at."""
+
+    rel_path: str
+    """Path of the document below its vault, ``/``-separated."""
+    heading_path: str = ""
+    """``# Title > ## Section``; empty means the whole document."""
+    snippets: tuple[str, ...] = ()
+    """Sentences that the section holds word for word; read only by the ``snippets`` setting."""
+    grade: int = 1
+    """Relevance grade, an integer of at least 1, used by nDCG."""
+    vault: str | None = None
+    """Compared only where the target reports a vault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One question with what is known about its right answer (one line of a case file)."""
+
+    id: str
+    question: str
+    answerable: bool = True
+    expected_key_facts: tuple[str, ...] = ()
+    expected_answer: str | None = None
+    gold_supports: tuple[Anchor, ...] = ()
+    irrelevant_supports: tuple[Anchor, ...] = ()
+    required_support_groups: tuple[tuple[int, ...], ...] | None = None
+    """Indices into ``gold_supports``: OR over groups, AND within a group."""
+    recency_conflict_rule: RecencyRule | None = None
+    """``gold_supports[0]`` is the newer one."""
+    category: str = "general"
+    difficulty: Difficulty | None = None
+    tags: tuple[str, ...] = ()
+    vaults: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    k: int | None = None
+    """Cutoff of this case; the run's when None."""
+    language: str | None = None
+    translation_of: str | None = None
+    required: bool = False
+    """A miss of this case fails the run whatever the gates say."""
+    notes: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+# --- the RAG contract ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskRequest:
+    """One question to a target. Fields that are None or empty are not sent."""
+
+    question: str
+    vaults: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    k: int | None = None
+    folder_mode: FolderMode | None = None
+    vector_weight: float | None = None
+    lexical_weight: float | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Passed through to the API as further top-level fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievedChunk:
+    """One retrieved passage as the target reported it, best first in its list."""
+
+    rel_path: str
+    heading_path: str | None = None
+    """None: the target reports no heading for this chunk."""
+    chunk_id: str | None = None
+    vault: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+    score_vector: float | None = None
+    score_lexical: float | None = None
+    score_final: float | None = None
+    text: str | None = None
+    text_truncated: bool = False
+    """True when ``text`` is only the beginning of the passage."""
+    rank: int | None = None
+    rank_before_rerank: int | None = None
+    token_count: int | None = None
+    matched_golds: tuple[int, ...] | None = None
+    """Indices of the golds this chunk matches, decided when its full text was at hand; None
+    before scoring."""
+    irrelevant: bool | None = None
+    """Whether an ``irrelevant_supports`` anchor wins this chunk; None before scoring."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """A source that an answer names."""
+
+    rel_path: str | None
+    """None: a citation of nothing, such as ``[9]`` where only five chunks were retrieved."""
+    heading_path: str | None = None
+    """None: the whole document."""
+    vault: str | None = None
+    chunk_index: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderSelection:
+    """What the target's folder selector did."""
+
+    selected_folders: tuple[str, ...] | None = None
+    """None: no selection took place. Empty: nothing was searched."""
+    available_folders: tuple[str, ...] | None = None
+    fallback_used: bool | None = None
+    reasoning: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskResponse:
+    """A target's answer. None means not reported, which differs from empty."""
+
+    answer: str
+    references: tuple[Citation, ...] | None = None
+    abstained: bool | None = None
+    abstain_reason: str | None = None
+    retrieved_chunks: tuple[RetrievedChunk, ...] | None = None
+    """In the order the generator saw them (rank order)."""
+    folder_selection: FolderSelection | None = None
+    latency: Mapping[str, float] = field(default_factory=dict)
+    """``<phase>_ms`` as the target reports them."""
+    indexing_coverage: Mapping[str, Any] | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorInfo:
+    """Why a case has no answer."""
+
+    kind: TargetErrorKind
+    message: str
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskResult:
+    """What came of asking: exactly one of ``response`` and ``error`` is set, except for an
+    empty answer, where both are (retrieval is still scored)."""
+
+    response: AskResponse | None
+    error: ErrorInfo | None
+    total_ms: float | None
+    """Time of the final attempt at the client, monotonic clock; None when nothing was timed."""
+    attempts: int = 1
+
+
+# --- scores and records --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreSettings:
+    """What scoring depends on besides the case and the response; invariants of a run."""
+
+    k: int = 5
+    """The run's cutoff, at least 1; a case's own ``k`` wins."""
+    path_case: Literal["sensitive", "insensitive"] = "sensitive"
+    snippets: Literal["off", "any", "all"] = "off"
+    coarse_chunks: bool = False
+    headings_reported: bool = True
+    """False when no chunk of the whole run reports a heading."""
+    folder_mode: FolderMode | None = None
+    retrieval_only: bool = False
+    judge_configured: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseScores:
+    """Every metric of one case.
+
+    A key is *scored* (a number in ``metrics``), *not applicable* (None in ``metrics`` and a
+    reason in ``not_applicable``) or an *error* (None in ``metrics`` and no reason).
+    """
+
+    metrics: Mapping[str, float | None]
+    not_applicable: Mapping[str, str]
+    outcome: Outcome
+    failure_stage: FailureStage | None = None
+    chunks: tuple[RetrievedChunk, ...] | None = None
+    """The retrieved chunks in rank order with ``matched_golds`` and ``irrelevant`` filled in."""
+    citations: tuple[Citation, ...] | None = None
+    """References and citations read from the answer text, de-duplicated; None: not reported."""
+    unchecked: bool = False
+    """True when nothing could be scored, so that "passed" says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRecord:
+    """Everything kept about one case of a run: one line of ``results.jsonl``."""
+
+    case_id: str
+    file: str
+    """Case file relative to the rootdir, ``/``-separated."""
+    lineno: int
+    case_hash: str
+    repeat: int = 0
+    status: Literal["ok", "error"]
+    error: ErrorInfo | None = None
+    outcome: Outcome
+    failure_stage: FailureStage | None = None
+    unchecked: bool = False
+    category: str = "general"
+    difficulty: str | None = None
+    tags: tuple[str, ...] = ()
+    vaults: tuple[str, ...] = ()
+    answerable: bool = True
+    required: bool = False
+    cluster: str | None = None
+    """Normalised document of ``gold_supports[0]``; None: the case is its own cluster."""
+    k: int
+    question: str
+    answer: str | None = None
+    answer_chars: int | None = None
+    references: tuple[Citation, ...] | None = None
+    citations: tuple[Citation, ...] | None = None
+    abstained: bool | None = None
+    abstain_reason: str | None = None
+    retrieved_chunks: tuple[RetrievedChunk, ...] | None = None
+    folder_selection: FolderSelection | None = None
+    metrics: Mapping[str, float | None]
+    not_applicable: Mapping[str, str]
+    latency: Mapping[str, float]
+    """``total_ms`` at the client, then the target's phases (``retrieval_ms`` …)."""
+    cost: Mapping[str, float | None] = field(default_factory=dict)
+    indexing_coverage: Mapping[str, Any] | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def nodeid(self) -> str:
+        """The pytest node id of the case."""
+        return f"{self.file}::{self.case_id}"
+
+
+# --- aggregates ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricSummary:
+    """A mean that travels with its counts and intervals (METRICS: mean, intervals)."""
+
+    n: int
+    """Scored cases."""
+    n_not_applicable: int = 0
+    n_error: int = 0
+    mean: float | None = None
+    """None: no data."""
+    median: float | None = None
+    mean_errors_as_worst: float | None = None
+    """Set only where ``n_error`` > 0."""
+    low: float | None = None
+    """Two-sided interval at the run's confidence; None where none can be given."""
+    high: float | None = None
+    low_one_sided: float | None = None
+    """One-sided lower bound at the run's confidence, for proofs in the gate."""
+    high_one_sided: float | None = None
+    se: float | None = None
+    method: str | None = None
+    """``wilson``, ``plus_two`` or ``bootstrap``."""
+    clusters: int | None = None
+    """Number of clusters where the clustered form was used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencySummary:
+    """Percentiles of one duration in milliseconds."""
+
+    n: int
+    n_excluded: int = 0
+    n_cached: int = 0
+    n_censored: int = 0
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    p50_censored: bool = False
+    p95_censored: bool = False
+    sum_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """All numbers of a run, computed from its records alone."""
+
+    total: int
+    answerable: int
+    unanswerable: int
+    passed: int
+    missed: int
+    errored: int
+    unchecked: int
+    metrics: Mapping[str, MetricSummary]
+    """Plain metric keys, every key of the metric registry."""
+    rates: Mapping[str, float | None]
+    """``error_rate``, ``timeout_rate``, ``empty_response_rate``, ``pass_rate``; 0 to 1."""
+    by_category: Mapping[str, Mapping[str, MetricSummary]]
+    by_tag: Mapping[str, Mapping[str, MetricSummary]]
+    by_difficulty: Mapping[str, Mapping[str, MetricSummary]]
+    by_answerable: Mapping[str, Mapping[str, MetricSummary]]
+    by_vault: Mapping[str, Mapping[str, MetricSummary]]
+    latency: LatencySummary
+    latency_by_phase: Mapping[str, LatencySummary]
+    indexing: Mapping[str, Any]
+    """Rates, token statistics and warnings of the indexing coverage; empty: not reported."""
+    cost_usd: float | None = 0.0
+    cost_usd_uncached: float | None = 0.0
+    judge_tokens: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+# --- gate ----------------------------------------------------------------------------------
+
+CheckTable = Literal["overall", "category", "tag"]
+CheckKind = Literal["min", "max", "max_drop", "max_rise"]
+CheckStatus = Literal["pass", "fail", "warn", "skip"]
+Proof = Literal["proven_pass", "proven_fail", "unproven"]
+Decide = Literal["estimate", "prove_pass", "prove_fail"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One limit of thresholds.toml: a metric of a table against one number."""
+
+    metric: str
+    kind: CheckKind
+    limit: float
+    table: CheckTable = "overall"
+    group: str | None = None
+    """The category or tag."""
+    severity: Literal["fail", "warn"] = "fail"
+    decide: Decide = "estimate"
+    min_n: int = 20
+    on_small_n: Literal["warn", "skip", "fail"] = "warn"
+    line: int = 0
+    """Line in thresholds.toml from 1; 0 for a check that no file holds."""
+    implicit: bool = False
+    """True for the checks that exist without being written."""
+
+    @property
+    def name(self) -> str:
+        """The part of the node id after ``thresholds.toml::``."""
+        kind = f" {self.kind}" if self.kind in {"max_drop", "max_rise"} else ""
+        where = {
+            "overall": "",
+            "category": f" [{self.group}]",
+            "tag": f" [tag {self.group}]",
+        }[self.table]
+        return f"{self.metric}{kind}{where}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """A parsed thresholds.toml."""
+
+    checks: tuple[Check, ...] = ()
+    confidence: float = 0.95
+    baseline: str | None = None
+    require_baseline: bool = False
+    on_miss: Literal["report", "fail"] = "report"
+    path: str | None = None
+    """Path as shown to the user; None: there is no file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What became of one check."""
+
+    check: Check
+    status: CheckStatus
+    message: str
+    """One plain-ASCII sentence such as ``0.700 is below min 0.750``."""
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    proof: Proof | None = None
+    mde: float | None = None
+    """Smallest difference this check could have seen at 80 % power."""
+    small_n: bool = False
+    missed_cases: tuple[str, ...] = ()
+    """Ids of up to ten cases that pulled the value down, worst first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """The decision about a run."""
+
+    verdict: Literal["pass", "fail", "not_evaluated"]
+    sentence: str
+    """One plain-ASCII sentence."""
+    checks: tuple[CheckResult, ...] = ()
+    complete: bool = True
+    """False: fewer cases were reported than expected, which fails."""
+    n_expected: int | None = None
+    n_reported: int | None = None
+
+
+# --- settings ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetSettings:
+    """How the system under test is reached (``[tool.rageval.target]``)."""
+
+    url: str | None = None
+    """Base URL; requests go to ``{url}/api/v1/ask?debug=true`` unless ``path`` says otherwise."""
+    path: str = "/api/v1/ask?debug=true"
+    vault: str | None = None
+    """Folder of Markdown for the embedded reference server."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Values may be ``env:NAME``; they are resolved only when a request is sent."""
+    request: str | Mapping[str, str] | None = None
+    """JMESPath over our request body: one expression, or one per field of the target's body."""
+    response: str | Mapping[str, str] | None = None
+    """JMESPath over the target's reply: one expression, or one per field of our contract."""
+    connect_timeout_s: float = 10.0
+    read_timeout_s: float = 60.0
+    timeout_s: float = 60.0
+    """Limit of one attempt from first byte sent to last byte read."""
+    retries: int = 3
+    """Attempts after the first, on 408, 429, 5xx and connection errors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting of a run, whatever it came from (flag > env > pyproject > default)."""
+
+    rootdir: str
+    testpaths: tuple[str, ...] = ("evals",)
+    target: TargetSettings = field(default_factory=TargetSettings)
+    k: int = 5
+    folder_mode: FolderMode | None = None
+    vector_weight: float | None = None
+    lexical_weight: float | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    judge: str = "none"
+    retrieval_only: bool = False
+    path_case: Literal["sensitive", "insensitive"] = "sensitive"
+    snippets: Literal["off", "any", "all"] = "off"
+    coarse_chunks: bool = False
+    store_full_text: bool = False
+    results_dir: str = "evals/results"
+    run_id: str | None = None
+    max_errors: int = 10
+    extra_gates: tuple[str, ...] = ()
+    """``--gate`` expressions such as ``recall_at_k>=0.9``."""
+    dataset_version: str | None = None
+    index_build_version: str | None = None
+    retriever_version: str | None = None
+    answerer_version: str | None = None
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where each value came from: ``flag``, ``env RAGEVAL_X``, ``pyproject.toml`` or ``default``."""
