@@ -1,0 +1,297 @@
+"""The options of a run, declared once for pytest, the environment and pyproject.toml.
+
+Nothing here reads a file or a variable: ``config`` does, and the plugin registers the flags.
+Standard library alone, because pytest loads this in every project that has the plugin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+Kind = Literal[
+    "text", "url", "run_id", "integer", "number", "boolean", "choice", "judge",
+    "texts", "gates", "params", "headers", "mapping",
+]  # fmt: skip
+"""How a value is read. ``texts`` is a list of strings, ``params`` a table of JSON values,
+``headers`` a table of strings, ``mapping`` one JMESPath expression or a table of them."""
+
+REPEATABLE: Final = frozenset({"params", "gates"})
+"""Kinds whose flag may be given several times; their variable holds one value per line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One setting with all the places it can be set in."""
+
+    setting: str
+    """Field of ``Settings``; ``target.url`` for a field of ``Settings.target``."""
+    key: str
+    """Key below ``[tool.rageval]``, dotted for a key of a sub-table; empty: no such key."""
+    kind: Kind
+    flag: str | None = None
+    """Command-line flag; None: settable in pyproject.toml alone."""
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    """Smallest value allowed, itself included unless ``above_minimum``."""
+    above_minimum: bool = False
+    help: str
+
+    @property
+    def env(self) -> str | None:
+        """Environment variable: ``RAGEVAL_`` and the flag without its ``rageval-`` prefix."""
+        if self.flag is None:
+            return None
+        name = self.flag.lstrip("-").removeprefix("rageval-")
+        return "RAGEVAL_" + name.upper().replace("-", "_")
+
+    @property
+    def dest(self) -> str:
+        """Name of the parsed flag, prefixed so that no other plugin's ``--judge`` meets ours."""
+        name = (self.flag or self.key).lstrip("-").removeprefix("rageval-")
+        return "rageval_" + name.replace("-", "_").replace(".", "_")
+
+    @property
+    def addoption_kwargs(self) -> dict[str, Any]:
+        """Keyword arguments for ``addoption`` of pytest and ``add_argument`` of argparse.
+
+        Values stay text: ``load_settings`` reads them, so that every fault of every source
+        comes in one message. An option that is not given is None.
+        """
+        # argparse formats help with "%".
+        shared: dict[str, Any] = {"dest": self.dest, "default": None}
+        shared["help"] = f"{self.help} [{self.env}]".replace("%", "%%")
+        if self.kind == "boolean":
+            return {**shared, "action": "store_true"}
+        action = "append" if self.kind in REPEATABLE else "store"
+        metavar = self.metavar or "|".join(self.choices)
+        return {**shared, "action": action, "metavar": metavar}
+
+
+OPTIONS: Final[tuple[Option, ...]] = (
+    # --- target
+    Option(
+        setting="target.url",
+        key="target.url",
+        kind="url",
+        flag="--rag-url",
+        metavar="URL",
+        help="base URL of the RAG API to evaluate",
+    ),
+    Option(
+        setting="k",
+        key="k",
+        kind="integer",
+        flag="--rag-k",
+        metavar="N",
+        minimum=1,
+        help="retrieval depth asked for and cutoff of the metrics (default: 5)",
+    ),
+    Option(
+        setting="folder_mode",
+        key="folder_mode",
+        kind="choice",
+        flag="--rag-folder-mode",
+        choices=("off", "on", "on_with_fallback"),
+        help="folder selection asked of the API (default: not sent)",
+    ),
+    Option(
+        setting="vector_weight",
+        key="vector_weight",
+        kind="number",
+        flag="--rag-vector-weight",
+        metavar="W",
+        minimum=0,
+        help="rerank weight of vector scores (default: not sent)",
+    ),
+    Option(
+        setting="lexical_weight",
+        key="lexical_weight",
+        kind="number",
+        flag="--rag-lexical-weight",
+        metavar="W",
+        minimum=0,
+        help="rerank weight of lexical scores (default: not sent)",
+    ),
+    Option(
+        setting="params",
+        key="params",
+        kind="params",
+        flag="--rag-param",
+        metavar="KEY=VALUE",
+        help="further field of the request; VALUE is a JSON scalar or text; repeatable",
+    ),
+    Option(
+        setting="target.timeout_s",
+        key="target.timeout",
+        kind="number",
+        flag="--rag-timeout",
+        metavar="S",
+        minimum=0,
+        above_minimum=True,
+        help="seconds one attempt may take in all (default: 60)",
+    ),
+    # --- judging
+    Option(
+        setting="judge",
+        key="judge",
+        kind="judge",
+        flag="--judge",
+        metavar="offline|none|MODEL",
+        help="who judges the answers (default: none)",
+    ),
+    Option(
+        setting="retrieval_only",
+        key="retrieval_only",
+        kind="boolean",
+        flag="--retrieval-only",
+        help="score retrieval alone: no judge, and no answer metric is gated",
+    ),
+    # --- the run
+    Option(
+        setting="results_dir",
+        key="results",
+        kind="text",
+        flag="--rageval-results",
+        metavar="DIR",
+        help="folder of stored runs, relative to the rootdir (default: evals/results)",
+    ),
+    Option(
+        setting="run_id",
+        key="",
+        kind="run_id",
+        flag="--rageval-run-id",
+        metavar="ID",
+        help="name of this run's folder (default: UTC time and 4 hex digits)",
+    ),
+    Option(
+        setting="max_errors",
+        key="max_errors",
+        kind="integer",
+        flag="--rageval-max-errors",
+        metavar="N",
+        minimum=1,
+        help="connection errors in a row before the run gives up (default: 10)",
+    ),
+    Option(
+        setting="store_full_text",
+        key="store_full_text",
+        kind="boolean",
+        flag="--rageval-store-full-text",
+        help="store whole chunk texts instead of 200 characters of each",
+    ),
+    Option(
+        setting="extra_gates",
+        key="gates",
+        kind="gates",
+        flag="--gate",
+        metavar="EXPR",
+        help="further check such as 'recall_at_k>=0.9'; repeatable",
+    ),
+    # --- pyproject.toml alone
+    Option(
+        setting="testpaths",
+        key="testpaths",
+        kind="texts",
+        help="folders or files that hold cases, relative to the rootdir",
+    ),
+    Option(
+        setting="target.path",
+        key="target.path",
+        kind="text",
+        help="path and query of the request below the base URL",
+    ),
+    Option(
+        setting="target.vault",
+        key="target.vault",
+        kind="text",
+        help="folder of Markdown for the embedded reference server",
+    ),
+    Option(
+        setting="target.headers",
+        key="target.headers",
+        kind="headers",
+        help='request headers; secrets by name, as in Authorization = "env:RAG_TOKEN"',
+    ),
+    Option(
+        setting="target.request",
+        key="target.request",
+        kind="mapping",
+        help="JMESPath over our request body, for an API of another shape",
+    ),
+    Option(
+        setting="target.response",
+        key="target.response",
+        kind="mapping",
+        help="JMESPath over the API's reply, for an API of another shape",
+    ),
+    Option(
+        setting="target.connect_timeout_s",
+        key="target.connect_timeout",
+        kind="number",
+        minimum=0,
+        above_minimum=True,
+        help="seconds to wait for a connection",
+    ),
+    Option(
+        setting="target.read_timeout_s",
+        key="target.read_timeout",
+        kind="number",
+        minimum=0,
+        above_minimum=True,
+        help="seconds to wait between two pieces of a reply (default: the whole timeout)",
+    ),
+    Option(
+        setting="target.retries",
+        key="target.retries",
+        kind="integer",
+        minimum=0,
+        help="attempts after the first, on 408, 429, 5xx and connection errors",
+    ),
+    Option(
+        setting="path_case",
+        key="matching.path_case",
+        kind="choice",
+        choices=("sensitive", "insensitive"),
+        help="whether paths of golds and chunks must agree in case",
+    ),
+    Option(
+        setting="snippets",
+        key="matching.snippets",
+        kind="choice",
+        choices=("off", "any", "all"),
+        help="whether a chunk must also hold the gold's snippets",
+    ),
+    Option(
+        setting="coarse_chunks",
+        key="matching.coarse_chunks",
+        kind="boolean",
+        help="whether a chunk of a parent section matches when it holds all snippets of the gold",
+    ),
+    Option(
+        setting="dataset_version",
+        key="versions.dataset",
+        kind="text",
+        help="name of the dataset's version",
+    ),
+    Option(
+        setting="index_build_version",
+        key="versions.index_build",
+        kind="text",
+        help="name of the index build",
+    ),
+    Option(
+        setting="retriever_version",
+        key="versions.retriever",
+        kind="text",
+        help="name of the retriever's version",
+    ),
+    Option(
+        setting="answerer_version",
+        key="versions.answerer",
+        kind="text",
+        help="name of the answerer's version",
+    ),
+)
+"""Every option; those with a flag in the order of ``--help``."""
