@@ -1,0 +1,275 @@
+"""Is this the expected passage? Paths, texts, headings, anchors, duplicates and scope.
+
+Gold evidence is an anchor (document and heading path), never a chunk id, so that it survives
+every change of chunking. All comparison goes through the three normal forms here, which remove
+differences of spelling and nothing else. Pure functions on the standard library.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final, Literal
+from urllib.parse import unquote
+
+from pytest_rageval.models import Anchor, Case, Citation, RetrievedChunk, ScoreSettings
+
+PathCase = Literal["sensitive", "insensitive"]
+Segments = tuple[str, ...]
+DocumentKey = tuple[str | None, str]
+"""Vault (None: not said) and normalised path of a document."""
+
+_INVISIBLE: Final = str.maketrans("", "", "\u200b\ufeff\u00ad")
+# A ">" with blank or string end on both sides, or glued to an ATX marker ("Setup>## Usage").
+_SEPARATOR: Final = re.compile(r"(?<!\S)>(?!\S)|>(?=#{1,6} )")
+_ATX: Final = re.compile(r"#{1,6} (.*)")
+_ATX_CLOSER: Final = re.compile(r" #+$")
+_EVERYTHING: Final = frozenset({"", "*"})
+
+
+def _fold(text: str) -> str:
+    """Canonical caseless form, Unicode D145, composed."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
+
+
+@lru_cache(maxsize=8192)
+def norm_path(path: str, path_case: PathCase = "sensitive") -> str:
+    r"""Return the one spelling of a path: ``./docs//a%20b.md`` is ``docs\a b.md``.
+
+    Percent-decodes once (left alone unless it gives valid UTF-8), turns ``\`` into ``/``, trims,
+    composes (NFC), drops empty and ``.`` segments and resolves ``..`` lexically. A leading ``..``
+    stays, so it matches nothing inside the corpus; a leading ``/`` is the corpus root. Neither
+    extension nor ``#fragment`` is stripped.
+
+    Args:
+        path: as the case or the target wrote it.
+        path_case: ``insensitive`` folds case as well.
+    """
+    try:
+        path = unquote(path, errors="strict")
+    except UnicodeDecodeError:
+        pass
+    path = unicodedata.normalize("NFC", path.replace("\\", "/").strip())
+    kept: list[str] = []
+    for segment in path.split("/"):
+        if segment in {"", "."}:
+            continue
+        if segment == ".." and kept and kept[-1] != "..":
+            kept.pop()
+        else:
+            kept.append(segment)
+    joined = "/".join(kept)
+    return _fold(joined) if path_case == "insensitive" else joined
+
+
+def norm_text(text: str) -> str:
+    """Return text for caseless comparison: no invisible characters, single spaces, trimmed.
+
+    Quotes, dashes and compatibility characters stay as they are: a snippet is a quotation.
+    """
+    return " ".join(_fold(text.translate(_INVISIBLE)).split())
+
+
+@lru_cache(maxsize=8192)
+def _heading_segments(heading_path: str) -> Segments:
+    segments = []
+    for raw in _SEPARATOR.split(" ".join(heading_path.split())):
+        segment = raw.strip()
+        if marker := _ATX.fullmatch(segment):
+            segment = _ATX_CLOSER.sub("", marker.group(1))
+        if normal := norm_text(segment):
+            segments.append(normal)
+    return tuple(segments)
+
+
+def norm_heading(heading_path: str | None) -> Segments | None:
+    """Split a heading path into normalised segments, outermost first.
+
+    ``# Setup>##  Embeddings ##`` and ``Setup > Embeddings`` are both ``("setup", "embeddings")``.
+    The number of ``#`` is ignored: depth is the position.
+
+    Returns:
+        The segments, ``()`` for an empty path, None for None (not reported).
+    """
+    return None if heading_path is None else _heading_segments(heading_path)
+
+
+def anchor_segments(anchor: Anchor) -> Segments:
+    """Return the heading segments of an anchor; ``()`` is the whole document."""
+    return _heading_segments(anchor.heading_path)
+
+
+def document_key(where: Anchor | RetrievedChunk, path_case: PathCase = "sensitive") -> DocumentKey:
+    """Return what tells the documents of two passages apart."""
+    return where.vault, norm_path(where.rel_path, path_case)
+
+
+def same_document(one: DocumentKey, other: DocumentKey) -> bool:
+    """Tell whether two keys name one document; vaults count only where both are known."""
+    vaults_agree = one[0] is None or other[0] is None or one[0] == other[0]
+    return vaults_agree and one[1] == other[1]
+
+
+def starts_with(segments: Segments, prefix: Segments) -> bool:
+    """Tell whether a heading path lies at or below another, segment by segment."""
+    return segments[: len(prefix)] == prefix
+
+
+def order_chunks(chunks: Sequence[RetrievedChunk]) -> tuple[RetrievedChunk, ...]:
+    """Return chunks in rank order: by ``rank`` if every chunk has one (stably), else as listed.
+
+    Scores never reorder: the order that the generator saw is judged.
+    """
+    if all(chunk.rank is not None for chunk in chunks):
+        return tuple(sorted(chunks, key=lambda chunk: chunk.rank or 0))
+    return tuple(chunks)
+
+
+def _holds_snippets(anchor: Anchor, text: str | None, *, every: bool) -> bool:
+    if text is None:
+        return False
+    haystack = norm_text(text)
+    found = (norm_text(snippet) in haystack for snippet in anchor.snippets)
+    return all(found) if every else any(found)
+
+
+def matches_anchor(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
+    """Tell whether a chunk lies at an anchor (METRICS 1.1).
+
+    Args:
+        anchor: gold or irrelevant support.
+        chunk: with its full text where snippets are read.
+        settings: ``path_case``, ``snippets`` and ``coarse_chunks`` are used.
+    """
+    case = settings.path_case
+    if not same_document(document_key(anchor, case), document_key(chunk, case)):
+        return False
+    wanted = anchor_segments(anchor)
+    found = norm_heading(chunk.heading_path) or ()
+    if starts_with(found, wanted):
+        if settings.snippets == "off" or not anchor.snippets:
+            return True
+        return _holds_snippets(anchor, chunk.text, every=settings.snippets == "all")
+    coarser = settings.coarse_chunks and bool(anchor.snippets) and starts_with(wanted, found)
+    return coarser and _holds_snippets(anchor, chunk.text, every=True)
+
+
+def _anchors(case: Case) -> tuple[Anchor, ...]:
+    return case.gold_supports + case.irrelevant_supports
+
+
+def has_heading_anchor(case: Case) -> bool:
+    """Tell whether any gold or irrelevant support of a case names a heading."""
+    return any(anchor_segments(anchor) for anchor in _anchors(case))
+
+
+def reads_snippets(case: Case, settings: ScoreSettings) -> bool:
+    """Tell whether matching this case depends on the texts of chunks."""
+    in_use = settings.snippets != "off" or settings.coarse_chunks
+    return in_use and any(anchor.snippets for anchor in _anchors(case))
+
+
+def _is_irrelevant(
+    case: Case, chunk: RetrievedChunk, golds: Sequence[int], s: ScoreSettings
+) -> bool:
+    # The more specific anchor wins, and on a tie the warning does.
+    bad = [a for a in case.irrelevant_supports if matches_anchor(a, chunk, s)]
+    if not bad:
+        return False
+    deepest_bad = max(len(anchor_segments(a)) for a in bad)
+    deepest_gold = max((len(anchor_segments(case.gold_supports[i])) for i in golds), default=-1)
+    return deepest_bad >= deepest_gold
+
+
+def decide_chunk(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> RetrievedChunk:
+    """Return the chunk with ``matched_golds`` and ``irrelevant`` filled in.
+
+    Where snippets are read and the chunk has no full text, an earlier decision, taken when the
+    text was at hand, stands; without one both fields stay None: it cannot be decided.
+    """
+    if reads_snippets(case, settings) and (chunk.text is None or chunk.text_truncated):
+        return chunk
+    golds = [
+        i for i, gold in enumerate(case.gold_supports) if matches_anchor(gold, chunk, settings)
+    ]
+    irrelevant = _is_irrelevant(case, chunk, golds, settings)
+    return replace(chunk, matched_golds=() if irrelevant else tuple(golds), irrelevant=irrelevant)
+
+
+def decide_chunks(
+    case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
+) -> tuple[RetrievedChunk, ...]:
+    """Return the chunks in rank order, each decided against the anchors of the case."""
+    return tuple(decide_chunk(case, chunk, settings) for chunk in order_chunks(chunks))
+
+
+def duplicate_flags(
+    chunks: Sequence[RetrievedChunk], path_case: PathCase = "sensitive"
+) -> tuple[bool, ...]:
+    """Flag every chunk that is a later copy of an earlier one.
+
+    A copy has the same document and ``chunk_id``; without ids the same document, heading and
+    text. Chunks with neither id nor text are never copies, and neither are different chunks of
+    one section.
+    """
+    seen: set[tuple[object, ...]] = set()
+    flags = []
+    for chunk in chunks:
+        key: tuple[object, ...] | None = None
+        document = document_key(chunk, path_case)
+        if chunk.chunk_id:
+            key = ("id", document, chunk.chunk_id)
+        elif chunk.text is not None:
+            heading = norm_heading(chunk.heading_path) or ()
+            key = ("text", document, heading, norm_text(chunk.text))
+        flags.append(key is not None and key in seen)
+        if key is not None:
+            seen.add(key)
+    return tuple(flags)
+
+
+def citation_points_into(
+    citation: Citation, anchor: Anchor, path_case: PathCase = "sensitive"
+) -> bool:
+    """Tell whether a citation points into an anchor; one without heading hits the whole document.
+
+    Snippets play no part.
+    """
+    if citation.rel_path is None:
+        return False
+    cited = (citation.vault, norm_path(citation.rel_path, path_case))
+    if not same_document(cited, document_key(anchor, path_case)):
+        return False
+    segments = norm_heading(citation.heading_path)
+    return segments is None or starts_with(segments, anchor_segments(anchor))
+
+
+def citation_in_chunk(
+    citation: Citation, chunk: RetrievedChunk, path_case: PathCase = "sensitive"
+) -> bool:
+    """Tell whether a citation points at a chunk.
+
+    The chunk lies at or below the cited heading; where either heading is not reported, the same
+    document suffices.
+    """
+    if citation.rel_path is None:
+        return False
+    cited = (citation.vault, norm_path(citation.rel_path, path_case))
+    if not same_document(cited, document_key(chunk, path_case)):
+        return False
+    segments, found = norm_heading(citation.heading_path), norm_heading(chunk.heading_path)
+    return segments is None or found is None or starts_with(found, segments)
+
+
+def in_scope(rel_path: str, folders: Sequence[str], path_case: PathCase = "sensitive") -> bool:
+    """Tell whether a document lies below one of the folders, segment by segment.
+
+    ``notes`` does not contain ``notes-archive/x.md``, and a file is not a folder. An empty
+    folder, ``.``, ``/`` or ``*`` contains everything.
+    """
+    path = norm_path(rel_path, path_case)
+    normal = (norm_path(folder, path_case) for folder in folders)
+    return any(folder in _EVERYTHING or path.startswith(f"{folder}/") for folder in normal)

@@ -1,0 +1,315 @@
+"""The one list of metrics: what every key means, how it is read and where it applies.
+
+Aggregation, thresholds.toml, comparison, reports and the documentation all read this list, so a
+key exists everywhere or nowhere. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal
+
+Direction = Literal["higher", "lower", "neutral"]
+Level = Literal["anchor", "document", "list", "scope", "answer", "judged", "run"]
+
+DEFINITIONS_VERSION: Final = 1
+"""Version of the metric definitions; runs under different versions are not comparable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricInfo:
+    """What is known about one metric key."""
+
+    key: str
+    """Plain key of records, thresholds, comparison and ``statistics``."""
+    title: str
+    """Short name for people, with the field's term where it differs from the key."""
+    direction: Direction = "higher"
+    """Which way is better."""
+    scale: tuple[float, float | None] = (0.0, 1.0)
+    """Lowest and highest possible value; None: unbounded above."""
+    binary: bool = False
+    """True where every case scores 0 or 1."""
+    population: str
+    """The cases that the metric is about, in a few words."""
+    level: Level
+    """``anchor`` and ``document`` depend on gold matching at that level, ``list`` on the chunk
+    list alone, ``answer`` on the answer, ``judged`` on a verdict, ``run`` on all cases."""
+
+    @property
+    def judged(self) -> bool:
+        """Whether a judge's score stands behind it."""
+        return self.level == "judged"
+
+    @property
+    def answer_side(self) -> bool:
+        """Whether it judges the answer, which ``--retrieval-only`` leaves out."""
+        return self.level in {"answer", "judged"}
+
+    @property
+    def worst(self) -> float:
+        """The value that stands for an error in ``mean_errors_as_worst``."""
+        low, high = self.scale
+        return low if self.direction != "lower" or high is None else high
+
+    @property
+    def aggregate_key(self) -> str:
+        """Name of the mean in ``aggregate_metrics``: rates keep theirs, the rest add ``_avg``."""
+        plain = self.key.endswith(("_rate", "_accuracy")) or "_rate_" in self.key
+        return self.key if plain or self.level == "run" else f"{self.key}_avg"
+
+
+_RETRIEVAL: Final = "answerable cases with golds whose chunks are reported"
+_GROUPS: Final = f"{_RETRIEVAL} and that have required_support_groups"
+_SCOPE: Final = "answerable cases with golds for which folders were selected"
+_CITED: Final = "answerable cases with golds whose citations are reported"
+
+
+def _retrieval() -> list[MetricInfo]:
+    rows: list[tuple[str, str, bool]] = [
+        ("hit_at_k", "Hit rate (success@k)", True),
+        ("recall_at_k", "Recall@k", False),
+        ("mrr", "MRR@k (reciprocal rank)", False),
+        ("precision_at_k", "Precision@k", False),
+        ("precision_returned_at_k", "Precision of the returned", False),
+        ("ndcg_at_k", "nDCG@k", False),
+        ("map", "MAP@k (average precision)", False),
+    ]
+    anchor = [
+        MetricInfo(key=key, title=title, binary=binary, population=_RETRIEVAL, level="anchor")
+        for key, title, binary in rows
+    ]
+    groups = [
+        MetricInfo(
+            key="recall_all_at_k",
+            title="Recall of a whole group@k",
+            binary=True,
+            population=_GROUPS,
+            level="anchor",
+        ),
+        MetricInfo(
+            key="group_recall_at_k",
+            title="Recall of the best group@k",
+            population=_GROUPS,
+            level="anchor",
+        ),
+    ]
+    document = [
+        MetricInfo(
+            key=f"doc_{key}",
+            title=f"Document {title[0].lower() + title[1:] if title[1].islower() else title}",
+            binary=binary,
+            population=_RETRIEVAL,
+            level="document",
+        )
+        for key, title, binary in rows
+    ]
+    return [*anchor[:2], *groups, *anchor[2:], *document]
+
+
+def _lists_and_scope() -> list[MetricInfo]:
+    scope: list[tuple[str, str]] = [
+        ("scope_miss_rate", "No gold in the searched folders"),
+        ("scope_selection_miss_rate", "No gold in the selected folders"),
+        ("scope_any_excluded_rate", "Some gold outside the searched folders"),
+    ]
+    return [
+        MetricInfo(
+            key="specificity_accuracy",
+            title="Specificity (nothing irrelevant retrieved)",
+            binary=True,
+            population="cases with irrelevant_supports whose chunks are reported",
+            level="anchor",
+        ),
+        MetricInfo(
+            key="negative_accuracy",
+            title="Nothing retrieved for unanswerable",
+            binary=True,
+            population="unanswerable cases whose chunks are reported",
+            level="list",
+        ),
+        *(
+            MetricInfo(
+                key=key,
+                title=title,
+                direction="lower",
+                binary=True,
+                population=_SCOPE,
+                level="scope",
+            )
+            for key, title in scope
+        ),
+        MetricInfo(
+            key="fallback_rate",
+            title="Folder fallback used",
+            direction="neutral",
+            binary=True,
+            population="cases that report fallback_used",
+            level="scope",
+        ),
+    ]
+
+
+def _answer() -> list[MetricInfo]:
+    rows: list[tuple[str, str, Direction, bool, str]] = [
+        ("attribution_hit_rate", "Any gold cited", "higher", True, _CITED),
+        ("attribution_recall", "Golds cited", "higher", False, _CITED),
+        (
+            "attribution_precision",
+            "Citations that point into a gold",
+            "higher",
+            False,
+            f"{_CITED}, with at least one citation",
+        ),
+        (
+            "citation_in_context_rate",
+            "Citations that were retrieved",
+            "higher",
+            False,
+            "cases with at least one citation whose chunks are reported",
+        ),
+        (
+            "recency_conflict_accuracy",
+            "Recency conflict handled",
+            "higher",
+            True,
+            f"{_CITED}, with a recency_conflict_rule and at least two golds",
+        ),
+        ("abstention_accuracy", "Abstention accuracy", "higher", True, "unanswerable cases"),
+        (
+            "hallucination_rate_unanswerable",
+            "Answered the unanswerable",
+            "lower",
+            True,
+            "unanswerable cases",
+        ),
+        ("over_abstention_rate", "Abstained on the answerable", "lower", True, "answerable cases"),
+    ]
+    return [
+        MetricInfo(
+            key=key,
+            title=title,
+            direction=direction,
+            binary=binary,
+            population=population,
+            level="answer",
+        )
+        for key, title, direction, binary, population in rows
+    ]
+
+
+def _judged() -> list[MetricInfo]:
+    grounded = "answerable cases answered, not abstained on, with context"
+    answered = "answerable cases that were answered"
+    rows: list[tuple[str, str, float, str]] = [
+        ("groundedness", "Groundedness", 5.0, grounded),
+        ("claim_support_rate", "Claims supported (faithfulness)", 1.0, f"{grounded} and claims"),
+        ("correctness", "Correctness", 5.0, "answerable cases"),
+        ("key_fact_recall", "Expected facts found", 1.0, "answerable cases with expected facts"),
+        *(
+            (f"quality.{name}", f"Quality: {name}", 1.0, answered)
+            for name in ("correctness", "completeness", "relevance", "overall")
+        ),
+        *(
+            (f"five.{name}", f"Five dimensions: {name.replace('_', ' ')}", 1.0, "answered cases")
+            for name in (*FIVE_WEIGHTS, "composite")
+        ),
+    ]
+    return [
+        MetricInfo(key=key, title=title, scale=(0.0, high), population=population, level="judged")
+        for key, title, high, population in rows
+    ]
+
+
+def _run() -> list[MetricInfo]:
+    rates: list[tuple[str, str, Direction, str]] = [
+        ("error_rate", "Failed cases", "lower", "cases attempted"),
+        ("timeout_rate", "Timed-out cases", "lower", "cases attempted"),
+        ("empty_response_rate", "Empty answers", "lower", "cases attempted"),
+        ("pass_rate", "Cases that met their expectation", "higher", "cases checked"),
+        ("judge_error_rate", "Failed verdicts", "lower", "verdicts needed"),
+        ("judge_disagreement_rate", "Judge disagreement", "lower", "cases judged twice"),
+        ("flaky_rate", "Flaky cases", "lower", "cases asked several times"),
+        ("no_chunks_generated_rate", "Documents without chunks", "lower", "documents processed"),
+        ("chunks_skipped_rate", "Chunks skipped", "lower", "chunks attempted"),
+        (
+            "chunks_skipped_due_to_context_rate",
+            "Chunks skipped for their length",
+            "lower",
+            "chunks attempted",
+        ),
+    ]
+    totals: list[tuple[str, str, str]] = [
+        ("newly_missed", "Cases missed that the baseline passed", "cases paired with a baseline"),
+        ("latency_ms.p50", "Median latency", "answered and timed-out cases"),
+        ("latency_ms.p95", "95th percentile of latency", "answered and timed-out cases"),
+        ("latency_ms.sum", "Total latency", "answered and timed-out cases"),
+        ("suite_wall_s", "Wall clock time", "the run"),
+        ("cost_usd.total", "Judge cost", "judge calls that were not cached"),
+        ("cost_usd.uncached", "Judge cost without cache", "judge calls"),
+        ("judge_tokens", "Judge tokens", "judge calls that were not cached"),
+    ]
+    return [
+        *(
+            MetricInfo(key=key, title=title, direction=way, population=of, level="run")
+            for key, title, way, of in rates
+        ),
+        *(
+            MetricInfo(
+                key=key,
+                title=title,
+                direction="lower",
+                scale=(0.0, None),
+                population=of,
+                level="run",
+            )
+            for key, title, of in totals
+        ),
+    ]
+
+
+FIVE_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        "faithfulness": 0.30,
+        "citation_accuracy": 0.20,
+        "abstention": 0.20,
+        "synthesis": 0.15,
+        "relevance": 0.15,
+    }
+)
+"""Weights of ``five.composite``."""
+
+METRICS: Final[Mapping[str, MetricInfo]] = MappingProxyType(
+    {m.key: m for m in (*_retrieval(), *_lists_and_scope(), *_answer(), *_judged())}
+)
+"""Every metric that a single case can have, in the order of display."""
+
+RUN_METRICS: Final[Mapping[str, MetricInfo]] = MappingProxyType({m.key: m for m in _run()})
+"""Figures of a whole run that thresholds can limit; no case has them."""
+
+ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "recall_any_at_k": "hit_at_k",
+        "success_at_k": "hit_at_k",
+        **{
+            key.removesuffix("_at_k"): key
+            for key in METRICS
+            if key.startswith("doc_") and key.endswith("_at_k")
+        },
+    }
+)
+"""Other names accepted on input."""
+
+
+def resolve_metric_key(name: str) -> str | None:
+    """Return the key that a name or alias stands for, of a case or of a run; None if unknown."""
+    key = ALIASES.get(name, name)
+    return key if key in METRICS or key in RUN_METRICS else None
+
+
+def metric_info(name: str) -> MetricInfo | None:
+    """Return what is known about a metric of a case or of a run, by key or alias."""
+    key = ALIASES.get(name, name)
+    return METRICS.get(key) or RUN_METRICS.get(key)
