@@ -1,0 +1,1 @@
+"""Metrics of a case, one family per file; ``registry`` names and describes every key."""

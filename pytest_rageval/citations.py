@@ -1,0 +1,117 @@
+"""Citations of an answer: its references, and those written in its text (METRICS 1.1).
+
+Read from text: ``[File: path.md, Section: heading]``, ``(File: path.md, Section: heading)``,
+``[path.md, Section: heading]`` and numbers such as ``[1]`` or ``[1, 3]`` that index the retrieved
+chunks. Pure functions on the standard library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from pytest_rageval.matching import PathCase, Segments, norm_heading, norm_path, order_chunks
+from pytest_rageval.models import AskResponse, Citation, RetrievedChunk
+
+# One level of nesting, because headings hold brackets: "(File: a.md, Section: Setup (Linux))".
+# The limits keep an answer full of opening brackets linear.
+_SQUARE: Final = r"\[((?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){1,600})\]"
+_ROUND: Final = r"\(((?:[^()\n]|\([^()\n]{0,200}\)){1,600})\)"
+_BRACKETS: Final = re.compile(f"{_SQUARE}|{_ROUND}")
+_NEXT_FILE: Final = re.compile(r"[;,]\s*(?=File\s*:)", re.IGNORECASE)
+_SECTION: Final = re.compile(r"[,;|]\s*Section\s*:\s*", re.IGNORECASE)
+_FILE: Final = re.compile(r"\s*File\s*:\s*", re.IGNORECASE)
+_NUMBERS: Final = re.compile(r"\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*")
+_CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_QUOTES: Final = " \t`'\"“”‘’*"
+
+
+def read_citations(
+    response: AskResponse, path_case: PathCase = "sensitive"
+) -> tuple[Citation, ...] | None:
+    """Return the distinct citations of a response, references first.
+
+    Returns:
+        None where the target reports no references and its text cites nothing; empty where it
+        reports an empty list.
+    """
+    chunks = response.retrieved_chunks
+    ordered = None if chunks is None else order_chunks(chunks)
+    written = tuple(text_citations(response.answer, ordered, path_case))
+    if response.references is None and not written:
+        return None
+    return distinct_citations((*(response.references or ()), *written), path_case)
+
+
+def text_citations(
+    answer: str, chunks: Sequence[RetrievedChunk] | None, path_case: PathCase = "sensitive"
+) -> Iterator[Citation]:
+    """Yield the citations written in an answer, in order, repeats included.
+
+    Args:
+        answer: the answer as delivered.
+        chunks: retrieved chunks in rank order; None (not reported) leaves numbers unread, since
+            nothing tells what they count.
+        path_case: how paths compare when a section name is looked up.
+    """
+    code = [match.span() for match in _CODE.finditer(answer)]
+    for match in _BRACKETS.finditer(answer):
+        square, content = match.group(1), match.group(1) or match.group(2)
+        if square is not None and _NUMBERS.fullmatch(square):
+            in_code = any(start <= match.start() < end for start, end in code)
+            if chunks is not None and not in_code:
+                yield from (_numbered(int(n), chunks) for n in re.findall(r"\d+", square))
+        else:
+            yield from _named(content, chunks or (), path_case, square=square is not None)
+
+
+def _numbered(number: int, chunks: Sequence[RetrievedChunk]) -> Citation:
+    if not 1 <= number <= len(chunks):
+        return Citation(rel_path=None)
+    chunk = chunks[number - 1]
+    return Citation(rel_path=chunk.rel_path, heading_path=chunk.heading_path, vault=chunk.vault)
+
+
+def _named(
+    content: str, chunks: Sequence[RetrievedChunk], path_case: PathCase, *, square: bool
+) -> Iterator[Citation]:
+    for part in _NEXT_FILE.split(content):
+        marker = _FILE.match(part)
+        path, *section = _SECTION.split(part[marker.end() :] if marker else part, maxsplit=1)
+        path = path.strip(_QUOTES)
+        # Without "File:" only the square form with a section is a citation; the rest is prose.
+        if path and (marker or (square and section)):
+            heading = section[0].strip(_QUOTES) if section else ""
+            yield _resolve(path, heading or None, chunks, path_case)
+
+
+def _resolve(
+    path: str, section: str | None, chunks: Sequence[RetrievedChunk], path_case: PathCase
+) -> Citation:
+    """Find the retrieved chunk whose heading path ends with a section name, best rank first."""
+    wanted, normal = norm_heading(section), norm_path(path, path_case)
+    for chunk in chunks:
+        found = norm_heading(chunk.heading_path)
+        if wanted and found and norm_path(chunk.rel_path, path_case) == normal:
+            if found[-len(wanted) :] == wanted:
+                return Citation(rel_path=path, heading_path=chunk.heading_path, vault=chunk.vault)
+    return Citation(rel_path=path, heading_path=section)
+
+
+def distinct_citations(
+    citations: Iterable[Citation], path_case: PathCase = "sensitive"
+) -> tuple[Citation, ...]:
+    """Drop every citation whose normalised path and heading an earlier one has.
+
+    Citations of nothing count once. Vaults tell citations apart only where both are known.
+    """
+    seen: dict[tuple[str | None, Segments | None], list[str | None]] = {}
+    kept = []
+    for citation in citations:
+        path = None if citation.rel_path is None else norm_path(citation.rel_path, path_case)
+        vaults = seen.setdefault((path, norm_heading(citation.heading_path)), [])
+        if not any(v is None or citation.vault is None or v == citation.vault for v in vaults):
+            kept.append(citation)
+            vaults.append(citation.vault)
+    return tuple(kept)

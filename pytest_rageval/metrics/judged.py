@@ -1,0 +1,154 @@
+"""Rules around judged scores (METRICS 1.4): what is valid, who is asked, how scores combine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
+from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores
+
+PASS_SHARE: Final = 0.8
+"""Pass line of a judged score as a share of its scale: 4 of 5."""
+POINT_SHARE: Final = 0.2
+"""One point of 0 to 5 as a share of the scale."""
+_TOLERANCE: Final = 1e-9
+_ZERO_WHEN_ABSTAINED: Final = frozenset({"correctness", "key_fact_recall"})
+_JUDGED_KEYS: Final = tuple(key for key, info in METRICS.items() if info.judged)
+
+
+def valid_score(score: object, scale: tuple[float, float]) -> float | None:
+    """Return a score as a float if it is a finite number within its scale, else None.
+
+    Nothing is clipped: 4.5 of 5 is valid, 5.1 is not. Booleans and strings are no numbers here.
+    """
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        return None
+    low, high = scale
+    return float(score) if math.isfinite(score) and low <= score <= high else None
+
+
+def composite(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:
+    """Return the weighted mean, or None if any dimension of positive weight has no value.
+
+    Renormalising over what is left would compare different things.
+
+    >>> round(composite({"a": 1.0, "b": 0.5}, {"a": 3, "b": 1}) or 0, 3)
+    0.875
+    """
+    total = 0.0
+    for name, weight in weights.items():
+        value = values.get(name)
+        if weight > 0 and value is None:
+            return None
+        total += weight * (value or 0.0)
+    weight_sum = sum(weights.values())
+    return total / weight_sum if weight_sum > 0 else None
+
+
+def claim_support(supported: int, unsupported: int) -> float | None:
+    """Return supported / all claims (the faithfulness of RAGAS); None without claims."""
+    claims = supported + unsupported
+    return supported / claims if claims else None
+
+
+def scores_disagree(one: float, other: float, scale: tuple[float, float]) -> bool:
+    """Tell whether two scores differ by more than one point of five or by the pass line."""
+    low, high = scale
+    line = low + PASS_SHARE * (high - low) - _TOLERANCE
+    apart = abs(one - other) > POINT_SHARE * (high - low) + _TOLERANCE
+    return apart or (one >= line) != (other >= line)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """How often a second judge saw an answer otherwise."""
+
+    spot_check_n: int
+    """Pairs in which both scores are valid."""
+    disagreement_rate: float | None
+    """0 to 1, lower is better; None without such pairs."""
+
+
+def compute_disagreement(
+    pairs: Sequence[tuple[object, object]], scale: tuple[float, float]
+) -> Disagreement:
+    """Compare first and second scores of spot-checked cases; invalid ones are left out."""
+    valid = [(valid_score(one, scale), valid_score(other, scale)) for one, other in pairs]
+    apart = [
+        scores_disagree(one, other, scale)
+        for one, other in valid
+        if one is not None and other is not None
+    ]
+    rate = sum(apart) / len(apart) if apart else None
+    return Disagreement(spot_check_n=len(apart), disagreement_rate=rate)
+
+
+def score_judged(view: CaseView) -> Scores:
+    """Score the judged metrics of one case from its verdicts; higher is better for all.
+
+    A key whose rubric is not in use is not applicable. Abstaining on an answerable case is 0 for
+    ``correctness`` and ``key_fact_recall`` without asking.
+    """
+    return {key: _score(view, key) for key in _JUDGED_KEYS}
+
+
+def _score(view: CaseView, key: str) -> Score:
+    if not view.settings.judge_configured:
+        return NotApplicable("The run has no judge.")
+    verdicts = view.verdicts
+    if verdicts is None or not _in_use(view, key):
+        return NotApplicable("No rubric in use gives this score.")
+    outside = _outside_case(view, key)
+    if outside is not None:
+        return outside
+    if view.failed:
+        return FAILED
+    if key in _ZERO_WHEN_ABSTAINED and view.abstained:
+        return 0.0
+    outside = _outside_answer(view, key)
+    if outside is not None:
+        return outside
+    if key in verdicts.not_applicable:
+        return NotApplicable(verdicts.not_applicable[key])
+    value = _five_composite(view) if key == "five.composite" else _verdict(view, key)
+    return FAILED if value is None else value
+
+
+def _in_use(view: CaseView, key: str) -> bool:
+    if view.verdicts is None:
+        return False
+    used = view.verdicts.judged_keys | view.verdicts.scores.keys()
+    if key == "five.composite":
+        return any(name.startswith("five.") for name in used)
+    return key in used or key in view.verdicts.not_applicable
+
+
+def _verdict(view: CaseView, key: str) -> float | None:
+    low, high = METRICS[key].scale
+    score = view.verdicts.scores.get(key) if view.verdicts is not None else None
+    return valid_score(score, (low, math.inf if high is None else high))
+
+
+def _five_composite(view: CaseView) -> float | None:
+    return composite({name: _verdict(view, f"five.{name}") for name in FIVE_WEIGHTS}, FIVE_WEIGHTS)
+
+
+def _outside_case(view: CaseView, key: str) -> NotApplicable | None:
+    if not view.case.answerable and not key.startswith("five."):
+        return NotApplicable("The case is unanswerable.")
+    if key == "key_fact_recall" and not view.case.expected_key_facts:
+        return NotApplicable("The case has no expected_key_facts.")
+    return None
+
+
+def _outside_answer(view: CaseView, key: str) -> NotApplicable | None:
+    if key not in {"groundedness", "claim_support_rate"}:
+        return None
+    if view.abstained:
+        return NotApplicable("The answer abstains, so it makes no claim.")
+    if not view.chunks:
+        return NotApplicable("There is no retrieved context to be grounded in.")
+    return None

@@ -1,0 +1,273 @@
+"""Retrieval metrics over gold anchors and over documents, cut at k delivered chunks.
+
+The unit of relevance is the gold, not the chunk: five chunks of one section are one piece of
+evidence. So a rank gains once per new gold, as in alpha-nDCG with alpha = 1 (Clarke et al. 2008)
+and one nugget per rank, which keeps nDCG within 1. Where every gold is matched by at most one
+chunk and every chunk matches at most one gold, all values equal trec_eval's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+from typing import Final
+
+from pytest_rageval.matching import (
+    DocumentKey,
+    document_key,
+    duplicate_flags,
+    has_heading_anchor,
+    reads_snippets,
+    same_document,
+)
+from pytest_rageval.metrics.view import (
+    FAILED,
+    CaseView,
+    NotApplicable,
+    Score,
+    Scores,
+    gold_population,
+)
+from pytest_rageval.models import Case, RetrievedChunk, ScoreSettings
+
+Groups = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """A ranked list cut at k, reduced to which golds each rank matches."""
+
+    matched: tuple[frozenset[int], ...]
+    """Golds matched at ranks 1, 2, …; at most ``k`` entries."""
+    duplicate: tuple[bool, ...]
+    """Whether the rank repeats an earlier one; same length as ``matched``."""
+    grades: tuple[int, ...]
+    """Grade of each gold, at least 1."""
+    k: int
+
+    @property
+    def found(self) -> frozenset[int]:
+        """Distinct golds matched anywhere in the cut."""
+        return frozenset().union(*self.matched)
+
+    @property
+    def n_relevant(self) -> int:
+        """Ranks that match a gold and are not duplicates."""
+        pairs = zip(self.matched, self.duplicate, strict=True)
+        return sum(bool(golds) and not duplicate for golds, duplicate in pairs)
+
+    @property
+    def gains(self) -> tuple[int, ...]:
+        """Gain of each rank: the largest grade among its golds not matched at an earlier rank."""
+        seen: set[int] = set()
+        gains = []
+        for golds, duplicate in zip(self.matched, self.duplicate, strict=True):
+            new = golds - seen
+            gains.append(0 if duplicate else max((self.grades[i] for i in new), default=0))
+            seen |= golds
+        return tuple(gains)
+
+
+def hit_at_k(ranking: Ranking) -> float:
+    """Success@k: 1 if any rank matches any gold, else 0."""
+    return 1.0 if ranking.found else 0.0
+
+
+def recall_at_k(ranking: Ranking) -> float:
+    """Distinct golds matched in the cut / golds."""
+    return len(ranking.found) / len(ranking.grades)
+
+
+def reciprocal_rank(ranking: Ranking) -> float:
+    """1 / rank of the first relevant chunk within the cut, else 0. Its mean is MRR@k."""
+    for rank, golds in enumerate(ranking.matched, start=1):
+        if golds:
+            return 1 / rank
+    return 0.0
+
+
+def precision_at_k(ranking: Ranking) -> float:
+    """P@k as in trec_eval: relevant non-duplicate ranks / k, however few were returned."""
+    return ranking.n_relevant / ranking.k
+
+
+def precision_returned_at_k(ranking: Ranking) -> float:
+    """Relevant non-duplicate ranks / returned ranks of the cut; 0 if nothing was returned."""
+    return ranking.n_relevant / len(ranking.matched) if ranking.matched else 0.0
+
+
+def _dcg(gains: Sequence[int]) -> float:
+    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
+def ndcg_at_k(ranking: Ranking) -> float:
+    """nDCG@k with linear gains (Järvelin & Kekäläinen 2002, as trec_eval).
+
+    The ideal list has the min(k, golds) largest grades at ranks 1, 2, ….
+
+    >>> ndcg_at_k(Ranking(matched=(frozenset(), frozenset({0})), duplicate=(False, False),
+    ...                   grades=(1,), k=3))
+    0.6309297535714575
+    """
+    ideal = sorted(ranking.grades, reverse=True)[: ranking.k]
+    # Summation order may push a perfect list one ulp over its ideal.
+    return min(1.0, _dcg(ranking.gains) / _dcg(ideal))
+
+
+def average_precision(ranking: Ranking) -> float:
+    """AP@k: sum over gaining ranks of (gaining ranks so far / rank), / golds. Its mean is MAP@k."""
+    total, gaining = 0.0, 0
+    for rank, gain in enumerate(ranking.gains, start=1):
+        if gain:
+            gaining += 1
+            total += gaining / rank
+    return total / len(ranking.grades)
+
+
+def recall_all_at_k(ranking: Ranking, groups: Groups) -> float:
+    """1 if all golds of some group are matched in the cut, else 0."""
+    return 1.0 if any(ranking.found.issuperset(group) for group in groups) else 0.0
+
+
+def group_recall_at_k(ranking: Ranking, groups: Groups) -> float:
+    """Best share of a group's distinct golds that is matched in the cut."""
+    sets = [frozenset(group) for group in groups]
+    return max(len(group & ranking.found) / len(group) for group in sets)
+
+
+_MEASURES: Final[Mapping[str, Callable[[Ranking], float]]] = {
+    "hit_at_k": hit_at_k,
+    "recall_at_k": recall_at_k,
+    "mrr": reciprocal_rank,
+    "precision_at_k": precision_at_k,
+    "precision_returned_at_k": precision_returned_at_k,
+    "ndcg_at_k": ndcg_at_k,
+    "map": average_precision,
+}
+_GROUP_MEASURES: Final[Mapping[str, Callable[[Ranking, Groups], float]]] = {
+    "recall_all_at_k": recall_all_at_k,
+    "group_recall_at_k": group_recall_at_k,
+}
+
+
+def anchor_ranking(
+    case: Case, chunks: Sequence[RetrievedChunk], k: int, settings: ScoreSettings
+) -> Ranking:
+    """Cut decided chunks in rank order at k, and reduce them to the golds that they match."""
+    cut = chunks[:k]
+    return Ranking(
+        matched=tuple(frozenset(chunk.matched_golds or ()) for chunk in cut),
+        duplicate=duplicate_flags(cut, settings.path_case),
+        grades=tuple(gold.grade for gold in case.gold_supports),
+        k=k,
+    )
+
+
+def document_ranking(
+    case: Case, chunks: Sequence[RetrievedChunk], k: int, settings: ScoreSettings
+) -> Ranking:
+    """Cut chunks at k, then keep each document's first occurrence.
+
+    Golds are the distinct gold documents with their largest grade. What is an irrelevant
+    *section* plays no part: a document with golds in it is a gold document.
+    """
+    golds: dict[DocumentKey, int] = {}
+    for gold in case.gold_supports:
+        key = document_key(gold, settings.path_case)
+        golds[key] = max(gold.grade, golds.get(key, 0))
+    documents = dict.fromkeys(document_key(chunk, settings.path_case) for chunk in chunks[:k])
+    return Ranking(
+        matched=tuple(
+            frozenset(i for i, gold in enumerate(golds) if same_document(gold, document))
+            for document in documents
+        ),
+        duplicate=(False,) * len(documents),
+        grades=tuple(golds.values()),
+        k=k,
+    )
+
+
+def anchors_unreadable(view: CaseView) -> NotApplicable | None:
+    """Return why anchors of this case cannot be told in this run, whatever the chunks are."""
+    if not view.settings.headings_reported and has_heading_anchor(view.case):
+        return NotApplicable("No chunk of the run reports a heading, and the case names one.")
+    return None
+
+
+def texts_missing(view: CaseView) -> NotApplicable | None:
+    """Return why snippets cannot be looked for in the cut, if any of its texts is missing."""
+    if reads_snippets(view.case, view.settings) and any(
+        chunk.matched_golds is None for chunk in view.cut
+    ):
+        return NotApplicable("Snippets are read, and a chunk in the cut has no full text.")
+    return None
+
+
+def chunks_missing(view: CaseView) -> Score | None:
+    """Return the score of a metric over chunks where the target reports none; None: it does."""
+    if view.chunks is not None:
+        return None
+    return FAILED if view.failed else NotApplicable("The target reports no retrieved_chunks.")
+
+
+def score_retrieval(view: CaseView) -> Scores:
+    """Score the ranking metrics of one case, at anchor and at document level.
+
+    Source: METRICS 1.2; equal to trec_eval on its ground (pytrec_eval).
+    """
+    unscored = gold_population(view.case)
+    group_keys = dict.fromkeys(_GROUP_MEASURES)
+    anchor_block = unscored or anchors_unreadable(view) or chunks_missing(view)
+    anchor_block = anchor_block or texts_missing(view)
+    document_block = unscored or chunks_missing(view)
+    scores: dict[str, Score] = {}
+    groups = view.case.required_support_groups
+    if anchor_block is not None:
+        scores |= dict.fromkeys((*_MEASURES, *group_keys), anchor_block)
+    else:
+        scores |= _measure_anchors(view)
+    if not groups and unscored is None:
+        reason = NotApplicable("The case has no required_support_groups.")
+        scores |= dict.fromkeys(group_keys, reason)
+    if document_block is not None:
+        scores |= dict.fromkeys((f"doc_{key}" for key in _MEASURES), document_block)
+    else:
+        ranking = document_ranking(view.case, view.chunks or (), view.k, view.settings)
+        scores |= {f"doc_{key}": measure(ranking) for key, measure in _MEASURES.items()}
+    return scores
+
+
+def _measure_anchors(view: CaseView) -> dict[str, float]:
+    ranking = anchor_ranking(view.case, view.chunks or (), view.k, view.settings)
+    scores = {key: measure(ranking) for key, measure in _MEASURES.items()}
+    groups = view.case.required_support_groups
+    if groups:
+        scores |= {key: measure(ranking, groups) for key, measure in _GROUP_MEASURES.items()}
+    return scores
+
+
+def score_lists(view: CaseView) -> Scores:
+    """Score what should not be there: irrelevant evidence, and chunks for the unanswerable.
+
+    An empty list passes both, so read ``specificity_accuracy`` beside ``hit_at_k``.
+    """
+    return {"specificity_accuracy": _specificity(view), "negative_accuracy": _negative(view)}
+
+
+def _specificity(view: CaseView) -> Score:
+    if not view.case.irrelevant_supports:
+        return NotApplicable("The case has no irrelevant_supports.")
+    blocked = anchors_unreadable(view) or chunks_missing(view) or texts_missing(view)
+    if blocked is not None:
+        return blocked
+    return 0.0 if any(chunk.irrelevant for chunk in view.cut) else 1.0
+
+
+def _negative(view: CaseView) -> Score:
+    if view.case.answerable:
+        return NotApplicable("The case is answerable.")
+    blocked = chunks_missing(view)
+    if blocked is not None:
+        return blocked
+    return 0.0 if view.chunks else 1.0
