@@ -78,8 +78,8 @@ class LoopThread:
 
 
 @cache
-def shared_loop() -> LoopThread:
-    """The loop of this process, used wherever none is passed in."""
+def session_loop() -> LoopThread:
+    """The loop of this process: every async client of a session lives on it."""
     return LoopThread()
 
 
