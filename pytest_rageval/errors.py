@@ -12,6 +12,7 @@ A missed threshold is a result, not an exception.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, Literal
 
 TargetErrorKind = Literal["timeout", "connection", "http", "protocol", "empty", "not_attempted"]
@@ -35,8 +36,38 @@ class ConfigError(RagEvalError):
     """A setting, option or thresholds.toml is wrong."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One thing wrong with a case file; its text is one line of a `DatasetError`."""
+
+    file: str = ""
+    """Path as shown to the user; empty for a case that no file holds."""
+    line: int = 0
+    """From 1; 0: the file as a whole."""
+    col: int = 0
+    """Character column from 1; 0: the line as a whole."""
+    field: str = ""
+    """Such as ``gold_supports[0].grade``; empty: the whole line."""
+    message: str
+    """What came and what was expected."""
+
+    def __str__(self) -> str:
+        numbers = [str(number) for number in (self.line, self.col) if number]
+        where = ":".join([self.file, *numbers]) if self.file else ""
+        return ": ".join(part for part in (where, self.field, self.message) if part)
+
+
 class DatasetError(RagEvalError):
-    """One or more case files hold faults; the text lists every one of them."""
+    """One or more case files hold faults; the text lists every one of them.
+
+    Args:
+        message: the faults, one a line.
+        faults: the same as values; empty where the fault is not one of a case file's lines.
+    """
+
+    def __init__(self, message: str, *, faults: tuple[Fault, ...] = ()) -> None:
+        super().__init__(message)
+        self.faults = faults
 
 
 class EndpointError(RagEvalError):

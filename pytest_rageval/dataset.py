@@ -1,0 +1,342 @@
+"""Case files: JSONL text in, checked cases out, and the hashes that name their content.
+
+A file is read whole and either gives all of its cases or one error with all of its faults. What
+a line may hold is declared in ``case_fields``; the rules between fields are in ``case_rules``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from pytest_rageval.case_fields import EXPECTED, AnchorLine, CaseLine, case_json_schema
+from pytest_rageval.case_rules import CASE_WARNINGS, find_faults, find_warnings
+from pytest_rageval.errors import DatasetError, Fault
+from pytest_rageval.models import Anchor, Case
+from pytest_rageval.strict_json import Loc, Survey, UnfitJsonError, parse, survey
+
+__all__ = [
+    "LoadedSet",
+    "LocatedCase",
+    "case_hash",
+    "case_json_schema",
+    "dataset_hash",
+    "load_cases",
+    "parse_case",
+]
+
+_NOT_HASHED: Final = frozenset(
+    # The last one decides about the run, not about how its case is asked or scored.
+    {"notes", "metadata", "tags", "category", "difficulty", "required"}
+)
+_CHOICES: Final = {
+    "recency_conflict_rule": ("cite_newer", "acknowledge_both", "cite_both"),
+    "difficulty": ("easy", "medium", "hard"),
+}
+_SHOWN_CHARS: Final = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocatedCase:
+    """A case and the line it stands on."""
+
+    case: Case
+    lineno: int
+    """From 1."""
+
+    @cached_property
+    def case_hash(self) -> str:
+        """``case_hash`` of the case, computed at first use."""
+        return case_hash(self.case)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedSet:
+    """The cases of one file, in its order."""
+
+    path: Path
+    display: str
+    """The path as shown to the user and stored in records."""
+    cases: tuple[LocatedCase, ...]
+    warnings: tuple[str, ...] = ()
+    """One line each, with file and first line; one per kind, however many cases it concerns."""
+
+    @cached_property
+    def dataset_hash(self) -> str:
+        """``dataset_hash`` over the cases, computed at first use."""
+        return dataset_hash(located.case_hash for located in self.cases)
+
+
+# --- hashes --------------------------------------------------------------------------------
+
+
+def case_hash(case: Case) -> str:
+    """Name what of a case changes asking or scoring: 16 hex digits of a SHA-256.
+
+    Left out are notes, metadata, tags, category, difficulty and required. A field that holds its
+    default counts as absent, so a later version that adds a field keeps the hashes of today.
+    """
+    text = json.dumps(_content(case, skip=_NOT_HASHED), sort_keys=True, separators=(",", ":"))
+    return _digest(text)
+
+
+def dataset_hash(hashes: Iterable[str]) -> str:
+    """Name the content of a set, whatever the order of its cases: 16 hex digits.
+
+    Args:
+        hashes: ``case_hash`` of every case.
+    """
+    return _digest("\n".join(sorted(hashes)))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
+
+
+def _content(value: Case | Anchor, skip: frozenset[str] = frozenset()) -> dict[str, Any]:
+    content = {}
+    for one in dataclasses.fields(value):
+        item = getattr(value, one.name)
+        if one.name in skip or item == one.default:
+            continue
+        if isinstance(item, tuple):
+            item = [_content(part) if isinstance(part, Anchor) else part for part in item]
+        content[one.name] = item
+    return content
+
+
+# --- one case ------------------------------------------------------------------------------
+
+
+def parse_case(data: Mapping[str, Any]) -> Case:
+    """Check one case and make it a value.
+
+    Args:
+        data: what one line of a case file holds.
+
+    Raises:
+        DatasetError: with every fault of the case.
+    """
+    try:
+        text = json.dumps(dict(data))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _error([Fault(message=f"{error}, expected values that JSON can hold")]) from error
+    try:
+        return _parse_text(text)
+    except (ValidationError, ValueError, RecursionError) as error:
+        faults = [Fault(field=fault.field, message=fault.message) for fault in _diagnose(text)]
+        raise _error(faults) from error
+
+
+def _parse_text(text: str) -> Case:
+    line = CaseLine.model_validate(parse(text))
+    if next(find_faults(line), None) is not None:
+        raise UnfitJsonError
+    case: Case = _frozen(line, Case)
+    return case
+
+
+def _frozen(line: BaseModel, kind: type[Any]) -> Any:
+    given = {name: line.__dict__[name] for name in line.model_fields_set}
+    return kind(**{name: _tuples(value) for name, value in given.items()})
+
+
+def _tuples(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple([_tuples(item) for item in value])
+    return _frozen(value, Anchor) if isinstance(value, AnchorLine) else value
+
+
+def _error(faults: Iterable[Fault]) -> DatasetError:
+    faults = tuple(faults)
+    return DatasetError("\n".join(map(str, faults)), faults=faults)
+
+
+# --- one file ------------------------------------------------------------------------------
+
+
+def load_cases(path: Path, *, display: str | None = None) -> LoadedSet:
+    """Read a case file.
+
+    Args:
+        path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
+        display: the path as shown in messages and stored; ``path`` itself by default.
+
+    Raises:
+        DatasetError: with every fault of the file, one a line as
+            ``file:line:col: field: what came, what was expected``.
+    """
+    display = path.as_posix() if display is None else display
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise _error([Fault(file=display, message=f"cannot be read: {reason}")]) from error
+    cases: list[LocatedCase] = []
+    faults: list[Fault] = []
+    first_line: dict[str, int] = {}
+    for lineno, text in _numbered_lines(content, display, faults):
+        try:
+            case = _parse_text(text)
+        except (ValidationError, ValueError, RecursionError):
+            found = list(_diagnose(text))
+            case_id = _raw_id(text)
+        else:
+            found = []
+            case_id = case.id
+            cases.append(LocatedCase(case=case, lineno=lineno))
+        if case_id is not None and first_line.setdefault(case_id, lineno) != lineno:
+            found.append(_duplicate_id(text, case_id, first_line[case_id]))
+        found.sort(key=lambda fault: fault.col)
+        faults += [dataclasses.replace(fault, file=display, line=lineno) for fault in found]
+    if faults:
+        raise _error(sorted(faults, key=lambda fault: fault.line))
+    warnings = tuple(_describe_warnings(display, cases))
+    return LoadedSet(path=path, display=display, cases=tuple(cases), warnings=warnings)
+
+
+def _numbered_lines(content: bytes, display: str, faults: list[Fault]) -> Iterator[tuple[int, str]]:
+    """Yield the lines that hold something; lines that are no UTF-8 become faults."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        faults.append(Fault(file=display, message="UTF-16 text, expected UTF-8"))
+        return
+    # Only \n ends a line: str.splitlines would also cut at U+2028, which JSON strings may hold.
+    for lineno, raw in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            col = len(raw[: error.start].decode("utf-8")) + 1
+            message = f"byte 0x{raw[error.start]:02x}, expected UTF-8 text"
+            faults.append(Fault(file=display, line=lineno, col=col, message=message))
+            continue
+        if text and not text.isspace():
+            yield lineno, text
+
+
+def _raw_id(text: str) -> str | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    found = value.get("id") if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _duplicate_id(text: str, case_id: str, first: int) -> Fault:
+    col = survey(text).values["id",] + 1
+    message = f"{_shown(case_id)} is already the id of line {first}, expected a unique id"
+    return Fault(col=col, field="id", message=message)
+
+
+def _describe_warnings(display: str, cases: Iterable[LocatedCase]) -> Iterator[str]:
+    by_kind: dict[str, list[LocatedCase]] = {}
+    for located in cases:
+        for kind in find_warnings(located.case):
+            by_kind.setdefault(kind, []).append(located)
+    for kind, concerned in by_kind.items():
+        ids = ", ".join(located.case.id for located in concerned[:5])
+        more = f" and {len(concerned) - 5} more" if len(concerned) > 5 else ""
+        yield f"{display}:{concerned[0].lineno}: {CASE_WARNINGS[kind]}: {ids}{more}"
+
+
+# --- what is wrong with a line -------------------------------------------------------------
+
+
+def _diagnose(text: str) -> Iterator[Fault]:
+    """Name every fault of a line that ``_parse_text`` refused."""
+    try:
+        seen = survey(text)
+    except (ValueError, RecursionError) as error:
+        yield _syntax_fault(error)
+        return
+    for loc, offset, message in seen.unfit:
+        yield Fault(col=offset + 1, field=_field(loc), message=message)
+    if not isinstance(seen.value, dict):
+        col = seen.values[()] + 1
+        yield Fault(col=col, message=f"{_shown(seen.value)}, expected a JSON object")
+        return
+    faulty: set[int | str] = set()
+    try:
+        line = CaseLine.model_validate(seen.value)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_context=False):
+            loc = detail["loc"]
+            faulty.add(loc[0])
+            if detail["type"] != "string_unicode":  # the survey has it
+                yield _type_fault(loc, detail["type"], detail["input"], seen)
+        line = _sound_part(seen.value, faulty)
+    for loc, message in find_faults(line):
+        if loc[0] not in faulty:
+            yield Fault(col=seen.values[loc] + 1, field=_field(loc), message=message)
+
+
+def _syntax_fault(error: ValueError | RecursionError) -> Fault:
+    if isinstance(error, json.JSONDecodeError):
+        return Fault(col=error.colno, message=f"{error.msg}, expected one JSON object")
+    # The other ValueError is an integer beyond Python's limit of digits.
+    came = "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
+    return Fault(message=f"{came}, expected one JSON object")
+
+
+def _sound_part(value: dict[str, Any], faulty: set[int | str]) -> CaseLine:
+    """Keep the fields without fault, so that the rules between them are checked all the same."""
+    if "gold_supports" in faulty:  # its indices cannot be judged
+        faulty = faulty | {"required_support_groups"}
+    sound = {name: item for name, item in value.items() if name not in faulty}
+    return CaseLine.model_validate({"id": "-", "question": "-"} | sound)
+
+
+def _type_fault(loc: Loc, kind: str, came: Any, seen: Survey) -> Fault:
+    if kind == "extra_forbidden":
+        return Fault(col=seen.keys[loc] + 1, field=_field(loc), message=_unknown_field(loc))
+    rule = _field(tuple("[]" if isinstance(part, int) else part for part in loc))
+    if loc[0] in {"gold_supports", "irrelevant_supports"} and len(loc) > 2:
+        rule = rule.split(".", 1)[1]
+    expected = EXPECTED[rule]
+    if kind == "missing":
+        col = seen.values[loc[:-1]] + 1
+        return Fault(col=col, field=_field(loc), message=f"missing, expected {expected}")
+    hint = _hint(came, _CHOICES.get(rule, ()))
+    message = f"{_shown(came)}, expected {expected}{hint}"
+    return Fault(col=seen.values[loc] + 1, field=_field(loc), message=message)
+
+
+def _unknown_field(loc: Loc) -> str:
+    known = CaseLine.model_fields if len(loc) == 1 else AnchorLine.model_fields
+    hint = _hint(loc[-1], known) or f", expected one of {', '.join(known)}"
+    return f"unknown field{hint}"
+
+
+def _hint(came: Any, choices: Iterable[str]) -> str:
+    near = difflib.get_close_matches(came[:100], choices, n=1) if isinstance(came, str) else []
+    return f", did you mean {near[0]!r}?" if near else ""
+
+
+def _field(loc: Loc) -> str:
+    """Write a way as ``gold_supports[0].grade``."""
+    text = ""
+    for part in loc:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part == "[]":
+            text += part
+        else:
+            name = part if part.isidentifier() else _shown(part)
+            text += f".{name}" if text else name
+    return text
+
+
+def _shown(value: Any) -> str:
+    """Write a value as in JSON, on one line, harmless to a terminal and not long."""
+    text = json.dumps(value, ensure_ascii=False)
+    text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[:200])
+    return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 3]}..."
