@@ -1,0 +1,340 @@
+"""The only file that imports httpx: asks a target over HTTP and returns failures as data.
+
+Requests run on an event loop, since only there can one limit span connecting, sending and
+reading to the last byte: a blocking socket has a limit per read, which a server that drips one
+byte a second never reaches. Callers that know no loop use ``ask`` and ``ask_result``, which wait
+on the loop of the session; an engine with many cases in flight awaits ``ask_result_async``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import json
+import os
+import random
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Final
+from urllib.parse import urljoin
+
+import httpx
+
+from pytest_rageval.adapters import answered
+from pytest_rageval.contract import excerpt, parse_ask_response, parse_reply_bytes, request_body
+from pytest_rageval.errors import EndpointError, TargetErrorKind
+from pytest_rageval.loop_thread import LoopThread, session_loop
+from pytest_rageval.mappings import compile_mapping
+from pytest_rageval.models import AskRequest, AskResponse, AskResult, ErrorInfo, TargetSettings
+from pytest_rageval.retry import is_retryable, parse_http_date, retry_after_seconds, wait_seconds
+from pytest_rageval.target_url import (
+    blot_out,
+    join_url,
+    resolve_headers,
+    secret_values,
+    without_secrets,
+)
+
+MAX_BODY_BYTES: Final = 64 * 1024 * 1024
+_HEAD_BYTES: Final = 4096
+_CONNECTION_TEXTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (ConnectionRefusedError, "connection refused: does the server run, and on this port?"),
+    (socket.gaierror, "the host name cannot be resolved"),
+    (ConnectionError, "connection reset: the server closed it before the reply was complete"),
+    (httpx.RemoteProtocolError, "connection cut short: the reply is not complete HTTP"),
+)
+"""The first that occurs among an error and its causes tells what happened."""
+
+Sleep = Callable[[float], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """What one request came to: a body or an error, and how long it took."""
+
+    body: bytes = b""
+    error: EndpointError | None = None
+    status: int | None = None
+    retry_after_s: float | None = None
+    total_ms: float = 0.0
+
+    @property
+    def retryable(self) -> bool:
+        return self.error is not None and is_retryable(self.error.kind, self.status)
+
+
+class HttpRagClient:
+    """Asks a target that speaks the RAG contract, or another shape through JMESPath.
+
+    Args:
+        target: URL, headers, timeouts in seconds, retries and mappings.
+        environ: where ``env:NAME`` header values come from, looked up at every request.
+        sleep: pauses between attempts, in seconds; a coroutine function, or a plain one, which
+            then runs on a thread of its own.
+        clock: monotonic seconds.
+        rng: jitter of the pauses.
+        loop: where requests run; None: the loop of the session.
+
+    Raises:
+        ConfigError: the URL, or a JMESPath expression, is wrong.
+    """
+
+    def __init__(
+        self,
+        target: TargetSettings,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        sleep: Sleep = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        rng: random.Random | None = None,
+        loop: LoopThread | None = None,
+    ) -> None:
+        self._target = target
+        self._address = join_url(target.url, target.path)
+        self._map_request = compile_mapping(target.request, "request")
+        self._map_response = compile_mapping(target.response, "response")
+        self._environ = environ
+        self._sleep = sleep
+        self._clock = clock
+        self._rng = rng or random.Random()
+        self._loop = loop or session_loop()
+        self._http: httpx.AsyncClient | None = None
+        self._http_loop: asyncio.AbstractEventLoop | None = None
+
+    def __repr__(self) -> str:
+        return f"HttpRagClient({self._address.shown!r})"
+
+    def ask(self, request: AskRequest) -> AskResponse:
+        """Ask and wait for the answer.
+
+        Raises:
+            EndpointError: the target failed, or its answer is empty.
+            ConfigError: an environment variable of a header is missing.
+        """
+        result = self.ask_result(request)
+        if result.error is not None:
+            raise EndpointError(
+                result.error.kind, result.error.message, attempts=result.error.attempts
+            )
+        assert result.response is not None  # one of the two is always set
+        return result.response
+
+    def ask_result(self, request: AskRequest) -> AskResult:
+        """Ask and wait for what comes of it; failures of the target are data.
+
+        Returns:
+            The response, the error, or both for an empty answer; the time is that of the final
+            attempt, from sending to the last byte.
+
+        Raises:
+            ConfigError: an environment variable of a header is missing; nothing was sent.
+        """
+        return self._loop.run(self.ask_result_async(request))
+
+    async def ask_result_async(self, request: AskRequest) -> AskResult:
+        """Do the same on the running loop."""
+        headers = resolve_headers(self._target.headers, self._environ)
+        secrets = (*secret_values(self._target.headers, headers), *self._address.secrets)
+        try:
+            content = _encoded(self._map_request(request_body(request)))
+        except EndpointError as error:
+            return _failed(error, attempts=0, total_ms=None, secrets=secrets)
+        attempts = 1
+        attempt = await self._attempt(content, headers)
+        while attempts <= self._target.retries and attempt.retryable:
+            await self._pause(wait_seconds(attempts, self._rng, attempt.retry_after_s))
+            attempts += 1
+            attempt = await self._attempt(content, headers)
+        return self._result(attempt, attempts, secrets)
+
+    def close(self) -> None:
+        """Close the connections; the client may be used again and then opens new ones."""
+        if self._http is not None:
+            self._loop.run(self.aclose())
+
+    async def aclose(self) -> None:
+        """Do the same on the loop that opened them."""
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+
+    async def _attempt(self, content: bytes, headers: Mapping[str, str]) -> _Attempt:
+        http = self._client()  # before the clock starts: the first one takes a while to build
+        started = self._clock()
+        try:
+            async with asyncio.timeout(self._target.timeout_s):
+                attempt = await self._exchange(http, content, headers)
+        except TimeoutError:
+            attempt = _Attempt(error=self._timeout("no complete reply", "timeout_s"))
+        except httpx.HTTPError as error:
+            attempt = _Attempt(error=self._translated(error))
+        except EndpointError as error:
+            attempt = _Attempt(error=error)
+        return replace(attempt, total_ms=(self._clock() - started) * 1000)
+
+    async def _exchange(
+        self, http: httpx.AsyncClient, content: bytes, headers: Mapping[str, str]
+    ) -> _Attempt:
+        address = self._address
+        auth = httpx.BasicAuth(*address.credentials) if address.credentials else None
+        async with http.stream(
+            "POST", address.url, content=content, headers=headers, auth=auth
+        ) as response:
+            if response.is_success:
+                return _Attempt(body=await _whole_body(response))
+            return _Attempt(
+                error=self._error("http", self._status_text(response, await _head(response))),
+                status=response.status_code,
+                retry_after_s=_retry_after(response.headers),
+            )
+
+    def _client(self) -> httpx.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if self._http is None or self._http_loop is not loop:
+            self._http, self._http_loop = self._new_client(), loop
+        return self._http
+
+    def _new_client(self) -> httpx.AsyncClient:
+        target = self._target
+
+        def unless_total(limit: float) -> float | None:
+            # The total fires first anyway; of two equal limits always the same one must.
+            return limit if limit < target.timeout_s else None
+
+        return httpx.AsyncClient(
+            headers={
+                "Content-Type": "application/json",
+                "Accept": "application/json",
+                "User-Agent": "pytest-rageval",
+            },
+            # A session kept from one case to the next would make scores depend on their order.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            # A redirect turns POST into GET (301 to 303) or carries headers to another host.
+            follow_redirects=False,
+            # How many cases are in flight is the engine's to decide. Idle connections go before
+            # a server would close them (uvicorn: 5 s) and the next request would run into that.
+            limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
+            timeout=httpx.Timeout(
+                connect=unless_total(target.connect_timeout_s),
+                read=unless_total(target.read_timeout_s),
+                write=unless_total(target.read_timeout_s),
+                pool=None,
+            ),
+            # A proxy would look for a loopback target on its own machine; for other targets it
+            # may be the only way out (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
+            trust_env=not self._address.loopback,
+        )
+
+    async def _pause(self, seconds: float) -> None:
+        if inspect.iscoroutinefunction(self._sleep):
+            await self._sleep(seconds)
+        else:
+            await asyncio.to_thread(self._sleep, seconds)
+
+    def _result(self, attempt: _Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:
+        try:
+            if attempt.error is not None:
+                raise attempt.error
+            reply = self._map_response(parse_reply_bytes(attempt.body))
+            response = parse_ask_response(reply)
+        except EndpointError as error:
+            return _failed(error, attempts=attempts, total_ms=attempt.total_ms, secrets=secrets)
+        return answered(response, total_ms=attempt.total_ms, attempts=attempts)
+
+    # --- what to say of a failure ---
+
+    def _timeout(self, what: str, setting: str) -> EndpointError:
+        limit = getattr(self._target, setting)
+        return self._error("timeout", f"{what} within {limit:g} s ({setting})")
+
+    def _translated(self, error: httpx.HTTPError) -> EndpointError:
+        if isinstance(error, httpx.ConnectTimeout):
+            return self._timeout("no connection", "connect_timeout_s")
+        if isinstance(error, httpx.TimeoutException):
+            return self._timeout("nothing received or sent", "read_timeout_s")
+        if isinstance(error, httpx.DecodingError):
+            return EndpointError("protocol", f"the reply cannot be decoded: {excerpt(str(error))}")
+        return self._error("connection", _connection_text(error))
+
+    def _error(self, kind: TargetErrorKind, text: str) -> EndpointError:
+        return EndpointError(kind, f"{self._address.shown}: {text}")
+
+    def _status_text(self, response: httpx.Response, head: bytes) -> str:
+        text = f"HTTP {response.status_code}"
+        if response.is_redirect:
+            location = urljoin(self._address.url, response.headers["location"])
+            return (
+                f"{text} redirects to {excerpt(without_secrets(location), 200)}; redirects are "
+                "not followed: set url and path to the address itself"
+            )
+        shown = excerpt(head.decode("utf-8", "replace"), 200)
+        return f"{text}; the reply begins: {shown}" if shown else text
+
+
+async def _whole_body(response: httpx.Response) -> bytes:
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > MAX_BODY_BYTES:
+            limit = MAX_BODY_BYTES // 2**20
+            raise EndpointError("protocol", f"the reply is larger than {limit} MB")
+    return bytes(body)
+
+
+async def _head(response: httpx.Response) -> bytes:
+    head = bytearray()
+    # The status is what counts: an error page that breaks off is still that error.
+    with contextlib.suppress(httpx.HTTPError):
+        async for piece in response.aiter_bytes():
+            head += piece
+            if len(head) >= _HEAD_BYTES:
+                break
+    return bytes(head[:_HEAD_BYTES])
+
+
+def _encoded(body: object) -> bytes:
+    try:
+        # ASCII, so that even a lone surrogate in a question can be sent.
+        return json.dumps(body, allow_nan=False).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        reason = excerpt(str(error))
+        raise EndpointError("protocol", f"the request cannot be sent as JSON: {reason}") from error
+
+
+def _failed(
+    error: EndpointError, *, attempts: int, total_ms: float | None, secrets: Sequence[str]
+) -> AskResult:
+    message = blot_out(error.message, secrets)
+    if attempts > 1:
+        message += f" (after {attempts} attempts)"
+    info = ErrorInfo(kind=error.kind, message=message, attempts=attempts)
+    return AskResult(response=None, error=info, total_ms=total_ms, attempts=attempts)
+
+
+def _retry_after(headers: httpx.Headers) -> float | None:
+    # By the server's own clock, if it tells the time: ours may be off by minutes.
+    now = parse_http_date(headers.get("date")) or datetime.now(UTC)
+    return retry_after_seconds(headers.get("retry-after"), now)
+
+
+def _connection_text(error: httpx.HTTPError) -> str:
+    causes = list(_causes(error))
+    for kind, text in _CONNECTION_TEXTS:
+        if any(isinstance(cause, kind) for cause in causes):
+            return text
+    return f"connection failed: {excerpt(str(error), 160) or type(error).__name__}"
+
+
+def _causes(error: BaseException, depth: int = 10) -> Iterator[BaseException]:
+    yield error
+    if depth and isinstance(error, BaseExceptionGroup):  # one failure for each address tried
+        for member in error.exceptions:
+            yield from _causes(member, depth - 1)
+    inner = error.__cause__ or error.__context__
+    if depth and inner is not None:
+        yield from _causes(inner, depth - 1)
