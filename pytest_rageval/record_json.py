@@ -1,0 +1,91 @@
+"""Records to JSON values and back, and how much of their text is kept. Pure.
+
+A record line is ``schema_version`` and the fields of ``CaseRecord`` under their own names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_rageval.errors import StorageError
+from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, RetrievedChunk
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+STORED_CHUNK_CHARS: Final = 200
+STORED_ANSWER_CHARS: Final = 100_000
+
+
+def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
+    """Return the record as it is stored: long texts cut, and saying so.
+
+    Args:
+        record: a scored record; judging and matching have seen the whole texts.
+        full_text: keep whole chunk texts instead of ``STORED_CHUNK_CHARS`` of each. The answer
+            is cut at ``STORED_ANSWER_CHARS`` either way; ``answer_chars`` keeps its length.
+    """
+    chunks, answer = record.retrieved_chunks, record.answer
+    if chunks is not None and not full_text:
+        chunks = tuple(_cut(chunk) for chunk in chunks)
+    chars = record.answer_chars
+    if answer is not None:
+        chars = len(answer) if chars is None else chars
+        answer = answer[:STORED_ANSWER_CHARS]
+    return replace(record, retrieved_chunks=chunks, answer=answer, answer_chars=chars)
+
+
+def _cut(chunk: RetrievedChunk) -> RetrievedChunk:
+    if chunk.text is None or len(chunk.text) <= STORED_CHUNK_CHARS:
+        return chunk
+    return replace(chunk, text=chunk.text[:STORED_CHUNK_CHARS], text_truncated=True)
+
+
+def record_to_json(record: CaseRecord) -> dict[str, Any]:
+    """Return a record as JSON values, ``schema_version`` first."""
+    return {"schema_version": SCHEMA_VERSION, **to_plain(record)}
+
+
+def to_plain(value: Any) -> Any:
+    """Turn dataclasses and mappings into dicts, and tuples into lists, all the way down."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: to_plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: to_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(item) for item in value]
+    return value
+
+
+def record_from_json(document: Mapping[str, Any]) -> CaseRecord:
+    """Build a record from JSON values; fields it does not know are left out.
+
+    Raises:
+        StorageError: another schema version, a missing field or a wrong type.
+    """
+    from pydantic import ValidationError
+
+    version = document.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise StorageError(
+            f"schema_version: got {version!r}, expected {SCHEMA_VERSION} "
+            "(was it written by another version of pytest-rageval?)"
+        )
+    try:
+        record: CaseRecord = _adapter().validate_python(dict(document))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise StorageError(f"{place}: {first['msg']}") from None
+    return record
+
+
+@cache
+def _adapter() -> TypeAdapter[CaseRecord]:
+    # Built once: it takes longer than reading hundreds of records.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(CaseRecord)
