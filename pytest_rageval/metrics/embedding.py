@@ -1,0 +1,112 @@
+"""Figures about embeddings, for analysis rather than gates (METRICS 1.5).
+
+This module exists for numpy and is imported only where vectors are at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Vectors = Sequence[Sequence[float]]
+_Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySimilarity:
+    """Cosine similarity, -1 to 1, of one query to the chunks of its cut; None: undefined."""
+
+    query_chunk_similarity: float | None
+    """Mean over chunks; those with a zero vector are skipped."""
+    query_relevant_similarity: float | None
+    """Mean over the relevant chunks."""
+    similarity_margin: float | None
+    """Mean to the relevant minus mean to the other chunks; needs both. Higher is better."""
+
+
+def compute_query_similarity(
+    query: Sequence[float], chunks: Vectors, relevant: Sequence[bool]
+) -> QuerySimilarity:
+    """Compare a query with the chunks that it retrieved.
+
+    Args:
+        query: vector of the query.
+        chunks: one vector per chunk of the cut, each as long as ``query``.
+        relevant: whether each chunk matches a gold.
+
+    Raises:
+        ValueError: the lengths do not fit.
+    """
+    if len(relevant) != len(chunks):
+        raise ValueError(f"relevant: expected {len(chunks)} flags, got {len(relevant)}")
+    if any(len(chunk) != len(query) for chunk in chunks):
+        raise ValueError(f"chunks: expected vectors of length {len(query)}")
+    unit = _unit(np.asarray([query], dtype=np.float64))[0]
+    vectors = _unit(np.asarray(chunks, dtype=np.float64).reshape(len(chunks), len(query)))
+    # A zero vector has no direction, so no cosine with anything.
+    usable = vectors.any(axis=1) & bool(unit.any())
+    cosines = vectors @ unit
+    flags = np.asarray(relevant, dtype=bool)
+    inside, outside = _mean(cosines[usable & flags]), _mean(cosines[usable & ~flags])
+    return QuerySimilarity(
+        query_chunk_similarity=_mean(cosines[usable]),
+        query_relevant_similarity=inside,
+        similarity_margin=None if inside is None or outside is None else inside - outside,
+    )
+
+
+def compute_silhouette(vectors: Vectors, labels: Sequence[Hashable]) -> float | None:
+    """Mean silhouette of labelled vectors under cosine distance (Rousseeuw 1987).
+
+    Equal to scikit-learn's ``silhouette_score(metric="cosine")``: a label with one vector scores
+    0, and a zero vector lies at distance 1 from every other.
+
+    Args:
+        vectors: one per chunk, all of one length.
+        labels: document or gold section of each.
+
+    Returns:
+        -1 to 1, higher is better; None unless 2 <= labels <= vectors - 1.
+
+    Raises:
+        ValueError: there are not as many labels as vectors.
+    """
+    if len(labels) != len(vectors):
+        raise ValueError(f"labels: expected {len(vectors)}, got {len(labels)}")
+    names = list(dict.fromkeys(labels))
+    if not 2 <= len(names) <= len(vectors) - 1:
+        return None
+    unit = _unit(np.asarray(vectors, dtype=np.float64))
+    distances = np.clip(1.0 - unit @ unit.T, 0.0, 2.0)
+    np.fill_diagonal(distances, 0.0)
+    own = np.asarray([names.index(label) for label in labels])
+    members = np.eye(len(names))[own]
+    sizes = members.sum(axis=0)
+    return float(np.mean(_silhouettes(distances @ members, own, sizes)))
+
+
+def _silhouettes(sums: _Array, own: npt.NDArray[Any], sizes: _Array) -> _Array:
+    """Score each vector from its summed distances to every label (vectors x labels)."""
+    rows = np.arange(len(own))
+    own_sizes = sizes[own]
+    within = sums[rows, own] / np.maximum(own_sizes - 1, 1)
+    means = sums / sizes
+    means[rows, own] = np.inf
+    nearest = means.min(axis=1)
+    larger = np.maximum(within, nearest)
+    spread = np.divide(nearest - within, larger, out=np.zeros_like(larger), where=larger > 0)
+    return np.where(own_sizes > 1, spread, 0.0)
+
+
+def _unit(vectors: _Array) -> _Array:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: _Array = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+    return unit
+
+
+def _mean(values: _Array) -> float | None:
+    return float(values.mean()) if values.size else None

@@ -1,0 +1,141 @@
+"""One pure function over the package's public functions, for rows of checked examples.
+
+It maps names and shapes; every number comes from the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pytest_rageval.contract import parse_ask_response
+from pytest_rageval.dataset import parse_case
+from pytest_rageval.errors import TARGET_ERROR_KINDS, TargetErrorKind
+from pytest_rageval.matching import matches_anchor, norm_heading, norm_path, norm_text
+from pytest_rageval.metrics.embedding import compute_query_similarity, compute_silhouette
+from pytest_rageval.metrics.judged import (
+    claim_support,
+    composite,
+    compute_disagreement,
+    valid_score,
+)
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.models import (
+    Anchor,
+    AskResponse,
+    CaseScores,
+    ErrorInfo,
+    RetrievedChunk,
+    ScoreSettings,
+)
+from pytest_rageval.scoring import Verdicts, rerank_case, score_case
+
+Values = dict[str, Any]
+
+
+def evaluate(op: str, values: Values) -> Values:
+    """Answer one row: ``op`` as in the rows, ``values`` its input."""
+    if op in _OPERATIONS:
+        return _OPERATIONS[op](values)
+    from tests.oracle_statistics import evaluate_statistic
+
+    answer: Values = evaluate_statistic(op, values)
+    return answer
+
+
+def _settings(row: Values) -> ScoreSettings:
+    return ScoreSettings(
+        k=row.get("k", 5),
+        folder_mode=row.get("folder_mode"),
+        retrieval_only=row.get("retrieval_only", False),
+        judge_configured=row.get("judge") is not None,
+        **row.get("settings", {}),
+    )
+
+
+def _anchor(values: Values) -> Anchor:
+    return Anchor(**values | {"snippets": tuple(values.get("snippets", ()))})
+
+
+def _match(row: Values) -> Values:
+    chunk = RetrievedChunk(**row["chunk"])
+    return {"match": matches_anchor(_anchor(row["anchor"]), chunk, _settings(row))}
+
+
+def _response(row: Values) -> AskResponse | None:
+    return None if row.get("response") is None else parse_ask_response(row["response"])
+
+
+def _error(row: Values) -> ErrorInfo | None:
+    if row.get("error") is None:
+        return None
+    kinds: dict[str, TargetErrorKind] = {kind: kind for kind in TARGET_ERROR_KINDS}
+    kind = kinds.get(row["error"].get("kind"), "http")
+    return ErrorInfo(kind=kind, message="the target failed")
+
+
+def _status(scores: CaseScores, key: str) -> str:
+    if scores.metrics[key] is not None:
+        return "scored"
+    return "not_applicable" if key in scores.not_applicable else "error"
+
+
+def _score(row: Values) -> Values:
+    judge = row.get("judge")
+    scores = score_case(
+        parse_case(row["case"]),
+        _response(row),
+        _settings(row),
+        error=_error(row),
+        verdicts=None if judge is None else Verdicts(**judge),
+    )
+    return {
+        "metrics": dict(scores.metrics),
+        "status": {key: _status(scores, key) for key in scores.metrics},
+        "outcome": scores.outcome,
+        "failure_stage": scores.failure_stage,
+    }
+
+
+def _rerank_delta(row: Values) -> Values:
+    response = parse_ask_response(row["response"])
+    rerank = rerank_case(parse_case(row["case"]), response, _settings(row))
+    delta: Mapping[str, float | None] = dict.fromkeys(METRICS) if rerank is None else rerank.delta
+    return {"delta": dict(delta)}
+
+
+def _disagreement(row: Values) -> Values:
+    pairs = [(one, other) for one, other in row["pairs"]]
+    low, high = row["scale"]
+    found = compute_disagreement(pairs, (low, high))
+    return {"spot_check_n": found.spot_check_n, "disagreement_rate": found.disagreement_rate}
+
+
+def _embedding_query(row: Values) -> Values:
+    found = compute_query_similarity(row["query"], row["chunks"], row["relevant"])
+    return {
+        "query_chunk_similarity": found.query_chunk_similarity,
+        "query_relevant_similarity": found.query_relevant_similarity,
+        "similarity_margin": found.similarity_margin,
+    }
+
+
+def _norm_heading(row: Values) -> Values:
+    segments = norm_heading(row["heading_path"])
+    return {"segments": None if segments is None else list(segments)}
+
+
+_OPERATIONS: dict[str, Callable[[Values], Values]] = {
+    "norm_path": lambda row: {"path": norm_path(row["path"], row.get("path_case", "sensitive"))},
+    "norm_text": lambda row: {"text": norm_text(row["text"])},
+    "norm_heading": _norm_heading,
+    "match": _match,
+    "score": _score,
+    "rerank_delta": _rerank_delta,
+    "judge_score": lambda row: {"value": valid_score(row["score"], tuple(row["scale"]))},
+    "composite": lambda row: {"value": composite(row["values"], row["weights"])},
+    "claim_support": lambda row: {"value": claim_support(row["supported"], row["unsupported"])},
+    "disagreement": _disagreement,
+    "embedding_query": _embedding_query,
+    "silhouette": lambda row: {"value": compute_silhouette(row["vectors"], row["labels"])},
+}
