@@ -387,11 +387,14 @@ class Check:
     """Line in thresholds.toml from 1; 0 for a check that no file holds."""
     implicit: bool = False
     """True for the checks that exist without being written."""
+    beside_min: bool = False
+    """True for a ``max`` next to a ``min`` of the same metric, so that their ids differ."""
 
     @property
     def name(self) -> str:
         """The part of the node id after ``thresholds.toml::``."""
-        kind = f" {self.kind}" if self.kind in {"max_drop", "max_rise"} else ""
+        named = self.beside_min or self.kind in {"max_drop", "max_rise"}
+        kind = f" {self.kind}" if named else ""
         where = {
             "overall": "",
             "category": f" [{self.group}]",
