@@ -1,0 +1,98 @@
+"""The small decisions of the gate: one estimate against one limit (METRICS 1.6).
+
+Numbers are compared unrounded with a tolerance of 1e-9 in favour of passing: in binary floats
+0.90 - 0.85 is more than 0.05.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pytest_rageval.models import CheckKind, Decide, Proof
+
+TOLERANCE: Final = 1e-9
+
+LimitOutcome = Literal["pass", "fail", "no_data"]
+Verdict = Literal["better", "worse", "same", "unclear"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitDecision:
+    """What one limit says of one estimate."""
+
+    outcome: LimitOutcome
+    proof: Proof | None
+    """None: there is no interval to prove anything with."""
+
+
+def decide_limit(
+    kind: CheckKind,
+    limit: float,
+    *,
+    decide: Decide = "estimate",
+    estimate: float | None,
+    low: float | None = None,
+    high: float | None = None,
+) -> LimitDecision:
+    """Decide one limit.
+
+    Args:
+        kind: ``min`` and ``max`` hold a value; ``max_drop`` and ``max_rise`` hold the difference
+            candidate - baseline.
+        limit: absolute, at least 0 for the last two.
+        decide: ``estimate`` goes by the estimate; ``prove_fail`` fails only what is proven
+            beyond the limit; ``prove_pass`` passes only what is proven within it.
+        estimate: the value or difference; None: no data.
+        low: one-sided lower bound of the estimate, where there is one.
+        high: one-sided upper bound.
+    """
+    if estimate is None:
+        return LimitDecision(outcome="no_data", proof=None)
+    # Mirror the upper limits, so that below only "too low" is bad.
+    if kind in {"max", "max_rise"}:
+        estimate, limit = -estimate, -limit
+        low, high = (None if high is None else -high), (None if low is None else -low)
+    elif kind == "max_drop":
+        limit = -limit
+    floor = limit - TOLERANCE
+    proof: Proof | None = None
+    if low is not None and low >= floor:
+        proof = "proven_pass"
+    elif high is not None and high < floor:
+        proof = "proven_fail"
+    elif low is not None or high is not None:
+        proof = "unproven"
+    needed = {"estimate": estimate, "prove_pass": low, "prove_fail": high}[decide]
+    if needed is None:
+        return LimitDecision(outcome="no_data", proof=proof)
+    return LimitDecision(outcome="pass" if needed >= floor else "fail", proof=proof)
+
+
+def verdict(
+    low: float | None,
+    high: float | None,
+    *,
+    margin: float = 0.0,
+    direction: Literal["higher", "lower", "neutral"] = "higher",
+) -> Verdict:
+    """The verdict of a comparison from the one-sided bounds of candidate - baseline.
+
+    Args:
+        low: lower bound; None: there is none.
+        high: upper bound.
+        margin: differences smaller than this do not matter.
+        direction: which way is better; of a neutral metric nothing is better or worse.
+
+    >>> verdict(-0.02, 0.03, margin=0.05)
+    'same'
+    """
+    if direction == "lower":
+        low, high = (None if high is None else -high), (None if low is None else -low)
+    if direction != "neutral":
+        if low is not None and low > 0:
+            return "better"
+        if high is not None and high < 0:
+            return "worse"
+    within = low is not None and high is not None and -margin < low and high < margin
+    return "same" if within else "unclear"

@@ -1,0 +1,167 @@
+"""The metrics.json of a run.
+
+Times stand only under ``latency``, money and tokens only under ``cost``, so that every other
+number is equal between serial and parallel runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.models import SCHEMA_VERSION, Aggregate, LatencySummary, MetricSummary
+
+_ALIASES = {"recall_any_at_k_avg": "hit_at_k_avg"}
+_OPERATIONAL = ("error_rate", "timeout_rate", "empty_response_rate")
+
+
+def aggregate_key(key: str) -> str:
+    """The name of a metric's mean in ``aggregate_metrics`` and ``by_*``."""
+    info = METRICS.get(key)
+    return info.aggregate_key if info is not None else f"{key}_avg"
+
+
+def means_document(metrics: Mapping[str, MetricSummary]) -> dict[str, float | None]:
+    """Means under the names of ``aggregate_metrics``, with their aliases."""
+    means = {aggregate_key(key): summary.mean for key, summary in metrics.items()}
+    aliases = {alias: means[name] for alias, name in _ALIASES.items() if name in means}
+    return {**means, **aliases}
+
+
+def _summary_document(summary: MetricSummary) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "n": summary.n,
+        "n_not_applicable": summary.n_not_applicable,
+        "n_error": summary.n_error,
+        "mean": summary.mean,
+        "median": summary.median,
+        "mean_errors_as_worst": summary.mean_errors_as_worst,
+        "low": summary.low,
+        "high": summary.high,
+        "se": summary.se,
+        "method": summary.method,
+        "clusters": summary.clusters,
+    }
+    if summary.mean is None:
+        document["reason"] = no_data_reason(summary)
+    return document
+
+
+def no_data_reason(summary: MetricSummary) -> str:
+    """Why a metric has no mean, such as ``no case was scored (10 not applicable, 2 errors)``."""
+    errors = "1 error" if summary.n_error == 1 else f"{summary.n_error} errors"
+    return f"no case was scored ({summary.n_not_applicable} not applicable, {errors})"
+
+
+def statistics_document(metrics: Mapping[str, MetricSummary]) -> dict[str, dict[str, Any]]:
+    """Each mean with its counts and interval, by plain metric key."""
+    return {key: _summary_document(summary) for key, summary in metrics.items()}
+
+
+def _group_document(metrics: Mapping[str, MetricSummary]) -> dict[str, Any]:
+    # A group leaves out what none of its cases could have had: tags would be mostly nulls.
+    known = {key: s for key, s in metrics.items() if s.n or s.n_error}
+    counts = next(iter(metrics.values()), MetricSummary(n=0))
+    return {
+        "total_tests": counts.n + counts.n_not_applicable + counts.n_error,
+        **means_document(known),
+        "statistics": statistics_document(known),
+    }
+
+
+def _latency_document(latency: LatencySummary) -> dict[str, Any]:
+    return {
+        "n": latency.n,
+        "n_excluded": latency.n_excluded,
+        "n_cached": latency.n_cached,
+        "n_censored": latency.n_censored,
+        "p50_ms": latency.p50_ms,
+        "p95_ms": latency.p95_ms,
+        "p50_censored": latency.p50_censored,
+        "p95_censored": latency.p95_censored,
+        "total_ms": latency.sum_ms,
+    }
+
+
+def aggregate_document(
+    aggregate: Aggregate, *, judge_reliability: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The ``aggregate_metrics`` of metrics.json."""
+    by_type = aggregate.indexing.get("coverage_by_doc_type", {})
+    return {
+        **means_document(aggregate.metrics),
+        "pass_rate": aggregate.rates.get("pass_rate"),
+        "judge_reliability": dict(judge_reliability) if judge_reliability is not None else None,
+        "latency": {
+            **_latency_document(aggregate.latency),
+            "by_phase": {
+                name: _latency_document(phase) for name, phase in aggregate.latency_by_phase.items()
+            },
+        },
+        "cost": {
+            "total_usd": aggregate.cost_usd,
+            "uncached_usd": aggregate.cost_usd_uncached,
+            "judge_tokens": aggregate.judge_tokens,
+        },
+        "indexing_coverage": dict(aggregate.indexing) or None,
+        "operational_metrics": {
+            **{key: aggregate.rates.get(key) for key in _OPERATIONAL},
+            **{k: v for k, v in aggregate.rates.items() if k not in {*_OPERATIONAL, "pass_rate"}},
+            "coverage_by_doc_type": by_type,
+        },
+    }
+
+
+def metrics_document(
+    aggregate: Aggregate,
+    *,
+    run_id: str,
+    timestamp: str,
+    config_hash: str | None = None,
+    dataset_hash: str | None = None,
+    eval_set_commit_hash: str | None = None,
+    dirty: bool | None = None,
+    judge_reliability: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The whole metrics.json as plain JSON values, without NaN.
+
+    Args:
+        aggregate: the run's numbers.
+        run_id: name of the run.
+        timestamp: ISO 8601, UTC.
+        config_hash: hash of the run's configuration.
+        dataset_hash: hash over the sorted case hashes.
+        eval_set_commit_hash: git commit; information only, content hashes decide.
+        dirty: whether the working tree had changes; None: not in a repository.
+        judge_reliability: what a spot check of the judge found; None: there was none.
+    """
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run_id,
+        "timestamp": timestamp,
+        "config_hash": config_hash,
+        "dataset_hash": dataset_hash,
+        "eval_set_commit_hash": eval_set_commit_hash,
+        "dirty": dirty,
+        "total_tests": aggregate.total,
+        "answerable_tests": aggregate.answerable,
+        "unanswerable_tests": aggregate.unanswerable,
+        "passed": aggregate.passed,
+        "missed": aggregate.missed,
+        "errored": aggregate.errored,
+        "unchecked": aggregate.unchecked,
+        "aggregate_metrics": aggregate_document(aggregate, judge_reliability=judge_reliability),
+        "statistics": statistics_document(aggregate.metrics),
+        **{
+            name: {group: _group_document(metrics) for group, metrics in breakdown.items()}
+            for name, breakdown in (
+                ("by_tag", aggregate.by_tag),
+                ("by_category", aggregate.by_category),
+                ("by_difficulty", aggregate.by_difficulty),
+                ("by_answerable", aggregate.by_answerable),
+                ("by_vault", aggregate.by_vault),
+            )
+        },
+        "warnings": list(aggregate.warnings),
+    }

@@ -1,0 +1,128 @@
+"""Quantiles and tails of the normal, Student t, beta and binomial distributions.
+
+One continued fraction, that of the incomplete beta function, serves the last three.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from statistics import NormalDist
+
+_TINY = 1e-300
+_EPSILON = 1e-16
+_MAX_TERMS = 100_000
+
+
+def normal_quantile(p: float) -> float:
+    """Standard normal quantile of ``p``, 0 < p < 1."""
+    return NormalDist().inv_cdf(p)
+
+
+def normal_cdf(z: float) -> float:
+    """P(Z <= z) of a standard normal."""
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
+def _beta_fraction(a: float, b: float, x: float) -> float:
+    """Continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method."""
+    c, d = 1.0, 1.0 - (a + b) * x / (a + 1)
+    d = 1.0 / (d if abs(d) > _TINY else _TINY)
+    value = d
+    for m in range(1, _MAX_TERMS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        step = 1.0
+        for term in (even, odd):
+            d = 1.0 + term * d
+            d = 1.0 / (d if abs(d) > _TINY else _TINY)
+            c = 1.0 + term / c
+            c = c if abs(c) > _TINY else _TINY
+            step = c * d
+            value *= step
+        if abs(step - 1.0) <= 2 * _EPSILON:
+            break
+    return value
+
+
+def beta_cdf(x: float, a: float, b: float) -> float:
+    """Regularised incomplete beta function I_x(a, b): P(X <= x) for X ~ Beta(a, b).
+
+    Args:
+        x: the point; outside 0 to 1 the answer is 0 or 1.
+        a: first shape, above 0.
+        b: second shape, above 0.
+    """
+    if x <= 0.0:
+        return 0.0
+    if x >= 1.0:
+        return 1.0
+    log_front = (
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
+    front = math.exp(log_front)
+    # The fraction converges fast only on this side of the mean; the other follows by symmetry.
+    if x < (a + 1) / (a + b + 2):
+        return front * _beta_fraction(a, b, x) / a
+    return 1.0 - front * _beta_fraction(b, a, 1.0 - x) / b
+
+
+def _bisect(is_left: Callable[[float], bool], low: float, high: float) -> float:
+    """The point where ``is_left`` turns false, to the last bit that floats can tell apart."""
+    while True:
+        middle = 0.5 * (low + high)
+        if middle in {low, high}:
+            return middle
+        if is_left(middle):
+            low = middle
+        else:
+            high = middle
+
+
+def beta_quantile(p: float, a: float, b: float) -> float:
+    """The x with P(X <= x) = p for X ~ Beta(a, b), 0 < p < 1."""
+    return _bisect(lambda x: beta_cdf(x, a, b) < p, 0.0, 1.0)
+
+
+def student_t_tail(t: float, df: float) -> float:
+    """P(T > t) of Student's t with ``df`` > 0 degrees of freedom."""
+    if math.isinf(t):
+        return 0.0 if t > 0 else 1.0
+    square = t * t
+    if square < df:
+        # Near the centre df/(df + t^2) rounds to 1 and would lose t altogether.
+        half = 0.5 * (1.0 - beta_cdf(square / (df + square), 0.5, df / 2))
+    else:
+        half = 0.5 * beta_cdf(df / (df + square), df / 2, 0.5)
+    return half if t >= 0 else 1.0 - half
+
+
+def student_t_cdf(t: float, df: float) -> float:
+    """P(T <= t) of Student's t with ``df`` > 0 degrees of freedom."""
+    return student_t_tail(-t, df)
+
+
+@lru_cache(maxsize=4096)
+def student_t_quantile(p: float, df: float) -> float:
+    """The t with P(T <= t) = p, 0 < p < 1, ``df`` > 0.
+
+    Cached: a run asks for the same few degrees of freedom once per metric and group.
+    """
+    if p == 0.5:
+        return 0.0
+    if p < 0.5:
+        return -student_t_quantile(1.0 - p, df)
+    tail, bound = 1.0 - p, 1.0
+    while student_t_tail(bound, df) > tail:
+        bound *= 2.0
+    return _bisect(lambda t: student_t_tail(t, df) > tail, 0.0, bound)
+
+
+def binomial_cdf(k: int, n: int, p: float) -> float:
+    """P(B <= k) for B ~ Binomial(n, p)."""
+    if k < 0:
+        return 0.0
+    if k >= n:
+        return 1.0
+    return beta_cdf(1.0 - p, n - k, k + 1)

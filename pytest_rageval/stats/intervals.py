@@ -1,0 +1,307 @@
+"""Intervals of a mean and of a percentile.
+
+Means that are mostly 1 often show no failure at all in a small sample; t, bootstrap and BCa
+collapse to a point there. Wilson and the plus-two t do not, and need no random numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_rageval.stats.distributions import (
+    beta_quantile,
+    binomial_cdf,
+    normal_quantile,
+    student_t_quantile,
+)
+
+Sided = Literal[1, 2]
+ClusterIds = Sequence[Hashable | None]
+"""One per value; None: the value is a cluster of its own."""
+
+BOOTSTRAP_SEED = 20251122
+BOOTSTRAP_RESAMPLES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Bounds of an estimate; with ``sided=1`` each bound holds alone at the confidence."""
+
+    low: float | None
+    high: float | None
+    method: str | None
+    """``wilson``, ``plus_two``, ``mover_wilson`` or ``bootstrap``; None: no interval."""
+    se: float | None = None
+    """Half-width over quantile: the standard error that minimum detectable effects use."""
+    clusters: int | None = None
+    """Number of clusters where at least one holds several values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusteredError:
+    """A mean with its standard error under clustering."""
+
+    mean: float | None
+    se: float | None
+    """None below two clusters."""
+    n_clusters: int
+    df: int
+
+
+NO_INTERVAL = Interval(low=None, high=None, method=None)
+
+
+def tail_level(confidence: float, sided: Sided) -> float:
+    """The probability whose quantile bounds an interval: 0.975 for two-sided 95 %."""
+    return confidence if sided == 1 else 0.5 + confidence / 2
+
+
+def fmean(values: Sequence[float]) -> float | None:
+    """Mean by exact summation, hence the same in any order; None for no values."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def cluster_indices(n: int, clusters: ClusterIds | None) -> list[list[int]]:
+    """Positions 0..n-1 grouped by cluster, in order of first appearance."""
+    if clusters is None:
+        return [[i] for i in range(n)]
+    if len(clusters) != n:
+        raise ValueError(f"{len(clusters)} cluster ids for {n} values")
+    alone: list[list[int]] = []
+    groups: dict[Hashable, list[int]] = {}
+    for i, cluster in enumerate(clusters):
+        if cluster is None:
+            alone.append([i])
+        else:
+            groups.setdefault(cluster, []).append(i)
+    return [*groups.values(), *alone]
+
+
+def wilson(k: float, n: int, *, confidence: float = 0.95, sided: Sided = 2) -> Interval:
+    """Wilson score interval of a proportion (Wilson 1927; = scipy ``binomtest``).
+
+    Args:
+        k: successes, 0 to ``n``.
+        n: trials; 0 has no interval.
+        confidence: 0 to 1, of the pair (``sided=2``) or of each bound (``sided=1``).
+        sided: 1 or 2.
+
+    >>> interval = wilson(42, 50)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.715, 0.917)
+    """
+    if n == 0:
+        return NO_INTERVAL
+    z = normal_quantile(tail_level(confidence, sided))
+    low, high = wilson_bounds(k / n, n, z)
+    return Interval(low=low, high=high, method="wilson", se=(high - low) / 2 / z)
+
+
+def wilson_bounds(p: float, n: int, z: float) -> tuple[float, float]:
+    """Wilson bounds of the proportion ``p`` of ``n`` > 0 at the normal quantile ``z``."""
+    shrink = 1 + z * z / n
+    centre = (p + z * z / (2 * n)) / shrink
+    half = z / shrink * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    # At the ends the formula gives 0 and 1 up to rounding; print them exactly.
+    low = 0.0 if p <= 0 else max(0.0, centre - half)
+    high = 1.0 if p >= 1 else min(1.0, centre + half)
+    return low, high
+
+
+def clopper_pearson(k: int, n: int, *, confidence: float = 0.95) -> Interval:
+    """Guaranteed ("exact") two-sided interval of a proportion (Clopper and Pearson 1934)."""
+    if n == 0:
+        return NO_INTERVAL
+    alpha = (1 - confidence) / 2
+    low = 0.0 if k == 0 else beta_quantile(alpha, k, n - k + 1)
+    high = 1.0 if k == n else beta_quantile(1 - alpha, k + 1, n - k)
+    return Interval(low=low, high=high, method="clopper_pearson")
+
+
+def beta_credible(k: int, n: int, *, confidence: float = 0.95) -> Interval:
+    """Equal-tailed credible interval of a proportion under a Beta(1, 1) prior.
+
+    Source: Bowyer, Aitchison, Ivanova 2025, arXiv 2503.01747.
+    """
+    if n == 0:
+        return NO_INTERVAL
+    alpha = (1 - confidence) / 2
+    low = beta_quantile(alpha, k + 1, n - k + 1)
+    high = beta_quantile(1 - alpha, k + 1, n - k + 1)
+    return Interval(low=low, high=high, method="beta_credible")
+
+
+def clustered_se(values: Sequence[float], clusters: ClusterIds | None = None) -> ClusteredError:
+    """CR1 standard error of a mean (Miller 2024, arXiv 2411.00640; = statsmodels cluster).
+
+    Without clusters it is the usual s/sqrt(n).
+
+    >>> round(clustered_se([1, 1, 0, 0, 1, 1], "aabbcc").se, 3)
+    0.333
+    """
+    n, mean = len(values), fmean(values)
+    groups = cluster_indices(n, clusters)
+    g = len(groups)
+    if mean is None or g < 2:
+        return ClusteredError(mean=mean, se=None, n_clusters=g, df=max(0, g - 1))
+    squares = math.fsum(math.fsum(values[i] - mean for i in group) ** 2 for group in groups)
+    se = math.sqrt(g / (g - 1) * squares) / n
+    return ClusteredError(mean=mean, se=se, n_clusters=g, df=g - 1)
+
+
+def plus_two_moments(
+    values: Sequence[float], groups: Sequence[Sequence[int]], lo: float, hi: float
+) -> tuple[float, float]:
+    """Centre and variance of the plus-two t: one pseudo-case at each end of the scale.
+
+    Each pseudo-case is a cluster of its own of weight sqrt(n/G). Needs two clusters.
+    """
+    n, g = len(values), len(groups)
+    weight = math.sqrt(n / g)
+    size = n + 2 * weight
+    centre = (math.fsum(values) + weight * (lo + hi)) / size
+    squares = [math.fsum(values[i] - centre for i in group) ** 2 for group in groups]
+    ends = [(weight * (lo - centre)) ** 2, (weight * (hi - centre)) ** 2]
+    return centre, g / (g - 1) * math.fsum(squares + ends) / size**2
+
+
+def plus_two(
+    values: Sequence[float],
+    *,
+    lo: float,
+    hi: float,
+    clusters: ClusterIds | None = None,
+    confidence: float = 0.95,
+    sided: Sided = 2,
+) -> Interval:
+    """Plus-two t interval of a mean on the scale ``lo`` to ``hi``, clipped to it.
+
+    Fewer than two clusters have no interval.
+    """
+    groups = cluster_indices(len(values), clusters)
+    g = len(groups)
+    n_clusters = g if g < len(values) else None
+    if g < 2:
+        return Interval(low=None, high=None, method=None, clusters=n_clusters)
+    centre, variance = plus_two_moments(values, groups, lo, hi)
+    se = math.sqrt(variance)
+    half = student_t_quantile(tail_level(confidence, sided), g - 1) * se
+    return Interval(
+        low=max(lo, centre - half),
+        high=min(hi, centre + half),
+        method="plus_two",
+        se=se,
+        clusters=n_clusters,
+    )
+
+
+def mean_interval(
+    values: Sequence[float],
+    *,
+    lo: float | None = 0.0,
+    hi: float | None = 1.0,
+    binary: bool = False,
+    clusters: ClusterIds | None = None,
+    confidence: float = 0.95,
+    sided: Sided = 2,
+) -> Interval:
+    """The interval of a mean that suits its scale (METRICS 2.2).
+
+    Args:
+        values: one per case.
+        lo: lower end of the scale; None (or no ``hi``): unbounded, percentile bootstrap.
+        hi: upper end of the scale.
+        binary: every value is ``lo`` = 0 or ``hi`` = 1 and comes from one repeat: Wilson, as
+            long as no cluster holds two cases. Otherwise the plus-two t.
+        clusters: one id per value.
+        confidence: 0 to 1.
+        sided: 2 for reports, 1 for gates.
+    """
+    if not values:
+        return NO_INTERVAL
+    if lo is None or hi is None:
+        return bootstrap_mean(values, clusters=clusters, confidence=confidence, sided=sided)
+    one_each = len(cluster_indices(len(values), clusters)) == len(values)
+    if binary and one_each:
+        return wilson(math.fsum(values), len(values), confidence=confidence, sided=sided)
+    return plus_two(values, lo=lo, hi=hi, clusters=clusters, confidence=confidence, sided=sided)
+
+
+def percentile(values: Sequence[float], p: float) -> float | None:
+    """Percentile of type 7 (linear), = ``numpy.percentile``; None for no values.
+
+    Args:
+        values: in any order.
+        p: 0 to 100.
+
+    >>> percentile([100, 200, 300, 400, 1000], 95)
+    880.0
+    """
+    if not values:
+        return None
+    ordered = sorted(values)
+    position = (len(ordered) - 1) * p / 100
+    below = math.floor(position)
+    share = position - below
+    if share == 0:
+        return float(ordered[below])
+    return ordered[below] + share * (ordered[below + 1] - ordered[below])
+
+
+def quantile_interval(
+    values: Sequence[float], p: float, *, confidence: float = 0.95, sided: Sided = 2
+) -> Interval:
+    """Distribution-free interval of a quantile by order statistics (= scipy ``quantile_test``).
+
+    Args:
+        values: in any order.
+        p: 0 to 1.
+        confidence: 0 to 1.
+        sided: 1 or 2.
+
+    A bound that the sample cannot give is None: p95 has no upper bound below n = 72.
+    """
+    ordered, n = sorted(values), len(values)
+    level = tail_level(confidence, sided)
+    below = [binomial_cdf(j - 1, n, p) for j in range(1, n + 1)]
+    lows = [x for x, tail in zip(ordered, below, strict=True) if tail <= 1 - level]
+    highs = [x for x, tail in zip(ordered, below, strict=True) if tail >= level]
+    return Interval(
+        low=float(lows[-1]) if lows else None,
+        high=float(highs[0]) if highs else None,
+        method="order_statistics" if lows or highs else None,
+    )
+
+
+def bootstrap_mean(
+    values: Sequence[float],
+    *,
+    clusters: ClusterIds | None = None,
+    confidence: float = 0.95,
+    sided: Sided = 2,
+    seed: int = BOOTSTRAP_SEED,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+) -> Interval:
+    """Percentile bootstrap of a mean, resampling whole clusters; for unbounded scales only.
+
+    Fewer than two clusters have no interval.
+    """
+    groups = cluster_indices(len(values), clusters)
+    n_clusters = len(groups) if len(groups) < len(values) else None
+    if len(groups) < 2:
+        return Interval(low=None, high=None, method=None, clusters=n_clusters)
+    pieces = [(math.fsum(values[i] for i in group), len(group)) for group in groups]
+    draw = random.Random(seed)
+    means = []
+    for _ in range(resamples):
+        drawn = draw.choices(pieces, k=len(pieces))
+        means.append(sum(total for total, _ in drawn) / sum(size for _, size in drawn))
+    level = tail_level(confidence, sided)
+    low, high = percentile(means, 100 * (1 - level)), percentile(means, 100 * level)
+    se = statistics.pstdev(means)
+    return Interval(low=low, high=high, method="bootstrap", se=se, clusters=n_clusters)
