@@ -48,22 +48,19 @@ def call_client(
     """
     ask = _ask_function(client)
     started = clock()
+    reply = _reply_or_error(ask, request, loop)
+    total_ms = (clock() - started) * 1000
+    if isinstance(reply, AskResult):
+        return reply
     try:
-        reply = _resolved(ask(request), loop)
-        total_ms = (clock() - started) * 1000
-        if isinstance(reply, AskResult):
-            return reply
+        if isinstance(reply, Exception):
+            raise reply
         return answered(_response(reply, client), total_ms=total_ms)
     except ConfigError:
         raise
     except Exception as error:
         info = _error_info(error)
-        return AskResult(
-            response=None,
-            error=info,
-            total_ms=(clock() - started) * 1000,
-            attempts=info.attempts,
-        )
+        return AskResult(response=None, error=info, total_ms=total_ms, attempts=info.attempts)
 
 
 def answered(response: AskResponse, *, total_ms: float, attempts: int = 1) -> AskResult:
@@ -94,10 +91,16 @@ def _ask_function(client: object) -> Callable[[AskRequest], object]:
     )
 
 
-def _resolved(reply: object, loop: LoopThread | None) -> object:
-    if inspect.isawaitable(reply):
-        return (loop or session_loop()).run(reply)
-    return reply
+def _reply_or_error(
+    ask: Callable[[AskRequest], object], request: AskRequest, loop: LoopThread | None
+) -> object:
+    try:
+        reply = ask(request)
+        if inspect.isawaitable(reply):
+            return (loop or session_loop()).run(reply)
+        return reply
+    except Exception as error:
+        return error
 
 
 def _response(reply: object, client: object) -> AskResponse:
@@ -166,5 +169,5 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _named(value: object) -> str:
     if value is None:
         return "None"
-    name = getattr(value, "__qualname__", None)
+    name = getattr(value, "__name__", None)
     return f"{name}()" if isinstance(name, str) else f"a {type(value).__name__}"

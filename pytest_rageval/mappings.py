@@ -8,7 +8,9 @@ In a table a dot in a field's name nests: ``"input.query" = "question"`` sends
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from itertools import permutations
 from typing import Any, Final, Literal
 
 from pytest_rageval.contract import excerpt
@@ -46,10 +48,10 @@ def compile_mapping(
     if isinstance(spec, str):
         whole = _compile(spec, where)
         return lambda document: _without_nulls(whole(document))
-    fields = {_field_path(name, direction, where): name for name in spec}
-    _refuse_overlaps(fields, where)
+    paths = {name: _field_path(name, direction, where) for name in spec}
+    _refuse_overlaps(paths, where)
     compiled = {
-        path: _compile(spec[name], f"{where}.{_toml_key(name)}") for path, name in fields.items()
+        path: _compile(spec[name], f"{where}.{_toml_key(name)}") for name, path in paths.items()
     }
     return lambda document: _assemble((path, search(document)) for path, search in compiled.items())
 
@@ -61,7 +63,10 @@ def _compile(expression: object, where: str) -> MapFunction:
     if not isinstance(expression, str):
         raise ConfigError(f"{where}: expected a JMESPath expression, got {expression!r}")
     try:
-        compiled = jmespath.compile(expression)
+        with warnings.catch_warnings():
+            # `word` for `"word"`: deprecated by the grammar, common in examples, and harmless.
+            warnings.simplefilter("ignore", PendingDeprecationWarning)
+            compiled = jmespath.compile(expression)
     except JMESPathError as error:
         raise ConfigError(f"{where}: {_syntax_fault(expression, error)}") from error
     _check_functions(compiled.parsed, expression, where)
@@ -130,11 +135,10 @@ def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
     raise ConfigError(f"{where}: unknown field {name!r}; expected one of {expected}{hint}")
 
 
-def _refuse_overlaps(fields: Mapping[tuple[str, ...], str], where: str) -> None:
-    for path, name in fields.items():
-        for other, other_name in fields.items():
-            if len(other) > len(path) and other[: len(path)] == path:
-                raise ConfigError(f"{where}: {name!r} and {other_name!r} overlap; keep one")
+def _refuse_overlaps(paths: Mapping[str, tuple[str, ...]], where: str) -> None:
+    for (name, path), (other_name, other) in permutations(paths.items(), 2):
+        if other[: len(path)] == path:
+            raise ConfigError(f"{where}: {name!r} and {other_name!r} overlap; keep one")
 
 
 def _assemble(values: Iterator[tuple[tuple[str, ...], object]]) -> dict[str, Any]:

@@ -33,6 +33,11 @@ class Address:
     """Whether the host is this machine by name or number."""
 
     @property
+    def is_plain_local(self) -> bool:
+        """Whether this is HTTP without TLS to this machine."""
+        return self.loopback and self.url.startswith("http:")
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """What must not be printed: the credentials, also in the form they are sent in."""
         if self.credentials is None:

@@ -1,0 +1,137 @@
+"""Targets that misbehave, over real sockets on the loopback interface."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+Reply: TypeAlias = "bytes | Callable[[socket.socket], None]"
+
+
+@dataclass
+class Received:
+    line: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class FakeTarget:
+    """Answers the n-th request with the n-th reply, and the last one for ever after."""
+
+    replies: list[Reply]
+    received: list[Received] = field(default_factory=list)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    port: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def serve(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            if self.stopping.is_set():
+                connection.close()
+                return
+            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(5)
+            self.received.append(read_request(connection))
+            reply = self.replies[min(len(self.received), len(self.replies)) - 1]
+            if callable(reply):
+                reply(connection)
+            else:
+                connection.sendall(reply)
+
+
+@contextlib.contextmanager
+def fake_target(*replies: Reply) -> Iterator[FakeTarget]:
+    target = FakeTarget(list(replies))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        target.port = listener.getsockname()[1]
+        thread = threading.Thread(target=target.serve, args=(listener,), daemon=True)
+        thread.start()
+        try:
+            yield target
+        finally:
+            target.stopping.set()
+            # Closing a listener does not wake accept(); one more connection does.
+            with contextlib.suppress(OSError), socket.create_connection(listener.getsockname()):
+                pass
+            thread.join(5)
+
+
+def unused_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def read_request(connection: socket.socket) -> Received:
+    with connection.makefile("rb") as stream:
+        line = stream.readline().decode("latin-1").strip()
+        headers: dict[str, str] = {}
+        while (raw := stream.readline().decode("latin-1").strip()) != "":
+            name, _, value = raw.partition(":")
+            headers[name.lower()] = value.strip()
+        body = stream.read(int(headers.get("content-length", "0")))
+    return Received(line, headers, body)
+
+
+def http_reply(
+    body: bytes = b"", status: str = "200 OK", *, length: int | None = None, **headers: str
+) -> bytes:
+    """A whole HTTP reply; ``length`` may lie, ``retry_after="2"`` becomes ``Retry-After: 2``."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body) if length is None else length}"]
+    lines += [f"{name.replace('_', '-').title()}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
+
+
+def json_reply(payload: object, status: str = "200 OK", **headers: str) -> bytes:
+    return http_reply(json.dumps(payload).encode(), status, length=None, **headers)
+
+
+def hang_up(connection: socket.socket) -> None:
+    """Close without a word."""
+
+
+def reset(connection: socket.socket) -> None:
+    """Close with RST, as a crashed server does."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def drip(data: bytes, every_s: float, until: threading.Event) -> Callable[[socket.socket], None]:
+    """Send a byte at a time until all is sent or the test is over."""
+
+    def reply(connection: socket.socket) -> None:
+        for byte in data:
+            connection.sendall(bytes([byte]))
+            if until.wait(every_s):
+                return
+
+    return reply
+
+
+def silence(until: threading.Event) -> Callable[[socket.socket], None]:
+    """Send nothing and keep the connection open until the test is over."""
+
+    def reply(connection: socket.socket) -> None:
+        until.wait(5)
+
+    return reply
