@@ -143,7 +143,9 @@ def _split(base: str, where: str) -> SplitResult:
     if not port_is_valid:
         raise ConfigError(f"{where}: the host or the port is not valid")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        hint = f"it begins with {parts.scheme}:" if parts.scheme else "it has no http:// before it"
+        # What stands before a bare colon may be a user name: `ann:secret@host`.
+        odd = parts.scheme not in {"", "http", "https"} and parts.netloc
+        hint = f"it begins with {parts.scheme}://" if odd else "it has no http:// and host"
         raise ConfigError(f"{where}: expected a URL such as http://localhost:8000; {hint}")
     if any(char.isspace() or not char.isprintable() for char in base):
         raise ConfigError(f"{where}: holds whitespace or a control character")
