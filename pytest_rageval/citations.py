@@ -16,15 +16,24 @@ from pytest_rageval.models import AskResponse, Citation, RetrievedChunk
 
 # One level of nesting, because headings hold brackets: "(File: a.md, Section: Setup (Linux))".
 # The limits keep an answer full of opening brackets linear.
-_SQUARE: Final = r"\[((?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){1,600})\]"
-_ROUND: Final = r"\(((?:[^()\n]|\([^()\n]{0,200}\)){1,600})\)"
-_BRACKETS: Final = re.compile(f"{_SQUARE}|{_ROUND}")
-_NEXT_FILE: Final = re.compile(r"[;,]\s*(?=File\s*:)", re.IGNORECASE)
-_SECTION: Final = re.compile(r"[,;|]\s*Section\s*:\s*", re.IGNORECASE)
-_FILE: Final = re.compile(r"\s*File\s*:\s*", re.IGNORECASE)
-_NUMBERS: Final = re.compile(r"\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*")
+_IN_SQUARE: Final = r"(?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){1,600}"
+_IN_ROUND: Final = r"(?:[^()\n]|\([^()\n]{0,200}\)){1,600}"
+_WRITTEN: Final = re.compile(
+    r"\[(?P<numbers>\s*[0-9]{1,3}(?:\s*[,;]\s*[0-9]{1,3})*\s*)\]"
+    rf"|\[(?P<square>\s*File\s*:{_IN_SQUARE})\]"
+    rf"|\((?P<round>\s*File\s*:{_IN_ROUND})\)"
+    rf"|\[(?P<bare>[^\[\]\n]{{1,300}}?,\s*Section\s*:{_IN_SQUARE})\]",
+    re.IGNORECASE,
+)
+_NEXT: Final = re.compile(
+    r"[;,]\s*(?=File\s*:)|;\s*(?=[^;,]+\.\w{1,8}\s*,\s*Section\s*:)", re.IGNORECASE
+)
+_SECTION: Final = re.compile(r"[,;|]\s*Section\s*:", re.IGNORECASE)
+_FILE: Final = re.compile(r"\s*File\s*:", re.IGNORECASE)
+# Without "File:" only what looks like a path is one: "[see above, Section: 3]" is prose.
+_PATH_LIKE: Final = re.compile(r"/|\S\.\w{1,8}$")
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
-_QUOTES: Final = " \t`'\"“”‘’*"
+_QUOTE_PAIRS: Final = ("``", "''", '""', "**", "__", "“”", "‘’", "«»")
 
 
 def read_citations(
@@ -55,15 +64,14 @@ def text_citations(
             nothing tells what they count.
         path_case: how paths compare when a section name is looked up.
     """
-    code = [match.span() for match in _CODE.finditer(answer)]
-    for match in _BRACKETS.finditer(answer):
-        square, content = match.group(1), match.group(1) or match.group(2)
-        if square is not None and _NUMBERS.fullmatch(square):
-            in_code = any(start <= match.start() < end for start, end in code)
-            if chunks is not None and not in_code:
-                yield from (_numbered(int(n), chunks) for n in re.findall(r"\d+", square))
-        else:
-            yield from _named(content, chunks or (), path_case, square=square is not None)
+    prose = _CODE.sub(lambda match: " " * len(match.group()), answer)
+    for match in _WRITTEN.finditer(answer):
+        numbers = match.group("numbers")
+        if numbers is None:
+            content = match.group("square") or match.group("round") or match.group("bare")
+            yield from _named(content, chunks or (), path_case)
+        elif chunks is not None and prose[match.start()] == "[":  # "items[0]" in code is none
+            yield from (_numbered(int(n), chunks) for n in re.findall("[0-9]+", numbers))
 
 
 def _numbered(number: int, chunks: Sequence[RetrievedChunk]) -> Citation:
@@ -74,16 +82,23 @@ def _numbered(number: int, chunks: Sequence[RetrievedChunk]) -> Citation:
 
 
 def _named(
-    content: str, chunks: Sequence[RetrievedChunk], path_case: PathCase, *, square: bool
+    content: str, chunks: Sequence[RetrievedChunk], path_case: PathCase
 ) -> Iterator[Citation]:
-    for part in _NEXT_FILE.split(content):
+    for part in _NEXT.split(content):
         marker = _FILE.match(part)
         path, *section = _SECTION.split(part[marker.end() :] if marker else part, maxsplit=1)
-        path = path.strip(_QUOTES)
-        # Without "File:" only the square form with a section is a citation; the rest is prose.
-        if path and (marker or (square and section)):
-            heading = section[0].strip(_QUOTES) if section else ""
+        path = _unquote(path)
+        if path and (marker or (section and _PATH_LIKE.search(path))):
+            heading = _unquote(section[0]) if section else ""
             yield _resolve(path, heading or None, chunks, path_case)
+
+
+def _unquote(text: str) -> str:
+    """Trim blanks and the quotes or emphasis that models put around names."""
+    text = text.strip()
+    while len(text) > 1 and text[0] + text[-1] in _QUOTE_PAIRS:
+        text = text[1:-1].strip()
+    return text
 
 
 def _resolve(

@@ -208,7 +208,9 @@ def chunks_missing(view: CaseView) -> Score | None:
     """Return the score of a metric over chunks where the target reports none; None: it does."""
     if view.chunks is not None:
         return None
-    return FAILED if view.failed else NotApplicable("The target reports no retrieved_chunks.")
+    if view.response is None:
+        return FAILED
+    return NotApplicable("The target reports no retrieved_chunks.")
 
 
 def score_retrieval(view: CaseView) -> Scores:

@@ -51,7 +51,7 @@ def _selected_folders(view: CaseView) -> tuple[str, ...] | Score:
     if selection is not None and selection.selected_folders is not None:
         return selection.selected_folders
     # Only where selection was asked for is its absence part of the failure.
-    if view.failed and view.settings.folder_mode is not None:
+    if view.response is None and view.settings.folder_mode is not None:
         return FAILED
     return NotApplicable("The target reports no selected_folders.")
 
@@ -69,6 +69,6 @@ def _fallback(view: CaseView) -> Score:
     selection = view.response.folder_selection if view.response else None
     if selection is not None and selection.fallback_used is not None:
         return 1.0 if selection.fallback_used else 0.0
-    if view.failed and view.settings.folder_mode == "on_with_fallback":
+    if view.response is None and view.settings.folder_mode == "on_with_fallback":
         return FAILED
     return NotApplicable("The target reports no fallback_used.")

@@ -62,7 +62,8 @@ class CaseView:
     response: AskResponse | None
     """None: the target gave none."""
     failed: bool
-    """The target failed, or its answer was empty."""
+    """The target failed, or its answer was empty; what an empty answer comes with still counts
+    for retrieval and scope."""
     chunks: tuple[RetrievedChunk, ...] | None
     """In rank order and decided against the anchors; None: not reported."""
     citations: tuple[Citation, ...] | None
