@@ -1,17 +1,24 @@
 """The fields of one line of a case file: types, limits and descriptions, in one place.
 
-The pydantic models here validate a line and make its JSON Schema; what comes out of them is
-turned into the plain ``models.Case`` at once, whose defaults are the ones that hold (a test
-keeps both equal). Imported only where case files are read.
+The typed dictionaries here validate a line and make its JSON Schema; ``dataset`` turns what comes
+out of them into the plain ``models.Case``, which alone knows the defaults. Imported only where
+case files are read.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+import sys
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, Final, Required
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, TypeAdapter, with_config
 
-from pytest_rageval.models import Difficulty, RecencyRule
+from pytest_rageval.models import Anchor, Case, Difficulty, RecencyRule
+
+if sys.version_info >= (3, 12):
+    from typing import TypedDict
+else:  # pydantic, which brings it, needs this one for the introspection that 3.11 lacks
+    from typing_extensions import TypedDict
 
 ID_PATTERN: Final = r"^[A-Za-z0-9._/-]+$"
 LABEL_PATTERN: Final = r"^:?([^\s\[\]:\x00-\x1f\x7f]:?)+$"
@@ -27,72 +34,89 @@ Count = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER)]
 Index = Annotated[StrictInt, Field(ge=0, le=MAX_INTEGER)]
 
 
-class AnchorLine(BaseModel):
+@with_config(ConfigDict(extra="forbid", title="Anchor"))
+class AnchorLine(TypedDict, total=False):
     """A place in the documents: a whole document, or one of its sections."""
 
-    model_config = ConfigDict(extra="forbid", title="Anchor")
+    rel_path: Required[
+        Annotated[NotBlank, Field(description="Path of the document below its vault.")]
+    ]
+    heading_path: Annotated[
+        StrictStr, Field(description="'# Title > ## Section'; empty means the whole document.")
+    ]
+    snippets: Annotated[
+        list[NotBlank], Field(description="Sentences that the section holds word for word.")
+    ]
+    grade: Annotated[Count, Field(description="Relevance grade, used by nDCG.")]
+    vault: Annotated[
+        StrictStr | None, Field(description="Compared only where the target reports a vault.")
+    ]
 
-    rel_path: NotBlank = Field(description="Path of the document below its vault, '/'-separated.")
-    heading_path: StrictStr = Field(
-        "", description="'# Title > ## Section'; empty means the whole document."
-    )
-    snippets: list[NotBlank] = Field(
-        [], description="Sentences that the section holds word for word."
-    )
-    grade: Count = Field(1, description="Relevance grade, used by nDCG.")
-    vault: StrictStr | None = Field(
-        None, description="Compared only where the target reports a vault."
-    )
+
+Group = Annotated[list[Index], Field(min_length=1)]
 
 
-class CaseLine(BaseModel):
+@with_config(ConfigDict(extra="forbid", title="pytest-rageval case"))
+class CaseLine(TypedDict, total=False):
     """One question with what is known about its right answer."""
 
-    model_config = ConfigDict(extra="forbid", title="pytest-rageval case")
+    id: Required[
+        Annotated[
+            StrictStr,
+            Field(
+                pattern=ID_PATTERN,
+                description="Unique in the file; the pytest node is <file>::<id>. "
+                "No '.' or '..' between slashes.",
+            ),
+        ]
+    ]
+    question: Required[Annotated[NotBlank, Field(description="The question that is asked.")]]
+    answerable: Annotated[
+        StrictBool,
+        Field(description="false: the documents hold no answer; the right thing is to abstain."),
+    ]
+    expected_key_facts: Annotated[
+        list[StrictStr], Field(description="What a correct answer contains, one fact each.")
+    ]
+    expected_answer: Annotated[
+        StrictStr | None, Field(description="Reference answer for the judge.")
+    ]
+    gold_supports: Annotated[
+        list[AnchorLine], Field(description="Where the evidence is: anchors, never chunk ids.")
+    ]
+    irrelevant_supports: Annotated[
+        list[AnchorLine], Field(description="Evidence that must not be retrieved.")
+    ]
+    required_support_groups: Annotated[
+        Annotated[list[Group], Field(min_length=1)] | None,
+        Field(
+            description="Indices into gold_supports: one of the groups is enough, and all golds "
+            "of that group are needed."
+        ),
+    ]
+    recency_conflict_rule: Annotated[
+        RecencyRule | None,
+        Field(description="What to do with sources that disagree; gold_supports[0] is the newer."),
+    ]
+    category: Annotated[Label, Field(description="Any name without spaces, '[', ']' or '::'.")]
+    difficulty: Annotated[Difficulty | None, Field(description="For breakdowns and selection.")]
+    tags: Annotated[list[Label], Field(description="Names without spaces, '[', ']' or '::'.")]
+    vaults: Annotated[list[StrictStr], Field(description="Sent with the question.")]
+    folders: Annotated[list[StrictStr], Field(description="Sent with the question.")]
+    k: Annotated[Count | None, Field(description="Cutoff of this case; the run's when null.")]
+    language: Annotated[StrictStr | None, Field(description="For cross-lingual consistency.")]
+    translation_of: Annotated[
+        StrictStr | None, Field(description="Id of the case that this one is a translation of.")
+    ]
+    required: Annotated[
+        StrictBool, Field(description="A miss fails the run whatever the gates say.")
+    ]
+    notes: Annotated[StrictStr, Field(description="Free text; changes nothing.")]
+    metadata: Annotated[dict[StrictStr, Any], Field(description="Free values; change nothing.")]
 
-    id: Annotated[StrictStr, Field(pattern=ID_PATTERN)] = Field(
-        description="Unique in the file; the pytest node is <file>::<id>. No '.' or '..' segment."
-    )
-    question: NotBlank = Field(description="The question that is asked.")
-    answerable: StrictBool = Field(
-        True,
-        description="false: the documents hold no answer and the right behaviour is to abstain.",
-    )
-    expected_key_facts: list[StrictStr] = Field(
-        [], description="What a correct answer contains, one fact each."
-    )
-    expected_answer: StrictStr | None = Field(None, description="Reference answer for the judge.")
-    gold_supports: list[AnchorLine] = Field(
-        [], description="Where the evidence stands: anchors, never chunk ids."
-    )
-    irrelevant_supports: list[AnchorLine] = Field(
-        [], description="Evidence that must not be retrieved."
-    )
-    required_support_groups: (
-        Annotated[list[Annotated[list[Index], Field(min_length=1)]], Field(min_length=1)] | None
-    ) = Field(
-        None,
-        description="Indices into gold_supports: any one of the groups is enough, all of its golds "
-        "are needed.",
-    )
-    recency_conflict_rule: RecencyRule | None = Field(
-        None, description="What to do with sources that disagree; gold_supports[0] is the newer."
-    )
-    category: Label = Field("general", description="Any name without spaces, '[', ']' or '::'.")
-    difficulty: Difficulty | None = Field(None, description="For breakdowns and selection.")
-    tags: list[Label] = Field([], description="Names without spaces, '[', ']' or '::'.")
-    vaults: list[StrictStr] = Field([], description="Sent with the question.")
-    folders: list[StrictStr] = Field([], description="Sent with the question.")
-    k: Count | None = Field(None, description="Cutoff of this case; the run's when null.")
-    language: StrictStr | None = Field(None, description="For cross-lingual consistency.")
-    translation_of: StrictStr | None = Field(
-        None, description="Id of the case of which this one is a translation."
-    )
-    required: StrictBool = Field(
-        False, description="A miss of this case fails the run whatever the gates say."
-    )
-    notes: StrictStr = Field("", description="Free text; changes nothing.")
-    metadata: dict[StrictStr, Any] = Field({}, description="Free values; change nothing.")
+
+CASE_LINE: Final = TypeAdapter(CaseLine)
+"""Validates the value of one line; the result holds only the fields that were given."""
 
 
 EXPECTED: Final = {
@@ -141,7 +165,16 @@ def case_json_schema() -> dict[str, Any]:
     It holds what a schema can say; uniqueness of ids, indices in range and the like are checked
     by ``load_cases`` alone.
     """
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **CaseLine.model_json_schema(),
-    }
+    schema = CASE_LINE.json_schema()
+    _add_defaults(schema["properties"], Case)
+    _add_defaults(schema["$defs"]["AnchorLine"]["properties"], Anchor)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _add_defaults(properties: dict[str, Any], kind: type[Case | Anchor]) -> None:
+    for one in fields(kind):
+        if one.default is not MISSING:
+            default = list(one.default) if isinstance(one.default, tuple) else one.default
+            properties[one.name]["default"] = default
+        elif one.default_factory is not MISSING:
+            properties[one.name]["default"] = one.default_factory()

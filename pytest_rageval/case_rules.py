@@ -25,26 +25,30 @@ CASE_WARNINGS: Final = {
 }
 """Kind of a warning and its text; the ids of the cases follow."""
 
+_DOTS: Final = frozenset({".", ".."})
 _Identity = tuple[str, tuple[str, ...], frozenset[str], str | None]
 
 
 def find_faults(line: CaseLine) -> Iterator[tuple[Loc, str]]:
     """Yield the place and the message of each rule that a line breaks."""
-    if not {".", ".."}.isdisjoint(line.id.split("/")):
-        yield ("id",), f"{line.id!r}, expected an id without a '.' or '..' segment"
-    golds = line.gold_supports
-    if golds and not line.answerable:
-        yield (
-            ("gold_supports",),
-            f"{len(golds)} of them though answerable is false, expected none",
-        )
-    for kind in ("gold_supports", "irrelevant_supports"):
-        for index, anchor in enumerate(getattr(line, kind)):
-            if not norm_path(anchor.rel_path):
-                yield (kind, index, "rel_path"), f"{anchor.rel_path!r}, expected the path of a file"
-    yield from _group_faults(line.required_support_groups or [], len(golds))
-    if len(golds) + len(line.irrelevant_supports) > 1:
-        yield from _equal_anchors(golds, line.irrelevant_supports)
+    if not _DOTS.isdisjoint(line["id"].split("/")):
+        yield ("id",), f"{line['id']!r}, expected an id without a '.' or '..' segment"
+    golds = line.get("gold_supports", [])
+    irrelevant = line.get("irrelevant_supports", [])
+    if golds and not line.get("answerable", True):
+        message = f"{len(golds)} of them though answerable is false, expected none"
+        yield ("gold_supports",), message
+    yield from _path_faults("gold_supports", golds)
+    yield from _path_faults("irrelevant_supports", irrelevant)
+    yield from _group_faults(line.get("required_support_groups") or [], len(golds))
+    if len(golds) + len(irrelevant) > 1:
+        yield from _equal_anchors(golds, irrelevant)
+
+
+def _path_faults(kind: str, anchors: Sequence[AnchorLine]) -> Iterator[tuple[Loc, str]]:
+    for index, anchor in enumerate(anchors):
+        if not norm_path(anchor["rel_path"]):
+            yield (kind, index, "rel_path"), f"{anchor['rel_path']!r}, expected a file's path"
 
 
 def _group_faults(groups: Sequence[Sequence[int]], n_golds: int) -> Iterator[tuple[Loc, str]]:
@@ -73,10 +77,10 @@ def _equal_anchors(
 
 def _identity(anchor: AnchorLine) -> _Identity:
     return (
-        norm_path(anchor.rel_path),
-        tuple(norm_heading(anchor.heading_path) or ()),
-        frozenset(map(norm_text, anchor.snippets)),
-        anchor.vault,
+        norm_path(anchor["rel_path"]),
+        tuple(norm_heading(anchor.get("heading_path")) or ()),
+        frozenset(map(norm_text, anchor.get("snippets", ()))),
+        anchor.get("vault"),
     )
 
 

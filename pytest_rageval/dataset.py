@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from pytest_rageval.case_fields import EXPECTED, AnchorLine, CaseLine, case_json_schema
+from pytest_rageval.case_fields import CASE_LINE, EXPECTED, AnchorLine, CaseLine, case_json_schema
 from pytest_rageval.case_rules import CASE_WARNINGS, find_faults, find_warnings
 from pytest_rageval.errors import DatasetError, Fault
 from pytest_rageval.models import Anchor, Case
@@ -38,6 +38,7 @@ _NOT_HASHED: Final = frozenset(
     # The last one decides about the run, not about how its case is asked or scored.
     {"notes", "metadata", "tags", "category", "difficulty", "required"}
 )
+_ANCHORS: Final = frozenset({"gold_supports", "irrelevant_supports"})
 _CHOICES: Final = {
     "recency_conflict_rule": ("cite_newer", "acknowledge_both", "cite_both"),
     "difficulty": ("easy", "medium", "hard"),
@@ -138,22 +139,22 @@ def parse_case(data: Mapping[str, Any]) -> Case:
 
 
 def _parse_text(text: str) -> Case:
-    line = CaseLine.model_validate(parse(text))
+    line = CASE_LINE.validate_python(parse(text))
     if next(find_faults(line), None) is not None:
         raise UnfitJsonError
-    case: Case = _frozen(line, Case)
-    return case
+    # The dictionary is ours alone, so it is turned into the case's values where it stands.
+    given = cast(dict[str, Any], line)
+    for name in _ANCHORS & given.keys():
+        given[name] = tuple([Anchor(**_tuples(anchor)) for anchor in given[name]])
+    return Case(**_tuples(given))
 
 
-def _frozen(line: BaseModel, kind: type[Any]) -> Any:
-    given = {name: line.__dict__[name] for name in line.model_fields_set}
-    return kind(**{name: _tuples(value) for name, value in given.items()})
+def _tuples(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: _tuple(item) if type(item) is list else item for name, item in given.items()}
 
 
-def _tuples(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple([_tuples(item) for item in value])
-    return _frozen(value, Anchor) if isinstance(value, AnchorLine) else value
+def _tuple(items: list[Any]) -> tuple[Any, ...]:
+    return tuple([_tuple(item) if type(item) is list else item for item in items])
 
 
 def _error(faults: Iterable[Fault]) -> DatasetError:
@@ -266,7 +267,7 @@ def _diagnose(text: str) -> Iterator[Fault]:
         return
     faulty: set[int | str] = set()
     try:
-        line = CaseLine.model_validate(seen.value)
+        line = CASE_LINE.validate_python(seen.value)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_context=False):
             loc = detail["loc"]
@@ -292,14 +293,14 @@ def _sound_part(value: dict[str, Any], faulty: set[int | str]) -> CaseLine:
     if "gold_supports" in faulty:  # its indices cannot be judged
         faulty = faulty | {"required_support_groups"}
     sound = {name: item for name, item in value.items() if name not in faulty}
-    return CaseLine.model_validate({"id": "-", "question": "-"} | sound)
+    return CASE_LINE.validate_python({"id": "-", "question": "-"} | sound)
 
 
 def _type_fault(loc: Loc, kind: str, came: Any, seen: Survey) -> Fault:
     if kind == "extra_forbidden":
         return Fault(col=seen.keys[loc] + 1, field=_field(loc), message=_unknown_field(loc))
     rule = _field(tuple("[]" if isinstance(part, int) else part for part in loc))
-    if loc[0] in {"gold_supports", "irrelevant_supports"} and len(loc) > 2:
+    if loc[0] in _ANCHORS and len(loc) > 2:
         rule = rule.split(".", 1)[1]
     expected = EXPECTED[rule]
     if kind == "missing":
@@ -311,7 +312,7 @@ def _type_fault(loc: Loc, kind: str, came: Any, seen: Survey) -> Fault:
 
 
 def _unknown_field(loc: Loc) -> str:
-    known = CaseLine.model_fields if len(loc) == 1 else AnchorLine.model_fields
+    known = (CaseLine if len(loc) == 1 else AnchorLine).__annotations__
     hint = _hint(loc[-1], known) or f", expected one of {', '.join(known)}"
     return f"unknown field{hint}"
 
