@@ -65,11 +65,11 @@ def find_figure(check: Check, run: GateRun) -> Figure:
     cases = [case for case in group_repeats(run.records) if _in_table(case, check)]
     if check.metric in run.extra_figures:
         return Figure(estimate=run.extra_figures[check.metric])
+    if check.metric.startswith("latency_ms."):
+        return _latency_figure(check, run, cases)
     info = metric_info(check.metric)
     if info is None or info.key in METRICS:
         return _mean_figure(check, run, cases, info)
-    if check.metric.startswith("latency_ms."):
-        return _latency_figure(check, run, cases)
     return _run_figure(check, run, cases)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -268,13 +269,18 @@ def quantile_interval(
     """
     ordered, n = sorted(values), len(values)
     level = tail_level(confidence, sided)
-    below = [binomial_cdf(j - 1, n, p) for j in range(1, n + 1)]
-    lows = [x for x, tail in zip(ordered, below, strict=True) if tail <= 1 - level]
-    highs = [x for x, tail in zip(ordered, below, strict=True) if tail >= level]
+
+    def below(j: int) -> float:
+        return binomial_cdf(j - 1, n, p)
+
+    # 1-based places: the last whose tail is small enough, the first whose tail is large enough.
+    places = range(1, n + 1)
+    low = bisect_right(places, 1 - level, key=below)
+    high = bisect_left(places, level, key=below)
     return Interval(
-        low=float(lows[-1]) if lows else None,
-        high=float(highs[0]) if highs else None,
-        method="order_statistics" if lows or highs else None,
+        low=float(ordered[low - 1]) if low else None,
+        high=float(ordered[high]) if high < n else None,
+        method="order_statistics" if low or high < n else None,
     )
 
 

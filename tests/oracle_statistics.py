@@ -1,0 +1,184 @@
+"""Rows of checked examples for statistics, aggregation and the gate.
+
+It maps names and shapes; every number comes from the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Literal
+
+from pytest_rageval.aggregate import CaseValue, summarise_metric
+from pytest_rageval.gate import decide_limit, verdict
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.operational import (
+    JudgeCall,
+    LatencyObservation,
+    TokenPrice,
+    indexing_summary,
+    operational_rates,
+    summarise_cost,
+    summarise_latency,
+)
+from pytest_rageval.stats import agreement, calibration, intervals, multiplicity, paired, power
+from pytest_rageval.stats import repeats as repetition
+
+Values = dict[str, Any]
+
+
+def evaluate_statistic(op: str, input: Values) -> Values:
+    """Answer one row: ``op`` as in the rows, ``input`` its input."""
+    if op == "stat":
+        return _STATISTICS[input["fn"]](dict(input["args"]))
+    return _OPERATIONS[op](input)
+
+
+# --- operations --------------------------------------------------------------------------------
+
+
+def _aggregate(row: Values) -> Values:
+    values = [
+        CaseValue(case_id=str(i), value=v["value"], status=v["status"])
+        for i, v in enumerate(row["values"])
+    ]
+    info = METRICS["recall_at_k"]
+    return asdict(summarise_metric(values, info, worst=row.get("worst")))
+
+
+def _latency(row: Values) -> Values:
+    statuses: dict[str, Literal["ok", "timeout"]] = {"ok": "ok", "timeout": "timeout"}
+    observations = [
+        LatencyObservation(
+            status=statuses.get(case["status"], "error"),
+            ms=case.get("total_ms"),
+            cached=case.get("cached", False),
+        )
+        for case in row["cases"]
+    ]
+    return asdict(summarise_latency(observations, timeout_ms=row.get("timeout_ms")))
+
+
+def _cost(row: Values) -> Values:
+    price = row.get("price")
+    calls = [JudgeCall(**call) for call in row["calls"]]
+    return asdict(summarise_cost(calls, None if price is None else TokenPrice(**price)))
+
+
+def _gate(row: Values) -> Values:
+    decision = decide_limit(
+        row["check"],
+        row["limit"],
+        decide=row.get("decide", "estimate"),
+        estimate=row.get("estimate"),
+        low=row.get("low"),
+        high=row.get("high"),
+    )
+    return {"outcome": decision.outcome, "proof": decision.proof}
+
+
+def _verdict(row: Values) -> Values:
+    found = verdict(
+        row["low"],
+        row["high"],
+        margin=row.get("margin", 0.0),
+        direction=row.get("direction", "higher"),
+    )
+    return {"verdict": found}
+
+
+_OPERATIONS: dict[str, Callable[[Values], Values]] = {
+    "aggregate": _aggregate,
+    "percentile": lambda row: {"value": intervals.percentile(row["values"], row["p"])},
+    "latency": _latency,
+    "operational": lambda row: asdict(operational_rates([s] for s in row["statuses"])),
+    "cost": _cost,
+    "indexing": indexing_summary,
+    "gate": _gate,
+    "verdict": _verdict,
+}
+
+
+# --- statistics --------------------------------------------------------------------------------
+
+
+def _options(args: Values, **names: str) -> Values:
+    """Rename the rows' argument names to the package's."""
+    return {names.get(name, name): value for name, value in args.items()}
+
+
+def _bounds(interval: intervals.Interval) -> Values:
+    return {"low": interval.low, "high": interval.high, "method": interval.method}
+
+
+def _proportion(function: Callable[..., intervals.Interval]) -> Callable[[Values], Values]:
+    return lambda args: _bounds(function(**_options(args, conf="confidence")))
+
+
+def _mean_interval(args: Values) -> Values:
+    found = intervals.mean_interval(**_options(args, conf="confidence"))
+    return {"mean": intervals.fmean(args["values"]), **_bounds(found)}
+
+
+def _paired_diff(args: Values) -> Values:
+    found = paired.paired_difference(**_options(args, conf="confidence"))
+    return {"diff": found.diff, "n": found.n, **_bounds(found.interval)}
+
+
+def _mde(args: Values) -> Values:
+    confidence = 1 - args.get("alpha", 0.05)
+    options = {"confidence": confidence, "power": args.get("power", power.POWER)}
+    return {"mde": power.minimum_detectable_effect(args["se"], **options)}
+
+
+def _n_required(args: Values) -> Values:
+    confidence = 1 - args.get("alpha", 0.05)
+    options = {"confidence": confidence, "power": args.get("power", power.POWER)}
+    return {"n": power.required_n(args["sd"], args["delta"], **options)}
+
+
+def _auroc(args: Values) -> Values:
+    found = asdict(agreement.auroc(**args))
+    return {**found, "value": found["auroc"]}
+
+
+def _ppi_mean(args: Values) -> Values:
+    names = {"y": "human", "f": "judge", "fu": "judge_only", "conf": "confidence"}
+    found = asdict(calibration.ppi_mean(**_options(args, **names)))
+    return {**found, "lambda": found["weight"]}
+
+
+def _repeat_value(function: Callable[[int, int, int], float | None]) -> Callable[[Values], Values]:
+    return lambda args: {"value": function(args["n"], args["c"], args["k"])}
+
+
+_STATISTICS: dict[str, Callable[[Values], Values]] = {
+    "wilson": _proportion(intervals.wilson),
+    "clopper_pearson": _proportion(intervals.clopper_pearson),
+    "beta_credible": _proportion(intervals.beta_credible),
+    "mean_interval": _mean_interval,
+    "clustered_se": lambda args: asdict(intervals.clustered_se(**args)),
+    "quantile_ci": lambda args: _bounds(
+        intervals.quantile_interval(**_options(args, xs="values", conf="confidence"))
+    ),
+    "bootstrap_mean_ci": _proportion(intervals.bootstrap_mean),
+    "paired_diff": _paired_diff,
+    "regression_p": lambda args: {"p": paired.regression_p(**args)},
+    "mcnemar": lambda args: asdict(paired.mcnemar(**args)),
+    "sign_flip": lambda args: asdict(paired.sign_flip(**args)),
+    "holm": lambda args: {"adjusted": multiplicity.holm(args["ps"])},
+    "bh": lambda args: {"adjusted": multiplicity.benjamini_hochberg(args["ps"])},
+    "variance_components": lambda args: asdict(repetition.variance_components(**args)),
+    "pass_at_k": _repeat_value(repetition.pass_at_k),
+    "pass_hat_k": _repeat_value(repetition.pass_hat_k),
+    "flakiness": lambda args: asdict(repetition.flakiness(args["counts"], args["r"])),
+    "mde": _mde,
+    "n_required": _n_required,
+    "kappa": lambda args: {"value": agreement.kappa(**args)},
+    "krippendorff_alpha": lambda args: {"value": agreement.krippendorff_alpha(**args)},
+    "spearman": lambda args: {"value": agreement.spearman(**args)},
+    "auroc": _auroc,
+    "prf": lambda args: asdict(agreement.precision_recall_f1(**_options(args, pred="predicted"))),
+    "ppi_mean": _ppi_mean,
+    "canary": lambda args: asdict(calibration.canary_drift(**_options(args, ref="reference"))),
+}
