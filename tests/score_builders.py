@@ -1,0 +1,67 @@
+"""Short ways to say a case, a response and its scores in tests of metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_rageval.models import (
+    Anchor,
+    AskResponse,
+    Case,
+    CaseScores,
+    Citation,
+    ErrorInfo,
+    RetrievedChunk,
+    ScoreSettings,
+)
+from pytest_rageval.scoring import Verdicts, score_case
+
+TIMEOUT = ErrorInfo(kind="timeout", message="no reply within 60 s", attempts=1)
+
+
+def gold(where: str, **fields: Any) -> Anchor:
+    """Anchor from ``path`` or ``path | heading path``."""
+    path, _, heading = where.partition(" | ")
+    return Anchor(rel_path=path, heading_path=heading, **fields)
+
+
+def chunk(where: str, **fields: Any) -> RetrievedChunk:
+    """Chunk from ``path`` (no heading reported) or ``path | heading path``."""
+    path, bar, heading = where.partition(" | ")
+    return RetrievedChunk(rel_path=path, heading_path=heading if bar else None, **fields)
+
+
+def cite(where: str) -> Citation:
+    """Citation from ``path`` (whole document) or ``path | heading path``."""
+    path, bar, heading = where.partition(" | ")
+    return Citation(rel_path=path, heading_path=heading if bar else None)
+
+
+def case(*golds: str, **fields: Any) -> Case:
+    """Case over golds written as for ``gold``."""
+    return Case(id="x", question="?", **{"gold_supports": tuple(map(gold, golds)), **fields})
+
+
+def response(*chunks: str, **fields: Any) -> AskResponse:
+    """Response over chunks written as for ``chunk``."""
+    given = {"answer": "text", "retrieved_chunks": tuple(map(chunk, chunks)), **fields}
+    return AskResponse(**given)
+
+
+def score(
+    of: Case,
+    reply: AskResponse | None,
+    *,
+    error: ErrorInfo | None = None,
+    verdicts: Verdicts | None = None,
+    **settings: Any,
+) -> CaseScores:
+    """Score with settings given by name."""
+    return score_case(of, reply, ScoreSettings(**settings), error=error, verdicts=verdicts)
+
+
+def status(scores: CaseScores, key: str) -> str:
+    """Name the state of a metric: scored, not_applicable or error."""
+    if scores.metrics[key] is not None:
+        return "scored"
+    return "not_applicable" if key in scores.not_applicable else "error"
