@@ -190,8 +190,11 @@ class ErrorInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskResult:
-    """What came of asking: exactly one of ``response`` and ``error`` is set, except for an
-    empty answer, where both are (retrieval is still scored)."""
+    """What came of asking.
+
+    Exactly one of ``response`` and ``error`` is set, except for an empty answer, where both
+    are: its retrieval is still scored.
+    """
 
     response: AskResponse | None
     error: ErrorInfo | None
@@ -504,4 +507,4 @@ class Settings:
     retriever_version: str | None = None
     answerer_version: str | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Where each value came from: ``flag``, ``env RAGEVAL_X``, ``pyproject.toml`` or ``default``."""
+    """Where each value came from: flag, environment variable, pyproject.toml or default."""

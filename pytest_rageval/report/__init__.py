@@ -1,0 +1,1 @@
+"""How numbers and text look: values in, strings out."""

@@ -1,0 +1,53 @@
+# Every recipe is plain commands to copy. `make help` lists the targets.
+VENV := .venv
+STAMP := $(VENV)/.stamp
+BIN := $(VENV)/bin
+PYTHON ?= python3.11
+
+.DEFAULT_GOAL := help
+.PHONY: help eval test check format lint types tests lock clean
+
+help: ## List the targets.
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+eval: $(STAMP) ## Evaluate the embedded RAG server on the example cases.
+	$(BIN)/python -m pytest evals/
+
+test: check ## Run everything that must hold before a merge.
+
+check: format lint types tests ## Format check, lint, strict types, tests with coverage.
+
+format: $(STAMP)
+	$(BIN)/ruff format --check .
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+# The plugin is loaded before pytest-cov could start, so coverage starts pytest.
+tests: $(STAMP)
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage report
+
+lock: ## Lock the dependencies again (needs uv).
+	uv lock
+	$(EXPORT) --output-file .ci/requirements.txt
+
+EXPORT := uv export --locked --no-emit-project --no-header --quiet
+
+# Installs from locked hashes. An editable project has no hash, so it comes last and alone.
+$(STAMP): pyproject.toml uv.lock .ci/requirements.txt
+	@if command -v uv >/dev/null 2>&1; then \
+		echo "installing with uv"; uv sync --locked --quiet --python $(PYTHON); \
+	else \
+		echo "installing with pip"; \
+		$(PYTHON) -m venv $(VENV) && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/requirements.txt && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .; \
+	fi
+	@touch $@
+
+clean: ## Remove the environment and every cache.
+	rm -rf $(VENV) .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis evals/cache

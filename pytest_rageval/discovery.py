@@ -1,0 +1,85 @@
+"""Which files hold evaluation cases: path logic only, on the standard library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+DEFAULT_TESTPATHS = ("evals",)
+
+NOT_CASES = frozenset({"results", "cassettes", "cache", "labels", "documents", "vault", "vaults"})
+"""Folders below a test path whose ``.jsonl`` files are never case files."""
+
+
+def is_case_file(
+    path: Path, *, rootdir: Path, testpaths: Iterable[str], vault: str | None = None
+) -> bool:
+    """Say whether a file found by walking is a case file.
+
+    A file named on the command line is always one and is not asked about here.
+
+    Args:
+        path: absolute path of the file.
+        rootdir: pytest's rootdir.
+        testpaths: folders (or files) relative to ``rootdir`` that hold cases.
+        vault: folder of the embedded server's documents, relative to ``rootdir``.
+    """
+    if path.suffix != ".jsonl":
+        return False
+    if vault is not None and path.is_relative_to(rootdir / vault):
+        return False
+    for testpath in testpaths:
+        base = rootdir / testpath
+        if path == base:
+            return True
+        if path.is_relative_to(base):
+            return NOT_CASES.isdisjoint(path.relative_to(base).parts[:-1])
+    return False
+
+
+def iter_case_files(
+    *, rootdir: Path, testpaths: Iterable[str], vault: str | None = None
+) -> Iterator[Path]:
+    """Yield every case file of the test paths, sorted by path."""
+    found: set[Path] = set()
+    names = tuple(testpaths)
+    for testpath in names:
+        base = rootdir / testpath
+        files = base.rglob("*.jsonl") if base.is_dir() else (base,)
+        found.update(
+            file
+            for file in files
+            if file.is_file() and is_case_file(file, rootdir=rootdir, testpaths=names, vault=vault)
+        )
+    yield from sorted(found)
+
+
+def argument_path(argument: str, invocation_dir: Path) -> Path:
+    """Return the absolute path that a pytest command-line argument names."""
+    return Path(_normal(invocation_dir / argument.split("::", 1)[0]))
+
+
+def _normal(path: Path) -> str:
+    # abspath, not resolve: pytest keeps symlinks in node paths.
+    import os.path
+
+    return os.path.abspath(path)
+
+
+def selected_files(
+    arguments: Iterable[str], case_files: Iterable[Path], *, invocation_dir: Path
+) -> list[Path]:
+    """Return the case files that the command-line arguments ask for.
+
+    A ``.jsonl`` file that is named is always included; a folder includes the case files below
+    it.
+    """
+    known = list(case_files)
+    chosen: set[Path] = set()
+    for argument in arguments:
+        path = argument_path(argument, invocation_dir)
+        if path.suffix == ".jsonl" and path.is_file():
+            chosen.add(path)
+        else:
+            chosen.update(file for file in known if file.is_relative_to(path))
+    return sorted(chosen)

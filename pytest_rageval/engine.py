@@ -1,0 +1,175 @@
+"""One case through the house: case in, record out.
+
+The only room that puts asking, scoring and recording in order. It knows neither pytest nor
+files; the client it is handed is whatever the ``rag_client`` fixture returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pytest_rageval.adapters import call_client
+from pytest_rageval.dataset import LocatedCase
+from pytest_rageval.models import (
+    AskRequest,
+    AskResponse,
+    AskResult,
+    Case,
+    CaseRecord,
+    ErrorInfo,
+    ScoreSettings,
+    Settings,
+)
+from pytest_rageval.scoring import case_cluster, score_case
+
+
+def ask_request(case: Case, settings: Settings) -> AskRequest:
+    """Build what is sent for a case under the settings of the run."""
+    return AskRequest(
+        question=case.question,
+        vaults=case.vaults,
+        folders=case.folders,
+        k=case.k if case.k is not None else settings.k,
+        folder_mode=settings.folder_mode,
+        vector_weight=settings.vector_weight,
+        lexical_weight=settings.lexical_weight,
+        params=settings.params,
+    )
+
+
+def score_settings(settings: Settings, *, headings_reported: bool = True) -> ScoreSettings:
+    """Select what scoring depends on from the settings of a run."""
+    return ScoreSettings(
+        k=settings.k,
+        path_case=settings.path_case,
+        snippets=settings.snippets,
+        coarse_chunks=settings.coarse_chunks,
+        headings_reported=headings_reported,
+        folder_mode=settings.folder_mode,
+        retrieval_only=settings.retrieval_only,
+        judge_configured=False,
+    )
+
+
+def reports_headings(response: AskResponse | None) -> bool:
+    """Say whether this response can be scored by heading.
+
+    Whether a target reports headings is a fact about the whole run; one response is the best
+    guess while the run goes on, and ``rescore_headings`` mends it at the end. A response
+    without chunks says nothing against headings.
+    """
+    if response is None or not response.retrieved_chunks:
+        return True
+    return any(chunk.heading_path is not None for chunk in response.retrieved_chunks)
+
+
+def measure(
+    located: LocatedCase,
+    file: str,
+    client: object,
+    settings: Settings,
+    *,
+    clock: Callable[[], float],
+) -> CaseRecord:
+    """Ask the target one case of a file and score what came back; failures become data."""
+    result = call_client(client, ask_request(located.case, settings), clock=clock)
+    return record_of(located, file, result, settings)
+
+
+def not_attempted(located: LocatedCase, file: str, settings: Settings, reason: str) -> CaseRecord:
+    """Record a case that was given up before it was asked."""
+    error = ErrorInfo(kind="not_attempted", message=reason, attempts=0)
+    result = AskResult(response=None, error=error, total_ms=None, attempts=0)
+    return record_of(located, file, result, settings)
+
+
+def record_of(located: LocatedCase, file: str, result: AskResult, settings: Settings) -> CaseRecord:
+    """Score an ask and build its record (full text; storage cuts it)."""
+    case, response = located.case, result.response
+    scores = score_case(
+        case,
+        response,
+        score_settings(settings, headings_reported=reports_headings(response)),
+        error=result.error,
+    )
+    latency: dict[str, float] = dict(response.latency) if response else {}
+    if result.total_ms is not None:
+        latency["total_ms"] = result.total_ms
+    else:
+        latency.pop("total_ms", None)
+    record = CaseRecord(
+        case_id=case.id,
+        file=file,
+        lineno=located.lineno,
+        case_hash=located.case_hash,
+        status="error" if result.error is not None else "ok",
+        error=result.error,
+        category=case.category,
+        difficulty=case.difficulty,
+        tags=case.tags,
+        vaults=case.vaults,
+        answerable=case.answerable,
+        required=case.required,
+        cluster=case_cluster(case),
+        k=case.k if case.k is not None else settings.k,
+        question=case.question,
+        latency=latency,
+        outcome=scores.outcome,
+        failure_stage=scores.failure_stage,
+        unchecked=scores.unchecked,
+        metrics=scores.metrics,
+        not_applicable=scores.not_applicable,
+        retrieved_chunks=scores.chunks,
+        citations=scores.citations,
+    )
+    return record if response is None else _with_response(record, response)
+
+
+def rescore_headings(
+    record: CaseRecord, located: LocatedCase, settings: Settings, *, headings_reported: bool
+) -> CaseRecord:
+    """Score a stored record again now that it is known whether the run reports headings.
+
+    Only what depends on headings is taken over: the metrics that were or become not
+    applicable, the outcome and the failure stage.
+    """
+    if record.retrieved_chunks is None:
+        return record
+    response = AskResponse(
+        answer=record.answer or "",
+        references=record.citations,
+        abstained=record.abstained,
+        retrieved_chunks=record.retrieved_chunks,
+        folder_selection=record.folder_selection,
+        latency=record.latency,
+    )
+    scores = score_case(
+        located.case,
+        response,
+        score_settings(settings, headings_reported=headings_reported),
+        error=record.error,
+    )
+    return replace(
+        record,
+        metrics=scores.metrics,
+        not_applicable=scores.not_applicable,
+        outcome=scores.outcome,
+        failure_stage=scores.failure_stage,
+        unchecked=scores.unchecked,
+        retrieved_chunks=scores.chunks,
+    )
+
+
+def _with_response(record: CaseRecord, response: AskResponse) -> CaseRecord:
+    return replace(
+        record,
+        answer=response.answer,
+        answer_chars=len(response.answer),
+        references=response.references,
+        abstained=response.abstained,
+        abstain_reason=response.abstain_reason,
+        folder_selection=response.folder_selection,
+        indexing_coverage=response.indexing_coverage,
+        models=response.models,
+    )

@@ -1,0 +1,232 @@
+"""Case files as pytest collectors and cases as pytest items.
+
+A case file is a ``pytest.Module`` whose module object is either the Python file beside it
+(``eval_set.py`` for ``eval_set.jsonl``) or ``default_case``; every line becomes one item of
+the test function found there. Building on Module and Function is what gives a case every
+feature of a test: fixtures of any scope, marks, setup functions, async plugins.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_rageval import default_case
+from pytest_rageval.dataset import LoadedSet, LocatedCase, load_cases
+from pytest_rageval.engine import measure, not_attempted
+from pytest_rageval.errors import DatasetError
+from pytest_rageval.models import CaseRecord
+from pytest_rageval.storage import record_to_json, redact
+
+if TYPE_CHECKING:
+    from pytest_rageval.state import State
+
+
+class CaseFile(pytest.Module):
+    """A JSON Lines file of cases."""
+
+    state: State
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Yield one item per line; faults of the file are reported all at once.
+
+        Raises:
+            pytest.Collector.CollectError: with every fault of the file.
+        """
+        loaded = load_set(self.state, self.path, self.config.rootpath)
+        self.obj = self._test_module()
+        templates = [t for t in super().collect() if isinstance(t, pytest.Function)]
+        if len({t.originalname for t in templates}) != 1:
+            names = ", ".join(sorted({t.originalname for t in templates})) or "none"
+            raise self.CollectError(
+                f"{self.path.with_suffix('.py').name}: expected exactly one test function for "
+                f"the cases of {self.path.name}, found {names}"
+            )
+        for located in loaded.cases:
+            for template in templates:
+                yield self._item(template, located, loaded.display)
+
+    def _test_module(self) -> Any:
+        sibling = self.path.with_suffix(".py")
+        if not sibling.is_file():
+            return default_case
+        module = pytest.Module.from_parent(self.parent, path=sibling)
+        self.own_markers.extend(module.own_markers)
+        return module.obj
+
+    def _item(self, template: pytest.Function, located: LocatedCase, file: str) -> pytest.Item:
+        case = located.case
+        arguments: dict[str, Any] = {}
+        if hasattr(template, "callspec"):
+            arguments["callspec"] = template.callspec
+        suffix = template.name.removeprefix(template.originalname)
+        item: CaseItem = _item_class(type(template)).from_parent(
+            self,
+            name=case.id + suffix,
+            originalname=case.id,
+            callobj=template.obj,
+            # Computing this per item costs 90 us each; it is the same for every line.
+            fixtureinfo=getattr(template, "_fixtureinfo", None),
+            **arguments,
+        )
+        # pytest-asyncio's auto mode marks the template, not the function.
+        item.own_markers = list(template.own_markers)
+        item.located = located
+        item.file = file
+        item.state = self.state
+        item.add_marker(
+            pytest.mark.case(
+                category=case.category,
+                difficulty=case.difficulty,
+                answerable=case.answerable,
+                language=case.language,
+                required=case.required,
+            )
+        )
+        item.extra_keyword_matches.update(_keywords(located))
+        return item
+
+
+def _keywords(located: LocatedCase) -> set[str]:
+    case = located.case
+    words = {
+        case.id,
+        case.category,
+        *case.tags,
+        "answerable" if case.answerable else "unanswerable",
+    }
+    if case.difficulty is not None:
+        words.add(case.difficulty)
+    return words
+
+
+class CaseItem(pytest.Function):
+    """One case. Its outcome comes from ``record`` once it has been measured."""
+
+    located: LocatedCase
+    file: str
+    state: State
+    record: CaseRecord | None = None
+
+    def measure(self, client: object) -> CaseRecord:
+        """Ask and score the case once; later calls return the same record."""
+        if self.record is not None:
+            return self.record
+        state, settings = self.state, self.state.settings
+        if state.breaker.open:
+            record = not_attempted(self.located, self.file, settings, state.breaker.reason)
+        else:
+            record = measure(self.located, self.file, client, settings, clock=time.perf_counter)
+            state.breaker.count(record)
+        self.record = redact(record, full_text=settings.store_full_text)
+        return self.record
+
+    def setup(self) -> None:
+        """Forget the record of an earlier attempt (rerun plugins reuse the item)."""
+        self.record = None
+        super().setup()
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Point at the line of the case file."""
+        return self.path, self.located.lineno - 1, self.located.case.id
+
+
+@cache
+def _item_class(base: type[pytest.Function]) -> type[CaseItem]:
+    # Async plugins replace Function by a subclass of theirs, which must survive.
+    if base is pytest.Function:
+        return CaseItem
+    return type("CaseItem", (CaseItem, base), {})
+
+
+def load_set(state: State, path: Path, rootdir: Path) -> LoadedSet:
+    """Load a case file once per process.
+
+    Raises:
+        pytest.Collector.CollectError: the file holds faults.
+    """
+    found = state.sets.get(path)
+    if found is None:
+        found = state.sets[path] = read_set(path, rootdir)
+    if isinstance(found, DatasetError):
+        raise pytest.Collector.CollectError(str(found)) from None
+    return found
+
+
+def read_set(path: Path, rootdir: Path) -> LoadedSet | DatasetError:
+    """Load a case file; faults are returned, not raised, because they are shown later."""
+    file = path.relative_to(rootdir).as_posix() if path.is_relative_to(rootdir) else str(path)
+    try:
+        return load_cases(path, display=file)
+    except DatasetError as error:
+        return error
+
+
+def attach_record(item: CaseItem, report: pytest.TestReport) -> None:
+    """Put the record on the call report and rewrite the report's outcome from it.
+
+    A miss and an error of the target are encoded as pytest encodes an expected failure, which
+    every consumer of reports knows: it did not meet the expectation and does not fail the run.
+    """
+    record = item.record
+    if record is None:
+        return
+    # ASCII JSON: a lone surrogate or a subclass of str would kill an xdist worker.
+    report.rageval = json.dumps(  # type: ignore[attr-defined]
+        record_to_json(record), allow_nan=False
+    )
+    _set_properties(item, record)
+    report.user_properties = list(item.user_properties)
+    if not report.passed or record.outcome == "passed":
+        return
+    reason = miss_reason(record)
+    must_fail = record.outcome == "missed" and (record.required or item.state.on_miss_fails)
+    must_fail = must_fail or (record.outcome == "error" and record.required)
+    if must_fail:
+        report.outcome = "failed"
+        report.longrepr = f"{record.file}:{record.lineno}: {reason}"
+    else:
+        report.outcome = "skipped"
+        report.wasxfail = reason
+
+
+def miss_reason(record: CaseRecord) -> str:
+    """Say in one line why a case missed or erred; holds no model or document text."""
+    if record.error is not None:
+        tries = f" after {record.error.attempts} attempts" if record.error.attempts > 1 else ""
+        return f"{record.error.kind}{tries}: {record.error.message}"
+    stage = f"{record.failure_stage}: " if record.failure_stage else ""
+    shown = ", ".join(
+        f"{key} {record.metrics[key]:g}"
+        for key in EXPECTATION_KEYS
+        if record.metrics.get(key) is not None
+    )
+    return stage + shown
+
+
+EXPECTATION_KEYS = (
+    "recall_all_at_k",
+    "hit_at_k",
+    "recall_at_k",
+    "specificity_accuracy",
+    "recency_conflict_accuracy",
+    "abstention_accuracy",
+    "over_abstention_rate",
+)
+
+
+def _set_properties(item: CaseItem, record: CaseRecord) -> None:
+    # Replaced by name, not appended: rerun plugins measure the same item again.
+    kept = [(k, v) for k, v in item.user_properties if not str(k).startswith("rageval.")]
+    kept += [(f"rageval.{k}", v) for k, v in record.metrics.items() if v is not None]
+    kept.append(("rageval.outcome", record.outcome))
+    total = record.latency.get("total_ms")
+    if total is not None:
+        kept.append(("rageval.latency_ms", round(total, 3)))
+    item.user_properties[:] = kept

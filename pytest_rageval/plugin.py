@@ -1,0 +1,152 @@
+"""The front door: what pytest loads in every session of an environment that has the plugin.
+
+Imports the standard library and pytest alone. Everything else is imported when a session
+turns out to hold case files; until then the plugin adds options, a marker and fixtures, and
+does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_rageval.discovery import is_case_file
+from pytest_rageval.options import OPTIONS
+from pytest_rageval.state import State
+
+if TYPE_CHECKING:
+    from pytest_rageval.models import Case, CaseRecord, Settings
+
+STATE = pytest.StashKey[State]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the flags of every option that has one."""
+    group = parser.getgroup("rageval", "evaluation of a RAG system")
+    for option in OPTIONS:
+        if option.flag is not None:
+            group.addoption(option.flag, **option.addoption_kwargs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker that every case carries."""
+    config.addinivalue_line(
+        "markers",
+        "case(category, difficulty, answerable, language, required): set on every evaluation "
+        "case, for -m \"case(category='multi_hop')\"",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Wake up if the command line asks for case files.
+
+    At session start, because the controller of an xdist run must have read every file, and
+    refused what is wrong with the right exit code, before it starts its workers.
+    """
+    from pytest_rageval.preflight import prepare
+
+    state = prepare(session.config)
+    if state is None:
+        return
+    session.config.stash[STATE] = state
+    from pytest_rageval.session import register
+
+    register(session.config, state)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect case files."""
+    state = parent.config.stash.get(STATE, None)
+    if state is None or file_path.suffix != ".jsonl":
+        return None
+    settings = state.settings
+    if not parent.session.isinitpath(file_path) and not is_case_file(
+        file_path,
+        rootdir=parent.config.rootpath,
+        testpaths=settings.testpaths,
+        vault=settings.target.vault,
+    ):
+        return None
+    from pytest_rageval.items import CaseFile
+
+    collector: CaseFile = CaseFile.from_parent(parent, path=file_path)
+    collector.state = state
+    return collector
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Let ``rag_client`` and ``judge`` be async fixtures without an async plugin."""
+    if fixturedef.argname in {"rag_client", "judge"}:
+        from pytest_rageval.async_fixtures import make_sync
+
+        make_sync(fixturedef)
+    return (yield)
+
+
+def _state(request: pytest.FixtureRequest) -> State:
+    state = request.config.stash.get(STATE, None)
+    if state is None:
+        pytest.fail(
+            f"the fixture {request.fixturename!r} belongs to evaluation cases, and this session "
+            "collects no case file",
+            pytrace=False,
+        )
+    return state
+
+
+def _case_item(request: pytest.FixtureRequest) -> Any:
+    if not hasattr(request.node, "located"):
+        pytest.fail(
+            f"the fixture {request.fixturename!r} belongs to evaluation cases (lines of a .jsonl "
+            f"case file) and cannot be used by {request.node.nodeid}",
+            pytrace=False,
+        )
+    return request.node
+
+
+@pytest.fixture(scope="session")
+def rageval_settings(request: pytest.FixtureRequest) -> Settings:
+    """The settings of the run."""
+    return _state(request).settings
+
+
+@pytest.fixture(scope="session")
+def rag_client(request: pytest.FixtureRequest) -> Iterator[object]:
+    """The system under test; override it in ``conftest.py`` to evaluate anything else.
+
+    Anything with ``ask(request)``, or a plain function of one request, sync or async, that
+    returns an ``AskResponse`` or a dictionary in the shape of the API's reply.
+    """
+    from pytest_rageval.targets import open_target
+
+    state = _state(request)
+    with open_target(state.settings, environ=os.environ, served_at=state.target_url) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def judge(request: pytest.FixtureRequest) -> None:
+    """The judge of answers; there is none in this version."""
+    return None
+
+
+@pytest.fixture
+def eval_case(request: pytest.FixtureRequest) -> Case:
+    """The case that this item asks."""
+    case: Case = _case_item(request).located.case
+    return case
+
+
+@pytest.fixture
+def eval_record(request: pytest.FixtureRequest, rag_client: object) -> CaseRecord:
+    """The record of this case: asked, scored, ready for assertions of your own."""
+    record: CaseRecord = _case_item(request).measure(rag_client)
+    return record

@@ -1,0 +1,143 @@
+"""Decides whether a session evaluates anything, and reads what it needs before it starts.
+
+``prepare`` runs in every pytest session, so it looks at paths first and imports nothing until
+a case file is in sight.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_rageval.discovery import DEFAULT_TESTPATHS, iter_case_files, selected_files
+from pytest_rageval.options import OPTIONS
+from pytest_rageval.state import Breaker, State
+
+if TYPE_CHECKING:
+    from pytest_rageval.models import Settings, Thresholds
+
+THRESHOLDS = "thresholds.toml"
+
+
+def prepare(config: pytest.Config) -> State | None:
+    """Return the state of an evaluating session, or None for any other.
+
+    Raises:
+        pytest.UsageError: a setting or thresholds.toml is wrong (exit 4).
+        pytest.exit.Exception: a case file is wrong and workers would hide it (exit 2).
+    """
+    rootdir = config.rootpath
+    testpaths = _raw_testpaths(rootdir)
+    if not _asked_for(config, rootdir, testpaths):
+        return None
+    from pytest_rageval.errors import ConfigError
+
+    try:
+        return _prepare(config, rootdir)
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _asked_for(config: pytest.Config, rootdir: Path, testpaths: tuple[str, ...]) -> list[Path]:
+    return selected_files(
+        config.args,
+        iter_case_files(rootdir=rootdir, testpaths=testpaths),
+        invocation_dir=config.invocation_params.dir,
+    )
+
+
+def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
+    # Unvalidated on purpose: a fault of these settings is no business of a session that
+    # evaluates nothing.
+    path = rootdir / "pyproject.toml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return DEFAULT_TESTPATHS
+    if "rageval" not in text or "testpaths" not in text:
+        return DEFAULT_TESTPATHS
+    import tomllib
+
+    try:
+        found: Any = tomllib.loads(text)["tool"]["rageval"]["testpaths"]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError):
+        return DEFAULT_TESTPATHS
+    if isinstance(found, list) and all(isinstance(f, str) for f in found):
+        return tuple(found)
+    return DEFAULT_TESTPATHS
+
+
+def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
+    from pytest_rageval.config import load_settings
+
+    flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
+    settings = load_settings(rootdir, flags=flags, environ=os.environ)
+    whole = list(
+        iter_case_files(rootdir=rootdir, testpaths=settings.testpaths, vault=settings.target.vault)
+    )
+    files = selected_files(config.args, whole, invocation_dir=config.invocation_params.dir)
+    if not files:
+        return None
+    sets = _read_sets(sorted({*whole, *files}), rootdir)
+    if is_xdist_controller(config):
+        _refuse_faulty_sets(sets, files)
+    return State(
+        settings=settings,
+        thresholds=_thresholds(rootdir, settings, sets.values()),
+        breaker=Breaker(limit=settings.max_errors),
+        files=tuple(files),
+        all_files=tuple(sets),
+        sets=sets,
+        target_url=_worker_input(config).get("rageval_target_url"),
+    )
+
+
+def is_xdist_controller(config: pytest.Config) -> bool:
+    """Say whether this process hands its cases to workers."""
+    return bool(config.pluginmanager.hasplugin("dsession"))
+
+
+def _worker_input(config: pytest.Config) -> dict[str, Any]:
+    return getattr(config, "workerinput", {})
+
+
+def _read_sets(files: Iterable[Path], rootdir: Path) -> dict[Path, Any]:
+    from pytest_rageval.items import read_set
+
+    return {file: read_set(file, rootdir) for file in files}
+
+
+def _refuse_faulty_sets(sets: dict[Path, Any], files: Iterable[Path]) -> None:
+    from pytest_rageval.errors import DatasetError
+
+    faults = [str(sets[f]) for f in files if isinstance(sets[f], DatasetError)]
+    if faults:
+        pytest.exit("\n".join(["faults in case files:", *faults]), returncode=2)
+
+
+def _thresholds(rootdir: Path, settings: Settings, sets: Iterable[Any]) -> Thresholds:
+    from pytest_rageval.dataset import LoadedSet
+    from pytest_rageval.gate import with_implicit_checks
+    from pytest_rageval.models import Thresholds
+    from pytest_rageval.thresholds import add_gates, load_thresholds
+
+    found = list(sets)
+    cases = [c.case for s in found if isinstance(s, LoadedSet) for c in s.cases]
+    # A faulty case file may be the one that holds the category, so any name goes then.
+    whole = all(isinstance(s, LoadedSet) for s in found)
+    categories = {c.category for c in cases} if whole else None
+    tags = {t for c in cases for t in c.tags} if whole else None
+    gates = settings.extra_gates
+    path = rootdir / THRESHOLDS
+    if path.is_file():
+        thresholds = load_thresholds(
+            path, display=THRESHOLDS, categories=categories, tags=tags, gates=gates
+        )
+    else:
+        # Nobody has said how good is good enough, so every miss counts.
+        thresholds = add_gates(Thresholds(on_miss="fail"), gates, categories=categories, tags=tags)
+    return with_implicit_checks(thresholds, judge_configured=settings.judge != "none")

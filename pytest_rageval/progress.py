@@ -1,0 +1,80 @@
+"""A sign of life for logs: one line every half minute where nobody watches a terminal."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+import pytest
+
+INTERVAL_S = 30.0
+
+
+class Heartbeat:
+    """Writes a line at intervals, from a thread of its own, past pytest's capturing."""
+
+    def __init__(self, text: Callable[[], str | None], *, interval_s: float = INTERVAL_S) -> None:
+        self._text = text
+        self._interval_s = interval_s
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._fd: int | None = None
+
+    def start(self, config: pytest.Config) -> None:
+        """Start, unless standard output is a terminal or no real file."""
+        reporter = config.pluginmanager.getplugin("terminalreporter")
+        try:
+            fd = reporter._tw._file.fileno()
+        except (AttributeError, OSError, ValueError):
+            return
+        if os.isatty(fd):
+            return
+        # A copy made while nothing is captured still reaches the log while a case runs.
+        self._fd = os.dup(fd)
+        self._thread = threading.Thread(
+            target=self._beat, args=(reporter,), name="rageval-heartbeat", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop and release the copied file descriptor."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _beat(self, reporter: pytest.TerminalReporter) -> None:
+        assert self._fd is not None
+        while not self._stop.wait(self._interval_s):
+            text = self._text()
+            if text is None:
+                continue
+            os.write(self._fd, f"\nrageval: {text}\n".encode("ascii", "replace"))
+            # The next dot starts a new line with its file name.
+            reporter.currentfspath = None
+
+
+def progress_text(*, done: int, total: int, missed: int, errors: int, elapsed_s: float) -> str:
+    """Say how far a run is, such as ``120/600 cases, 3 missed, 2 errors, about 4 min left``.
+
+    The time left assumes that the rest goes as fast as what is done.
+    """
+    parts = [f"{done}/{total} cases", f"{missed} missed", f"{errors} errors"]
+    if done and elapsed_s > 0:
+        left = elapsed_s / done * (total - done)
+        parts.append(f"{done / elapsed_s:.1f} cases/s")
+        parts.append(f"about {duration_text(left)} left")
+    return ", ".join(parts)
+
+
+def duration_text(seconds: float) -> str:
+    """Round a duration for people: ``45 s``, ``4 min``, ``1.5 h``."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,102 @@
+"""``summary.md``: a run in Markdown, with ids and numbers and no text of anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.models import CheckResult, MetricSummary
+from pytest_rageval.report.numbers import format_value
+from pytest_rageval.report.summary import GROUP_COLUMNS, SummaryView, interval_text, limit_text
+from pytest_rageval.report.terminal_text import clean
+
+
+def render_markdown(view: SummaryView) -> str:
+    """Render the summary: verdict, checks, metrics, categories, then the cases to look at."""
+    return "\n".join(_lines(view)) + "\n"
+
+
+def _lines(view: SummaryView) -> Iterator[str]:
+    aggregate = view.aggregate
+    yield f"## rageval: {escape(view.gate.sentence)}"
+    yield ""
+    yield (
+        f"Run `{view.run_id}`: {aggregate.total} cases, {aggregate.passed} passed, "
+        f"{aggregate.missed} missed, {aggregate.errored} errors."
+    )
+    yield from _check_table(view)
+    yield from _metric_table(view)
+    yield from _category_table(view.aggregate.by_category)
+    yield from _case_list(view)
+
+
+def _check_table(view: SummaryView) -> Iterator[str]:
+    if not view.gate.checks:
+        return
+    yield from ("", "| check | value | limit | n | result |", "|---|---:|---|---:|---|")
+    order = {"fail": 0, "warn": 1, "skip": 2, "pass": 3}
+    for result in sorted(view.gate.checks, key=lambda r: order[r.status]):
+        value = "no data" if result.estimate is None else format_value(result.estimate)
+        n = "-" if result.n is None else str(result.n)
+        yield (
+            f"| {escape(result.check.name)} | {value} | {limit_text(result)} | {n} "
+            f"| {_result_text(result)} |"
+        )
+
+
+def _result_text(result: CheckResult) -> str:
+    if result.status == "fail":
+        return "**FAIL**"
+    if result.status == "pass":
+        return "ok"
+    return f"{result.status}: {escape(result.message)}"
+
+
+def _metric_table(view: SummaryView) -> Iterator[str]:
+    percent = f"{view.confidence * 100:g} % interval"
+    yield from (
+        "",
+        f"| metric | n | mean | {percent} | n/a | errors |",
+        "|---|---:|---:|---|---:|---:|",
+    )
+    for key in METRICS:
+        summary = view.aggregate.metrics.get(key)
+        if summary is None or (summary.n == 0 and summary.n_error == 0):
+            continue
+        mean = "no data" if summary.mean is None else format_value(summary.mean)
+        yield (
+            f"| {key} | {summary.n} | {mean} | {interval_text(summary.low, summary.high)} "
+            f"| {summary.n_not_applicable} | {summary.n_error} |"
+        )
+
+
+def _category_table(groups: Mapping[str, Mapping[str, MetricSummary]]) -> Iterator[str]:
+    if not groups:
+        return
+    heads = " | ".join(name for _, name in GROUP_COLUMNS)
+    yield from ("", f"| category | {heads} |", "|---|" + "---:|" * len(GROUP_COLUMNS))
+    for name, summaries in sorted(groups.items()):
+        cells = []
+        for key, _ in GROUP_COLUMNS:
+            summary = summaries.get(key)
+            mean = None if summary is None else summary.mean
+            cells.append("-" if mean is None else format_value(mean))
+        yield f"| {escape(name)} | {' | '.join(cells)} |"
+
+
+def _case_list(view: SummaryView) -> Iterator[str]:
+    for outcome, title in (("error", "errors"), ("missed", "missed")):
+        found = sorted(r.case_id for r in view.records if r.outcome == outcome)
+        if found:
+            yield from ("", f"<details><summary>{len(found)} {title}</summary>", "")
+            yield ", ".join(f"`{case_id}`" for case_id in found)
+            yield from ("", "</details>")
+
+
+def escape(text: str) -> str:
+    """Make text inert in Markdown: no markup, no HTML, no table cell of its own."""
+    text = clean(text)
+    for character in "\\`*_{}[]<>#|!&":
+        if character in text:
+            text = text.replace(character, f"\\{character}")
+    return text

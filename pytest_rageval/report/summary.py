@@ -1,0 +1,350 @@
+"""The terminal summary of a run: values in, styled lines out.
+
+Lines are plain ASCII (as far as categories and ids are), at most ``width`` wide, and carry
+their meaning in words; colour only repeats it.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.models import (
+    Aggregate,
+    CaseRecord,
+    CheckResult,
+    GateResult,
+    LatencySummary,
+    MetricSummary,
+)
+from pytest_rageval.report.numbers import format_value
+from pytest_rageval.report.terminal_text import clean
+
+Style = Literal["", "green", "red", "yellow", "bold", "dim"]
+Line = tuple[tuple[str, Style], ...]
+"""Segments of one line, left to right."""
+
+HEADLINE = (
+    "hit_at_k",
+    "recall_at_k",
+    "recall_all_at_k",
+    "mrr",
+    "ndcg_at_k",
+    "precision_at_k",
+    "scope_miss_rate",
+    "attribution_hit_rate",
+    "specificity_accuracy",
+    "recency_conflict_accuracy",
+    "abstention_accuracy",
+    "hallucination_rate_unanswerable",
+    "over_abstention_rate",
+)
+"""Metrics shown without being asked for; others appear when they are gated or with ``-v``."""
+
+GROUP_COLUMNS = (
+    ("hit_at_k", "hit"),
+    ("recall_at_k", "recall"),
+    ("recall_all_at_k", "all"),
+    ("mrr", "mrr"),
+    ("abstention_accuracy", "abstain"),
+)
+
+_VERDICTS: Mapping[str, tuple[str, Style]] = {
+    "pass": ("ok", "green"),
+    "fail": ("FAIL", "red"),
+    "warn": ("warn", "yellow"),
+    "skip": ("skipped", "yellow"),
+}
+NARROW = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryView:
+    """What the summary shows."""
+
+    run_id: str
+    aggregate: Aggregate
+    gate: GateResult
+    records: Sequence[CaseRecord]
+    wall_s: float
+    judge: str
+    folder: str
+    """Run folder as shown to the user."""
+    notes: Sequence[str] = ()
+    confidence: float = 0.95
+
+
+def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) -> list[Line]:
+    """Lay out the summary.
+
+    Args:
+        view: the finished run.
+        width: columns of the terminal; below 60 the tables become a list.
+        verbosity: pytest's; negative leaves only the gate, positive adds metrics and tags.
+    """
+    if verbosity < 0:
+        return [*_gate_lines(view, width)]
+    lines: list[Line] = [_run_line(view)]
+    lines += _metric_table(view, width, verbosity)
+    lines += _group_table("category", view.aggregate.by_category, view, width)
+    if verbosity > 0:
+        lines += _group_table("tag", view.aggregate.by_tag, view, width)
+        lines += _group_table("difficulty", view.aggregate.by_difficulty, view, width)
+    lines += _case_lines(view, width)
+    for note in _notes(view):
+        lines += _wrapped("note", "yellow", note, "", width)
+    lines += _gate_lines(view, width)
+    lines += _next_lines(view)
+    return [_fit(line, width) for line in lines]
+
+
+def _run_line(view: SummaryView) -> Line:
+    total = view.aggregate.total
+    judge = "off" if view.judge == "none" else view.judge
+    text = (
+        f"{total} case{'s' if total != 1 else ''}, {view.aggregate.missed} missed, "
+        f"{view.aggregate.errored} errors   {view.wall_s:.1f} s   judge {judge}"
+    )
+    return ((f"run {view.run_id}", "bold"), (f"   {text}", ""))
+
+
+# --- metrics -------------------------------------------------------------------------------
+
+
+def _overall_checks(gate: GateResult) -> dict[str, list[CheckResult]]:
+    found: dict[str, list[CheckResult]] = {}
+    for result in gate.checks:
+        if result.check.table == "overall":
+            found.setdefault(result.check.metric, []).append(result)
+    return found
+
+
+def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Line]:
+    checks = _overall_checks(view.gate)
+    percent = f"{view.confidence * 100:g}% CI"
+    if width >= NARROW:
+        yield ((_row("metric", "n", "value", percent, "limit"), "dim"),)
+    for key in METRICS:
+        summary = view.aggregate.metrics.get(key)
+        shown = key in HEADLINE or verbosity > 0
+        if summary is None or not (key in checks or (shown and summary.n)):
+            continue
+        yield from _metric_rows(key, summary, checks.get(key, []), width)
+    yield from _run_rows(view, checks, width)
+
+
+def _metric_rows(
+    key: str, summary: MetricSummary, checks: Sequence[CheckResult], width: int
+) -> Iterator[Line]:
+    value = "no data" if summary.mean is None else format_value(summary.mean)
+    interval = interval_text(summary.low, summary.high)
+    yield from _rows(key, str(summary.n), value, interval, checks, width)
+
+
+def _run_rows(
+    view: SummaryView, checks: Mapping[str, Sequence[CheckResult]], width: int
+) -> Iterator[Line]:
+    latency = view.aggregate.latency
+    rows = {"latency_ms.p50": _latency(latency, "p50"), "latency_ms.p95": _latency(latency, "p95")}
+    if view.aggregate.errored:
+        rows["error_rate"] = _rate(view.aggregate.rates.get("error_rate"))
+    for metric, results in checks.items():
+        if metric not in METRICS and metric not in rows:
+            rows[metric] = _rate(results[0].estimate)
+    for metric, value in rows.items():
+        n = latency.n if metric.startswith("latency_ms") else view.aggregate.total
+        yield from _rows(metric, str(n), value, "-", checks.get(metric, []), width)
+
+
+def _latency(latency: LatencySummary, which: Literal["p50", "p95"]) -> str:
+    value = latency.p50_ms if which == "p50" else latency.p95_ms
+    censored = latency.p50_censored if which == "p50" else latency.p95_censored
+    if value is None:
+        return "no data"
+    return f"{'>=' if censored else ''}{value:.0f}"
+
+
+def _rate(value: float | None) -> str:
+    return "no data" if value is None else format_value(value)
+
+
+def _rows(
+    key: str, n: str, value: str, interval: str, checks: Sequence[CheckResult], width: int
+) -> Iterator[Line]:
+    if not checks:
+        yield from _one_row(key, n, value, interval, None, width)
+    for result in checks:
+        yield from _one_row(key, n, value, interval, result, width)
+
+
+def _one_row(
+    key: str, n: str, value: str, interval: str, result: CheckResult | None, width: int
+) -> Iterator[Line]:
+    limit = limit_text(result) if result else "-"
+    word, style = _VERDICTS[result.status] if result else ("", "")
+    row_style: Style = "red" if result is not None and result.status == "fail" else ""
+    if width < NARROW:
+        text = f"{key}: {value}" + (f" ({limit})" if result else "")
+        yield ((f"{text} ", row_style), (word, style))
+    else:
+        row = _row(key, n, value, interval, limit)
+        yield ((row, row_style), (f"  {word}", style)) if word else ((row.rstrip(), ""),)
+
+
+def _row(key: str, n: str, value: str, interval: str, limit: str) -> str:
+    return f"{key:<32}{n:>5}{value:>9}{interval:>12}  {limit:<9}".rstrip().ljust(69)
+
+
+def interval_text(low: float | None, high: float | None) -> str:
+    """Show an interval as ``0.76-0.94``; ``-`` where there is none."""
+    return "-" if low is None or high is None else f"{low:.2f}-{high:.2f}"
+
+
+def limit_text(result: CheckResult) -> str:
+    """Show a limit as ``>= 0.85`` or ``<= 2500``."""
+    sign = {"min": ">=", "max": "<=", "max_drop": "drop", "max_rise": "rise"}[result.check.kind]
+    return f"{sign} {result.check.limit:g}"
+
+
+# --- groups --------------------------------------------------------------------------------
+
+
+def _group_table(
+    title: str,
+    groups: Mapping[str, Mapping[str, MetricSummary]],
+    view: SummaryView,
+    width: int,
+) -> Iterator[Line]:
+    if not groups:
+        return
+    columns = [c for c in GROUP_COLUMNS if any(_n(g, c[0]) for g in groups.values())]
+    if width < NARROW:
+        columns = columns[:2]
+    head = f"{title:<22}{'n':>5}" + "".join(f"{name:>9}" for _, name in columns)
+    yield ((head, "dim"),)
+    counts = _group_sizes(title, view.records)
+    for name, summaries in sorted(groups.items()):
+        cells = "".join(f"{_cell(summaries, key):>9}" for key, _ in columns)
+        yield ((f"{clean(name, 21):<22}{counts.get(name, 0):>5}{cells}", ""),)
+        for result in view.gate.checks:
+            if (result.check.table, result.check.group) == (title, name):
+                yield _group_check(result)
+
+
+def _group_check(result: CheckResult) -> Line:
+    word, style = _VERDICTS[result.status]
+    value = "no data" if result.estimate is None else format_value(result.estimate)
+    text = f"  {result.check.metric} {value}, limit {limit_text(result)}"
+    return ((f"{text}  ", "red" if result.status == "fail" else ""), (word, style))
+
+
+def _n(summaries: Mapping[str, MetricSummary], key: str) -> int:
+    summary = summaries.get(key)
+    return summary.n if summary else 0
+
+
+def _cell(summaries: Mapping[str, MetricSummary], key: str) -> str:
+    summary = summaries.get(key)
+    return "-" if summary is None or summary.mean is None else format_value(summary.mean)
+
+
+def _group_sizes(title: str, records: Sequence[CaseRecord]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for record in records:
+        names: Sequence[str | None] = record.tags
+        if title == "category":
+            names = (record.category,)
+        elif title == "difficulty":
+            names = (record.difficulty,)
+        for name in names:
+            if name is not None:
+                sizes[name] = sizes.get(name, 0) + 1
+    return sizes
+
+
+# --- cases, notes, gate --------------------------------------------------------------------
+
+
+def worst_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRecord]:
+    """Return the records to look at first: errors, then misses with the least recall."""
+    bad = [r for r in records if r.outcome != "passed"]
+
+    def badness(record: CaseRecord) -> tuple[int, float, str]:
+        recall = record.metrics.get("recall_at_k")
+        return (0 if record.outcome == "error" else 1, recall or 0.0, record.nodeid)
+
+    return sorted(bad, key=badness)[:limit]
+
+
+def slowest_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRecord]:
+    """Return the records that took longest, slowest first."""
+    timed = [r for r in records if "total_ms" in r.latency]
+    return sorted(timed, key=lambda r: (-r.latency["total_ms"], r.nodeid))[:limit]
+
+
+def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
+    worst = [f"{r.case_id} {_why(r)}" for r in worst_records(view.records)]
+    if worst:
+        yield (("worst    ", "bold"), (_joined(worst, width - 9), ""))
+    slow = [f"{r.case_id} {r.latency['total_ms']:.0f} ms" for r in slowest_records(view.records)]
+    if slow:
+        yield (("slowest  ", "bold"), (_joined(slow, width - 9), ""))
+
+
+def _why(record: CaseRecord) -> str:
+    if record.error is not None:
+        return record.error.kind
+    return record.failure_stage or record.outcome
+
+
+def _joined(parts: Sequence[str], width: int) -> str:
+    text = ""
+    for part in parts:
+        longer = f"{text}   {part}" if text else part
+        if len(longer) > width:
+            break
+        text = longer
+    return text or parts[0]
+
+
+def _notes(view: SummaryView) -> Iterator[str]:
+    yield from view.notes
+    yield from view.aggregate.warnings
+    if view.aggregate.unchecked:
+        yield f"{view.aggregate.unchecked} cases passed with nothing checked"
+
+
+def _wrapped(head: str, head_style: Style, text: str, style: Style, width: int) -> Iterator[Line]:
+    parts = textwrap.wrap(clean(text), max(width - 9, 20)) or [""]
+    for part in parts:
+        yield ((f"{head:<9}", head_style), (part, style))
+        head = ""
+
+
+def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
+    styles: dict[str, Style] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
+    yield from _wrapped("gate", "bold", view.gate.sentence, styles[view.gate.verdict], width)
+    small = sum(1 for r in view.gate.checks if r.small_n and r.status != "skip")
+    if small:
+        text = f"weak evidence: {small} check{'s have' if small > 1 else ' has'} few cases"
+        yield (("         ", ""), (text, "yellow"))
+
+
+def _next_lines(view: SummaryView) -> Iterator[Line]:
+    if any(r.outcome != "passed" for r in view.records):
+        yield (("next     ", "bold"), ("pytest --lf   (runs misses and errors again)", ""))
+    yield (("results  ", "bold"), (view.folder, ""))
+
+
+def _fit(line: Line, width: int) -> Line:
+    left = width
+    fitted: list[tuple[str, Style]] = []
+    for text, style in line:
+        if len(text) > left:
+            text = text[: max(left - 2, 0)] + ".." if left > 2 else text[:left]
+        fitted.append((text, style))
+        left -= len(text)
+    return tuple(fitted)

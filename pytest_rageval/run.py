@@ -1,0 +1,329 @@
+"""One run in the making: records in, files and a verdict out.
+
+Knows neither pytest nor the network. ``Run`` collects; ``finish`` puts the pure rooms in
+order (rescore, aggregate, gate, render) and writes what they return.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pytest_rageval.aggregate import aggregate, headings_reported
+from pytest_rageval.config import config_hash, config_warnings, settings_document, target_kind
+from pytest_rageval.dataset import LoadedSet, LocatedCase, dataset_hash
+from pytest_rageval.engine import reports_headings, rescore_headings
+from pytest_rageval.gate import Selection, decide_gate
+from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
+from pytest_rageval.metrics_document import metrics_document
+from pytest_rageval.models import (
+    SCHEMA_VERSION,
+    Aggregate,
+    AskResponse,
+    CaseRecord,
+    GateResult,
+    Outcome,
+)
+from pytest_rageval.progress import progress_text
+from pytest_rageval.provenance import git_state, hardware, versions
+from pytest_rageval.report.markdown import render_markdown
+from pytest_rageval.report.summary import SummaryView
+from pytest_rageval.state import State
+from pytest_rageval.target_url import join_url
+from pytest_rageval.storage import RunWriter, new_run_id, record_from_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """Everything that reporting needs once a run has ended."""
+
+    view: SummaryView
+    gate: GateResult
+    metrics_document: Mapping[str, Any]
+    gate_document: Mapping[str, Any]
+
+
+class Run:
+    """Collects the records of a session and finishes them into a run folder.
+
+    Args:
+        state: settings, thresholds and files of the session.
+        sets: the loaded case files of the whole set.
+    """
+
+    def __init__(self, state: State, sets: Sequence[LoadedSet]) -> None:
+        self.state = state
+        self.expected: dict[str, LocatedCase] = {}
+        self.records: dict[str, CaseRecord] = {}
+        self._sets = tuple(sets)
+        self._excused: set[str] = set()
+        self._writer: RunWriter | None = None
+        self._git: dict[str, Any] = {}
+        self._started = time.monotonic()
+        self._started_at = datetime.now(UTC)
+        self.run_id = state.settings.run_id or new_run_id(self._started_at, secrets.token_hex(2))
+
+    # --- what is selected
+
+    @property
+    def gate_names(self) -> tuple[str, ...]:
+        """Names of the checks, in the order they are reported."""
+        return tuple(check.name for check in self.state.thresholds.checks)
+
+    def header(self) -> str:
+        """Describe the run in one line."""
+        settings = self.state.settings
+        target = {
+            "url": join_url(settings.target.url, settings.target.path).shown
+            if settings.target.url
+            else "",
+            "vault": f"embedded server over {settings.target.vault}",
+            "none": "the rag_client fixture",
+        }[target_kind(settings)]
+        cases = sum(len(s.cases) for s in self._sets if s.path in self.state.files)
+        return f"rageval: {cases} cases, target {target}, k {settings.k}"
+
+    def locate(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:
+        """Return the cases among the node ids that a worker collected."""
+        known = {
+            f"{loaded.display}::{located.case.id}": located
+            for loaded in self._sets
+            for located in loaded.cases
+        }
+        found = {}
+        for nodeid in nodeids:
+            # A parametrized fixture adds [...], which no case id holds.
+            located = known.get(nodeid.split("[", 1)[0])
+            if located is not None:
+                found[nodeid] = located
+        return found
+
+    def expect(self, cases: Mapping[str, LocatedCase]) -> None:
+        """Take note of the selected cases by node id."""
+        self.expected.update(cases)
+
+    # --- while it goes on
+
+    def add(self, nodeid: str, document: Mapping[str, Any]) -> None:
+        """Keep one finished case: on disk first.
+
+        Raises:
+            StorageError: the run folder cannot be written.
+        """
+        record = record_from_json(document)
+        self._open_writer().append(record)
+        self.records[nodeid] = record
+
+    def note_report(self, nodeid: str, *, skipped: bool) -> None:
+        """Excuse a case that a user's mark or fixture skipped."""
+        if skipped and nodeid in self.expected:
+            self._excused.add(nodeid)
+
+    def outcome(self, nodeid: str) -> Outcome | None:
+        """Return the outcome of a finished case."""
+        record = self.records.get(nodeid)
+        return None if record is None else record.outcome
+
+    def to_rerun(self) -> list[str]:
+        """Return the node ids that ``--lf`` should run again."""
+        return [nodeid for nodeid, r in self.records.items() if r.outcome != "passed"]
+
+    def progress_text(self) -> str | None:
+        """Say how far the run is; None before anything is selected."""
+        if not self.expected:
+            return None
+        outcomes = [r.outcome for r in list(self.records.values())]
+        return progress_text(
+            done=len(outcomes),
+            total=len(self.expected),
+            missed=outcomes.count("missed"),
+            errors=outcomes.count("error"),
+            elapsed_s=time.monotonic() - self._started,
+        )
+
+    def _open_writer(self) -> RunWriter:
+        if self._writer is None:
+            settings = self.state.settings
+            folder = Path(settings.rootdir) / settings.results_dir
+            self._writer = RunWriter(folder, self.run_id)
+            self._git = git_state(Path(settings.rootdir), self.state.all_files)
+            self._writer.write_json("config.json", self._config_document())
+        return self._writer
+
+    # --- the end
+
+    def finish(self, *, gate: bool) -> FinishedRun:
+        """Aggregate, decide and write.
+
+        Args:
+            gate: False when the session did not come to its end; the gate is then not
+                evaluated, and what was measured is kept all the same.
+
+        Raises:
+            StorageError: the run folder cannot be written.
+        """
+        settings, thresholds = self.state.settings, self.state.thresholds
+        writer = self._open_writer()
+        wall_s = time.monotonic() - self._started
+        records = self._settled_records()
+        numbers = aggregate(
+            records,
+            confidence=thresholds.confidence,
+            timeout_ms=settings.target.timeout_s * 1000,
+        )
+        reported = len(self.records.keys() | self._excused)
+        result = (
+            decide_gate(
+                thresholds,
+                numbers,
+                records=records,
+                selection=self._selection(),
+                n_expected=len(self.expected),
+                n_reported=reported,
+                judge_configured=settings.judge != "none",
+                retrieval_only=settings.retrieval_only,
+                timeout_ms=settings.target.timeout_s * 1000,
+                extra_figures={"suite_wall_s": wall_s},
+            )
+            if gate
+            else GateResult(
+                verdict="not_evaluated",
+                sentence=f"not evaluated: the session ended after {reported} of "
+                f"{len(self.expected)} cases",
+                complete=False,
+                n_expected=len(self.expected),
+                n_reported=reported,
+            )
+        )
+        view = self._view(numbers, result, records, wall_s)
+        metrics = self._metrics_document(numbers)
+        decision = gate_document(result, self.run_id)
+        writer.write_json("config.json", self._config_document(records))
+        writer.write_json("metrics.json", metrics)
+        writer.write_json("gate.json", decision)
+        writer.write_text("summary.md", render_markdown(view))
+        writer.close()
+        return FinishedRun(view=view, gate=result, metrics_document=metrics, gate_document=decision)
+
+    def _settled_records(self) -> list[CaseRecord]:
+        """Return all records, scored by what the whole run says about headings."""
+        settings = self.state.settings
+        whole = list(self.records.values())
+        reported = headings_reported(whole)
+        settled = []
+        for nodeid, record in self.records.items():
+            located = self.expected.get(nodeid)
+            guess = reports_headings(
+                AskResponse(answer="", retrieved_chunks=record.retrieved_chunks)
+            )
+            if guess != reported and located is not None:
+                record = rescore_headings(record, located, settings, headings_reported=reported)
+            settled.append(record)
+        return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
+
+    def _selection(self) -> Selection:
+        whole = [located.case for loaded in self._sets for located in loaded.cases]
+        chosen = {
+            (nodeid.split("::", 1)[0], located.case.id) for nodeid, located in self.expected.items()
+        }
+        return Selection.of(
+            (
+                located.case
+                for loaded in self._sets
+                for located in loaded.cases
+                if (loaded.display, located.case.id) in chosen
+            ),
+            whole,
+        )
+
+    def _view(
+        self, numbers: Aggregate, gate: GateResult, records: Sequence[CaseRecord], wall_s: float
+    ) -> SummaryView:
+        settings = self.state.settings
+        notes = list(config_warnings(settings))
+        if self.state.breaker.open:
+            notes.insert(0, self.state.breaker.reason)
+        notes += [warning for loaded in self._sets for warning in loaded.warnings]
+        if self._git.get("dirty"):
+            notes.append("the git tree has uncommitted changes")
+        return SummaryView(
+            run_id=self.run_id,
+            aggregate=numbers,
+            gate=gate,
+            records=records,
+            wall_s=wall_s,
+            judge=settings.judge,
+            folder=f"{settings.results_dir}/{self.run_id}",
+            notes=notes,
+            confidence=self.state.thresholds.confidence,
+        )
+
+    def _dataset_hash(self) -> str:
+        return dataset_hash(located.case_hash for located in self.expected.values())
+
+    def _metrics_document(self, numbers: Aggregate) -> dict[str, Any]:
+        return metrics_document(
+            numbers,
+            run_id=self.run_id,
+            timestamp=self._started_at.isoformat(timespec="seconds"),
+            config_hash=config_hash(self.state.settings),
+            dataset_hash=self._dataset_hash(),
+            eval_set_commit_hash=self._git.get("eval_set_commit"),
+            dirty=self._git.get("dirty"),
+        )
+
+    def _config_document(self, records: Sequence[CaseRecord] = ()) -> dict[str, Any]:
+        settings = self.state.settings
+        document = settings_document(settings)
+        # A path of one machine says nothing on another and may name its user.
+        document.pop("rootdir", None)
+        target_models: dict[str, str] = {}
+        for record in records:
+            target_models.update(record.models)
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "run_id": self.run_id,
+            "timestamp": self._started_at.isoformat(timespec="seconds"),
+            "config_hash": config_hash(settings),
+            "dataset_hash": self._dataset_hash() if self.expected else None,
+            "metric_definitions_version": DEFINITIONS_VERSION,
+            "settings": document,
+            "judge": None if settings.judge == "none" else settings.judge,
+            "target_models": target_models,
+            **self._experiment_versions(records, target_models),
+            "versions": versions(),
+            "hardware": hardware(),
+            "git": self._git,
+        }
+
+    def _experiment_versions(
+        self, records: Sequence[CaseRecord], models: Mapping[str, str]
+    ) -> dict[str, str | None]:
+        """Return the four versions of an experiment: from settings, else as reported."""
+        settings = self.state.settings
+        coverage = next((r.indexing_coverage for r in records if r.indexing_coverage), {}) or {}
+        return {
+            "dataset_version": settings.dataset_version or self._dataset_hash(),
+            "index_build_version": settings.index_build_version or coverage.get("index_version"),
+            "retriever_version": settings.retriever_version or models.get("embedding_model"),
+            "answerer_version": settings.answerer_version or models.get("llm_model"),
+        }
+
+
+def gate_document(gate: GateResult, run_id: str) -> dict[str, Any]:
+    """Return the content of ``gate.json``."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run_id,
+        "verdict": gate.verdict,
+        "sentence": gate.sentence,
+        "complete": gate.complete,
+        "n_expected": gate.n_expected,
+        "n_reported": gate.n_reported,
+        "checks": [{"name": result.check.name, **asdict(result)} for result in gate.checks],
+    }

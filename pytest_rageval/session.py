@@ -1,0 +1,313 @@
+"""An evaluating pytest session: reports become records, records become a verdict.
+
+``Reporting`` works in every process and puts the record on the report. ``Controller`` works in
+the one process that sees all reports: it alone writes files, decides the gate and prints.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from typing import Any, Literal
+
+import pytest
+
+from pytest_rageval.dataset import LoadedSet, LocatedCase
+from pytest_rageval.errors import ConfigError, StorageError
+from pytest_rageval.items import CaseItem, attach_record
+from pytest_rageval.models import CheckResult, CheckStatus
+from pytest_rageval.preflight import THRESHOLDS, is_xdist_controller
+from pytest_rageval.progress import Heartbeat
+from pytest_rageval.run import FinishedRun, Run
+from pytest_rageval.state import State
+
+
+def register(config: pytest.Config, state: State) -> None:
+    """Install the hooks of an evaluating session."""
+    # One unpicklable log record would otherwise take an xdist worker down, and its tests with
+    # it, under a green exit code.
+    omit = getattr(config.option, "json_report_omit", None)
+    if omit is not None and "log" not in omit:
+        config.option.json_report_omit = [*omit, "log"]
+    config.pluginmanager.register(Reporting(), "rageval-reporting")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Controller(config, state), "rageval-controller")
+
+
+class Reporting:
+    """Hooks of every process that runs cases."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[Any]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Let the record decide the outcome of a case."""
+        report = yield
+        if isinstance(item, CaseItem) and report.when == "call":
+            attach_record(item, report)
+        return report
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_json_runtest_metadata(
+        self, item: pytest.Item, call: pytest.CallInfo[Any]
+    ) -> dict[str, Any]:
+        """Put the numbers of a case under ``tests[].metadata.rageval``."""
+        if not isinstance(item, CaseItem) or call.when != "call" or item.record is None:
+            return {}
+        record = item.record
+        return {
+            "rageval": {
+                "outcome": record.outcome,
+                "failure_stage": record.failure_stage,
+                "metrics": dict(record.metrics),
+                "not_applicable": dict(record.not_applicable),
+                "latency": dict(record.latency),
+            }
+        }
+
+
+class Controller:
+    """Hooks of the process that sees every report."""
+
+    def __init__(self, config: pytest.Config, state: State) -> None:
+        self.config = config
+        self.state = state
+        self.run = Run(state, [s for s in state.sets.values() if isinstance(s, LoadedSet)])
+        self.finished: FinishedRun | None = None
+        self._target: Any = None
+        self._session: pytest.Session | None = None
+        self._checks_announced = False
+        self._heartbeat = Heartbeat(self.run.progress_text)
+
+    # --- before the cases
+
+    def pytest_report_header(self) -> str:
+        """Say what is asked about what."""
+        return self.run.header()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker where the embedded target is served: one index for all of them."""
+        settings = self.state.settings
+        if settings.target.url is None and settings.target.vault is not None:
+            if self._target is None:
+                from pytest_rageval.targets import serve_vault
+
+                self._target = serve_vault(settings)
+                try:
+                    self.state.target_url = self._target.__enter__()
+                except ConfigError as error:
+                    self._target = None
+                    raise pytest.UsageError(str(error)) from error
+            node.workerinput["rageval_target_url"] = self.state.target_url
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Learn which cases are selected, and refuse a run that has no target."""
+        items = [item for item in session.items if isinstance(item, CaseItem)]
+        if is_xdist_controller(self.config):
+            return
+        if items and not self.config.option.collectonly:
+            _require_target(self.state, items)
+        self._expect({item.nodeid: item.located for item in items})
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Learn from a worker which cases are selected."""
+        self._expect(self.run.locate(ids))
+
+    def _announce_checks(self, session: pytest.Session) -> None:
+        # The checks are reported like items, so progress in percent must know of them.
+        if not self._checks_announced:
+            session.testscollected += len(self.run.gate_names)
+            self._checks_announced = True
+
+    def _expect(self, cases: dict[str, LocatedCase]) -> None:
+        self.run.expect(cases)
+
+    # --- while the cases run
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Decide the gate once every case has been reported."""
+        if self.config.option.collectonly:
+            return (yield)
+        self._session = session
+        if self.run.expected or is_xdist_controller(self.config):
+            self._heartbeat.start(self.config)
+        if self.run.expected:
+            self._announce_checks(session)
+        try:
+            result = yield
+        finally:
+            self._heartbeat.stop()
+        if self.run.expected:
+            self.finished = self._finish(complete=True)
+            self._log_checks(session)
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Store the record as soon as its case is reported."""
+        payload = getattr(report, "rageval", None)
+        if self._session is not None and self.run.expected:
+            # Workers have all collected by now, after which nothing resets the count.
+            self._announce_checks(self._session)
+        try:
+            if payload is not None and report.when == "call":
+                self.run.add(report.nodeid, json.loads(payload))
+            else:
+                self.run.note_report(report.nodeid, skipped=report.skipped)
+        except StorageError as error:
+            raise pytest.UsageError(str(error)) from error
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
+        """Name the outcomes that pytest has no name for."""
+        if report.when != "call":
+            return None
+        status = getattr(report, "rageval_check", None)
+        if status == "warn":
+            return "warned", "w", ("WARNED", {"yellow": True})
+        if not hasattr(report, "rageval") or not hasattr(report, "wasxfail"):
+            return None
+        if self.run.outcome(report.nodeid) == "error":
+            return "errored", "e", ("ERRORED", {"red": True})
+        return "missed", "m", ("MISSED", {"yellow": True})
+
+    def _finish(self, *, complete: bool) -> FinishedRun:
+        return self.run.finish(gate=complete)
+
+    def _log_checks(self, session: pytest.Session) -> None:
+        assert self.finished is not None
+        results = self.finished.gate.checks
+        for index, result in enumerate(results):
+            _log(self.config, _check_report(result, index), result.check.line)
+        if not self.finished.gate.complete:
+            report = _incomplete_report(self.finished.gate.sentence)
+            _log(self.config, report, 0)
+
+    # --- after the cases
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Keep what was measured however the session ends, and mind ``--lf``."""
+        if self.finished is None and self.run.records:
+            self.finished = self._finish(complete=False)
+        yield
+        if self._target is not None:
+            self._target.__exit__(None, None, None)
+            self._target = None
+        self._mind_last_failed()
+
+    def _mind_last_failed(self) -> None:
+        # pytest drops what did not fail; a miss or an error is what --lf is for, and a check
+        # is no item that could be run again.
+        cache = getattr(self.config, "cache", None)
+        if cache is None or self.finished is None:
+            return
+        failed = dict(cache.get("cache/lastfailed", {}))
+        failed = {k: v for k, v in failed.items() if not k.startswith(f"{THRESHOLDS}::")}
+        failed.update({nodeid: True for nodeid in self.run.to_rerun()})
+        cache.set("cache/lastfailed", failed)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
+        """Put aggregates and gate under the top-level key ``rageval``."""
+        if self.finished is not None:
+            json_report["rageval"] = {
+                "run_id": self.finished.view.run_id,
+                "metrics": self.finished.metrics_document,
+                "gate": self.finished.gate_document,
+            }
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the summary of the run."""
+        if self.finished is None:
+            return
+        from pytest_rageval.report.summary import render_summary
+        from pytest_rageval.report.terminal import write_lines
+
+        lines = render_summary(
+            self.finished.view,
+            width=terminalreporter._tw.fullwidth,
+            verbosity=self.config.option.verbose,
+        )
+        write_lines(terminalreporter, lines)
+
+
+def _require_target(state: State, items: Sequence[CaseItem]) -> None:
+    from pytest_rageval.config import NO_TARGET, target_kind
+
+    if target_kind(state.settings) != "none":
+        return
+    for item in items:
+        definitions = item._fixtureinfo.name2fixturedefs.get("rag_client", ())
+        if definitions and definitions[-1].func.__module__ == "pytest_rageval.plugin":
+            raise pytest.UsageError(NO_TARGET)
+
+
+_OUTCOMES: dict[CheckStatus, Literal["passed", "failed", "skipped"]] = {
+    "pass": "passed",
+    "fail": "failed",
+    "warn": "skipped",
+    "skip": "skipped",
+}
+
+
+def _check_report(result: CheckResult, index: int) -> pytest.TestReport:
+    nodeid = f"{THRESHOLDS}::{result.check.name}"
+    line = max(result.check.line, 1)
+    longrepr: Any = None
+    if result.status == "fail":
+        longrepr = check_text(result)
+    elif result.status == "skip":
+        longrepr = (THRESHOLDS, line, f"Skipped: {result.message}")
+    report = pytest.TestReport(
+        nodeid=nodeid,
+        location=(THRESHOLDS, line - 1, result.check.name),
+        keywords={},
+        outcome=_OUTCOMES[result.status],
+        longrepr=longrepr,
+        when="call",
+    )
+    report.rageval_check = result.status
+    if result.status == "warn":
+        report.wasxfail = result.message
+    return report
+
+
+def check_text(result: CheckResult) -> str:
+    """Say why a check failed: the first line is what the short summary shows."""
+    check = result.check
+    where = f"{THRESHOLDS}:{check.line}" if check.line else "(a check that always exists)"
+    lines = [f"{result.message}", f"{where}  metric {check.metric}"]
+    if check.group is not None:
+        lines[-1] += f", {check.table} {check.group}"
+    if result.missed_cases:
+        lines.append("missed: " + ", ".join(result.missed_cases))
+    return "\n".join(lines)
+
+
+def _incomplete_report(sentence: str) -> pytest.TestReport:
+    return pytest.TestReport(
+        nodeid=f"{THRESHOLDS}::complete",
+        location=(THRESHOLDS, 0, "complete"),
+        keywords={},
+        outcome="failed",
+        longrepr=sentence,
+        when="call",
+    )
+
+
+def _log(config: pytest.Config, report: pytest.TestReport, line: int) -> None:
+    hook = config.hook
+    hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
+    hook.pytest_runtest_logreport(report=report)
+    done = pytest.TestReport(
+        nodeid=report.nodeid,
+        location=report.location,
+        keywords={},
+        outcome="passed",
+        longrepr=None,
+        when="teardown",
+    )
+    hook.pytest_runtest_logreport(report=done)
+    hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)

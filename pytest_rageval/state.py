@@ -1,0 +1,60 @@
+"""What a pytest session knows about its evaluation, in one place per process.
+
+Standard library alone: the plugin imports it at load.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_rageval.models import CaseRecord, Settings, Thresholds
+
+
+@dataclass
+class Breaker:
+    """Gives up on a target after a number of connection errors in a row."""
+
+    limit: int
+    streak: int = 0
+    open: bool = False
+    reason: str = ""
+
+    def count(self, record: CaseRecord) -> None:
+        """Count one finished case, in order of completion."""
+        error = record.error
+        if error is None or error.kind != "connection":
+            self.streak = 0
+            return
+        self.streak += 1
+        if self.streak >= self.limit and not self.open:
+            self.open = True
+            self.reason = (
+                f"gave up after {self.streak} connection errors in a row "
+                f"(--rageval-max-errors {self.limit}); the last one: {error.message}"
+            )
+
+
+@dataclass
+class State:
+    """Settings, thresholds and loaded case files of this process."""
+
+    settings: Settings
+    thresholds: Thresholds
+    breaker: Breaker
+    files: tuple[Path, ...]
+    """Case files that the command line asks for."""
+    all_files: tuple[Path, ...]
+    """Case files of the whole set: those of the test paths and those asked for."""
+    sets: dict[Path, Any] = field(default_factory=dict)
+    """Loaded case files, or the ``DatasetError`` that loading them gave."""
+    target_url: str | None = None
+    """Where the controller serves the embedded target, when this process is a worker."""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def on_miss_fails(self) -> bool:
+        """Whether a miss fails the run by itself."""
+        return self.thresholds.on_miss == "fail"

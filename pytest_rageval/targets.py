@@ -1,0 +1,67 @@
+"""Opens the system under test that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_rageval.config import NO_TARGET, target_kind
+from pytest_rageval.errors import ConfigError
+from pytest_rageval.models import Settings
+
+INDEX_CACHE = "cache/reference"
+"""Below the first test path; a git-ignored folder."""
+
+
+@contextmanager
+def open_target(
+    settings: Settings, *, environ: Mapping[str, str], served_at: str | None = None
+) -> Iterator[object]:
+    """Yield a client for the target and close it afterwards.
+
+    Args:
+        settings: the run's settings.
+        environ: where ``env:NAME`` header values come from.
+        served_at: URL at which another process already serves the embedded target.
+
+    Raises:
+        ConfigError: the settings name no target, or the vault is no folder.
+    """
+    from pytest_rageval.client import HttpRagClient
+
+    with ExitStack() as stack:
+        target = settings.target
+        if target_kind(settings) == "vault":
+            url = served_at or stack.enter_context(serve_vault(settings))
+            target = replace(target, url=url)
+        elif target_kind(settings) == "none":
+            raise ConfigError(NO_TARGET)
+        client = HttpRagClient(target, environ=environ)
+        stack.callback(client.close)
+        yield client
+
+
+@contextmanager
+def serve_vault(settings: Settings) -> Iterator[str]:
+    """Serve the embedded target on a loopback socket and yield its URL.
+
+    Raises:
+        ConfigError: the vault is not a folder.
+    """
+    from pytest_rageval.reference.server import ReferenceConfig, start_in_thread
+
+    rootdir = Path(settings.rootdir)
+    vault = rootdir / (settings.target.vault or "")
+    if not vault.is_dir():
+        raise ConfigError(
+            f"[tool.rageval.target] vault: {settings.target.vault!r} is not a folder below "
+            f"{rootdir}; name a folder of Markdown notes"
+        )
+    cache = rootdir / settings.testpaths[0] / INDEX_CACHE
+    handle = start_in_thread(ReferenceConfig(vault=vault, cache_dir=cache))
+    try:
+        yield handle.url
+    finally:
+        handle.stop()
