@@ -73,9 +73,13 @@ def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
 
 def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.config import load_settings
+    from pytest_rageval.target_url import resolve_headers
 
     flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
     settings = load_settings(rootdir, flags=flags, environ=os.environ)
+    if settings.target.url is not None:
+        # Here, so that a missing variable is one usage error and not one error per case.
+        resolve_headers(settings.target.headers, os.environ)
     whole = list(
         iter_case_files(rootdir=rootdir, testpaths=settings.testpaths, vault=settings.target.vault)
     )

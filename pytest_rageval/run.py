@@ -34,8 +34,8 @@ from pytest_rageval.provenance import git_state, hardware, versions
 from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView
 from pytest_rageval.state import State
-from pytest_rageval.target_url import join_url
 from pytest_rageval.storage import RunWriter, new_run_id, record_from_json
+from pytest_rageval.target_url import join_url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
