@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Literal
 
+from pytest_rageval.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.metrics_document import metrics_document
 from pytest_rageval.models import Aggregate, Case, CaseRecord, MetricSummary
 from pytest_rageval.operational import (
     attempt_status,
-    indexing_summary,
     judge_verdicts,
     operational_rates,
     phase_latency,

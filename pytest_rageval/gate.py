@@ -11,6 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 from pytest_rageval.aggregate import CaseGroup, group_repeats
+from pytest_rageval.gate_differences import (
+    Difference,
+    decide_difference_check,
+    decide_differences,
+    needs_baseline,
+)
 from pytest_rageval.gate_figures import Figure, GateRun, find_figure
 from pytest_rageval.gate_rules import LimitDecision, decide_limit, verdict
 from pytest_rageval.metrics.registry import metric_info
@@ -26,7 +32,10 @@ from pytest_rageval.models import (
 from pytest_rageval.report.numbers import format_limit_pair, format_value, unit_of
 
 __all__ = [
+    "Difference",
     "Selection",
+    "decide_difference_check",
+    "decide_differences",
     "decide_gate",
     "decide_limit",
     "verdict",
@@ -131,11 +140,13 @@ def _failed(check: Check) -> CheckStatus:
     return "warn" if check.severity == "warn" else "fail"
 
 
-def _bad_bound(check: Check, figure: Figure, decision: LimitDecision) -> str:
+def _proof_note(check: Check, figure: Figure, decision: LimitDecision) -> str:
     """What is or is not proven, with the bound that decides it."""
     lower = (check.kind == "min") == (check.decide == "prove_pass")
     bound = figure.low_one_sided if lower else figure.high_one_sided
-    text = format_limit_pair(bound, check.limit, unit_of(check.metric))[0] if bound else "0"
+    if bound is None:
+        return "not proven"
+    text = format_limit_pair(bound, check.limit, unit_of(check.metric))[0]
     proven = decision.proof in {"proven_pass", "proven_fail"}
     return f"{'proven' if proven else 'not proven'}: {'lower' if lower else 'upper'} bound {text}"
 
@@ -156,9 +167,9 @@ def _message(check: Check, figure: Figure, decision: LimitDecision) -> str:
     value, limit = format_limit_pair(estimate, check.limit, unit_of(check.metric))
     more = " (a lower bound: calls timed out)" if figure.censored else ""
     sentence = f"{value}{more} {words} {check.kind} {limit}"
-    if check.decide == "estimate":
+    if check.decide == "estimate" or met == (check.decide == "prove_fail"):
         return sentence
-    return f"{sentence}, {_bad_bound(check, figure, decision)}"
+    return f"{sentence}, {_proof_note(check, figure, decision)}"
 
 
 def _decide_absolute(check: Check, run: GateRun) -> CheckResult:
@@ -192,16 +203,33 @@ def _decide_absolute(check: Check, run: GateRun) -> CheckResult:
     )
 
 
-def _decide_check(
-    check: Check, run: GateRun, selection: Selection, thresholds: Thresholds
-) -> CheckResult:
-    reason = _skip_reason(check, run, selection)
-    if reason is not None:
-        return CheckResult(check=check, status="skip", message=reason)
-    if check.kind in {"max_drop", "max_rise"} or check.metric == "newly_missed":
-        status: CheckStatus = _failed(check) if thresholds.require_baseline else "skip"
-        return CheckResult(check=check, status=status, message=NO_BASELINE)
-    return _decide_absolute(check, run)
+def _without_baseline(check: Check, thresholds: Thresholds) -> CheckResult:
+    status: CheckStatus = _failed(check) if thresholds.require_baseline else "skip"
+    return CheckResult(check=check, status=status, message=NO_BASELINE)
+
+
+def _decide_checks(
+    thresholds: Thresholds,
+    run: GateRun,
+    selection: Selection,
+    baseline: Mapping[Check, Difference] | None,
+) -> tuple[CheckResult, ...]:
+    skipped = {
+        check: CheckResult(check=check, status="skip", message=reason)
+        for check in thresholds.checks
+        if (reason := _skip_reason(check, run, selection)) is not None
+    }
+    compared = decide_differences(
+        {c: d for c, d in (baseline or {}).items() if c not in skipped},
+        confidence=thresholds.confidence,
+    )
+    results = []
+    for check in thresholds.checks:
+        result = skipped.get(check) or compared.get(check)
+        if result is None and needs_baseline(check):
+            result = _without_baseline(check, thresholds)
+        results.append(result or _decide_absolute(check, run))
+    return tuple(results)
 
 
 # --- the whole gate --------------------------------------------------------------------------
@@ -278,7 +306,7 @@ def decide_gate(
     n_reported: int,
     judge_configured: bool,
     retrieval_only: bool,
-    baseline: None = None,
+    baseline: Mapping[Check, Difference] | None = None,
     timeout_ms: float | None = None,
     extra_figures: Mapping[str, float] | None = None,
 ) -> GateResult:
@@ -293,7 +321,8 @@ def decide_gate(
         n_reported: how many it did.
         judge_configured: whether judged metrics could be scored.
         retrieval_only: whether answer metrics are left out.
-        baseline: not compared yet; checks against it are skipped.
+        baseline: what each check against the baseline holds; None: there is no baseline, and
+            such checks are skipped (or fail, if thresholds require one).
         timeout_ms: the limit at which a timed-out call enters latency percentiles of groups.
         extra_figures: run figures that records do not hold, such as ``suite_wall_s``.
     """
@@ -306,7 +335,7 @@ def decide_gate(
         timeout_ms=timeout_ms,
         extra_figures=extra_figures or {},
     )
-    results = tuple(_decide_check(c, run, selection, thresholds) for c in thresholds.checks)
+    results = _decide_checks(thresholds, run, selection, baseline)
     cases = group_repeats(records)
     incomplete = _incomplete(cases, n_expected, n_reported)
     case_failures = _case_failures(cases, thresholds.on_miss)

@@ -232,8 +232,10 @@ def _rate_figure(
         high=summary.high,
         low_one_sided=summary.low_one_sided,
         high_one_sided=summary.high_one_sided,
-        mde=minimum_detectable_effect(_one_sided(scored, _SHARE, confidence).se),
-        no_data="no case was asked",
+        mde=minimum_detectable_effect(
+            _one_sided(scored, _SHARE, confidence).se, confidence=confidence
+        ),
+        no_data="no case was asked, or none could be checked",
         missed_cases=_worst_first(bad),
     )
 

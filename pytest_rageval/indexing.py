@@ -1,0 +1,110 @@
+"""What a target's ``indexing_coverage`` says, and whether it adds up (METRICS 1.5). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    """``part / whole``; None where either is missing or the whole is 0 (0/0 is no data)."""
+    return None if part is None or not whole else part / whole
+
+
+def _number(coverage: Mapping[str, Any], key: str) -> float | None:
+    value = coverage.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    # Beyond this no count is real, and integers of a reply can be too long for a float.
+    return value if -1e18 < value < 1e18 else None
+
+
+def _rates(coverage: Mapping[str, Any]) -> dict[str, float | None]:
+    attempted = _number(coverage, "chunks_attempted")
+    reasons = coverage.get("chunks_skipped_reasons")
+    by_context: float | None = None
+    if isinstance(reasons, Mapping):
+        # A target lists the reasons that occurred; one that is not listed did not.
+        by_context = _number(reasons, "context_limit_exceeded") or 0
+    return {
+        "no_chunks_generated_rate": _ratio(
+            _number(coverage, "docs_with_0_chunks"), _number(coverage, "docs_processed")
+        ),
+        "chunks_skipped_rate": _ratio(_number(coverage, "chunks_skipped"), attempted),
+        "chunks_skipped_due_to_context_rate": _ratio(by_context, attempted),
+    }
+
+
+def _inconsistencies(coverage: Mapping[str, Any], where: str = "") -> list[str]:
+    """Sentences for sums that do not add up; what is not reported is not checked."""
+    found = []
+    attempted, embedded, skipped = (
+        _number(coverage, f"chunks_{name}") for name in ("attempted", "embedded", "skipped")
+    )
+    if attempted is not None and embedded is not None and skipped is not None:
+        if attempted != embedded + skipped:
+            found.append(
+                f"{where}chunks_attempted {attempted:.15g} is not chunks_embedded {embedded:.15g} "
+                f"+ chunks_skipped {skipped:.15g}"
+            )
+    reasons = coverage.get("chunks_skipped_reasons")
+    if isinstance(reasons, Mapping) and skipped is not None:
+        total = sum(_number(reasons, str(reason)) or 0 for reason in reasons)
+        if total != skipped:
+            found.append(
+                f"{where}chunks_skipped_reasons sum to {total:.15g}, chunks_skipped is {skipped:.15g}"
+            )
+    return found
+
+
+_TOTALS = (
+    "docs_processed",
+    "docs_with_0_chunks",
+    "chunks_attempted",
+    "chunks_embedded",
+    "chunks_skipped",
+)
+
+
+def _type_inconsistencies(
+    coverage: Mapping[str, Any], types: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    found = [line for name in sorted(types) for line in _inconsistencies(types[name], f"{name}: ")]
+    for key in _TOTALS:
+        parts = [_number(part, key) for part in types.values()]
+        total = _number(coverage, key)
+        known = [part for part in parts if part is not None]
+        if total is None or not parts or len(known) < len(parts):
+            continue
+        if sum(known) != total:
+            found.append(f"{key} by document type sum to {sum(known):.15g}, not {total:.15g}")
+    return found
+
+
+def indexing_summary(coverage: Mapping[str, Any]) -> dict[str, Any]:
+    """Rates and consistency of a target's ``indexing_coverage``.
+
+    Returns:
+        The three rates (0 to 1, lower is better, None: not reported or 0/0), ``consistent``,
+        ``warnings``, ``coverage_by_doc_type`` (the rates per type) and ``chunk_tokens``, then
+        the ``reported`` counts and versions as they came.
+    """
+    by_type = coverage.get("by_doc_type")
+    types: dict[str, Mapping[str, Any]] = {}
+    if isinstance(by_type, Mapping):
+        types = {str(k): v for k, v in by_type.items() if isinstance(v, Mapping)}
+    warnings = _inconsistencies(coverage) + _type_inconsistencies(coverage, types)
+    tokens = coverage.get("chunk_token_stats")
+    stats = tokens if isinstance(tokens, Mapping) else {}
+    return {
+        **_rates(coverage),
+        "consistent": not warnings,
+        "warnings": warnings,
+        "coverage_by_doc_type": {name: _rates(types[name]) for name in sorted(types)},
+        "chunk_tokens": {key: _number(stats, key) for key in ("min", "max", "mean", "p95")},
+        "reported": {
+            key: coverage[key]
+            for key in (*_TOTALS, "chunks_skipped_reasons", "chunker_version", "index_version")
+            if key in coverage
+        },
+    }
