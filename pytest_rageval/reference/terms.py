@@ -1,0 +1,69 @@
+"""Words of a text as search terms: folded, stemmed, without function words."""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+# Han and kana are written without spaces, so each character is a word of its own; everything
+# else that is alphanumeric runs until the next separator, as FTS5's unicode61 cuts it.
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+
+STOPWORDS = frozenset(
+    """a about after again all also am an and any are as at be because been before being both but
+    by can could did do does doing done during each for from further had has have having he her
+    here hers him his how i if in into is it its itself just me more most my no nor not now of off
+    on once only or other our out over own s same she should so some such t than that the their
+    them then there these they this those through to too under until up us very was we were what
+    when where which while who whom why will with would you your yours""".split()
+)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of `text` in order: lower case, without accents or punctuation."""
+    if not text.isascii():
+        decomposed = unicodedata.normalize("NFKD", text)
+        text = "".join(mark for mark in decomposed if not unicodedata.combining(mark))
+    return _WORD.findall(text.casefold())
+
+
+@lru_cache(maxsize=200_000)
+def stem(word: str) -> str:
+    """Strip the commonest English endings, so that `retries` and `retried` meet in `retri`.
+
+    A light cut in the spirit of Harman's S stemmer (1991) plus `-ed` and `-ing`: it need not
+    yield words, only the same string for forms of one word. Words under four letters stay.
+    """
+    if len(word) < 4 or not word.isascii():
+        return word
+    if word.endswith("sses"):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            if word[-1] == word[-2] and word[-1] not in "aeilos":
+                word = word[:-1]
+            break
+    if word.endswith(("ie", "y")) and len(word) > 3:
+        word = word.removesuffix("ie").removesuffix("y") + "i"
+    elif word.endswith("e") and len(word) > 3:
+        word = word[:-1]
+    return word
+
+
+def terms(text: str) -> list[str]:
+    """Return the stemmed content words of `text` in order, repeats included."""
+    return [stem(word) for word in words(text) if word not in STOPWORDS]
+
+
+def query_words(question: str) -> list[str]:
+    """Return the distinct words of a question in order, function words only if it has no other."""
+    distinct = list(dict.fromkeys(words(question)))
+    return [word for word in distinct if word not in STOPWORDS] or distinct
+
+
+def query_terms(question: str) -> list[str]:
+    """Return the distinct stems of `query_words`."""
+    return list(dict.fromkeys(stem(word) for word in query_words(question)))
