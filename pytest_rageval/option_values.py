@@ -158,10 +158,14 @@ def _number(option: Option, value: object) -> float:
 
 
 def _checked_number(option: Option, number: float, *, came: object) -> float:
-    finite = math.isfinite(number)
-    if option.minimum is not None and finite:
-        finite = number > option.minimum or (number == option.minimum and not option.above_minimum)
-    if not finite:
+    try:
+        good = math.isfinite(number)
+    except OverflowError:  # an integer that no float can hold
+        good = False
+    low = option.minimum
+    if good and low is not None:
+        good = number > low or (number == low and not option.above_minimum)
+    if not good:
         raise fault(came, expected_number(option))
     return number
 

@@ -5,48 +5,52 @@ Every fault of the file is reported at once, with line and column.
 
 from __future__ import annotations
 
-import difflib
-import math
 import pathlib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, get_args
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, resolve_metric_key
-from pytest_rageval.models import Check, CheckKind, CheckTable, Decide, Thresholds
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.models import Check, CheckTable, Thresholds
 from pytest_rageval.option_values import shorten
+from pytest_rageval.thresholds_rules import (
+    CASES_RULES,
+    DEFAULTS_RULES,
+    GATEABLE_RUN_KEYS,
+    LIMIT_RULES,
+    LIMIT_TEXT,
+    LIMITS,
+    TABLES,
+    TOP_RULES,
+    Rule,
+    is_metric_prefix,
+    joined,
+    resolve_gate_key,
+    short_limit,
+    suggest,
+    unknown_group,
+    unknown_metric,
+)
+from pytest_rageval.thresholds_schema import thresholds_json_schema
 from pytest_rageval.toml_places import Path, TomlSource, read_toml
 
-GATEABLE_RUN_KEYS: Final = frozenset(RUN_METRICS)
-"""Keys of the whole run that ``[overall]`` can limit, next to every metric of a case; and
-``latency_ms.<phase>.p50`` and ``.p95`` for each phase that the target reports."""
+__all__ = [
+    "GATEABLE_RUN_KEYS",
+    "add_gates",
+    "load_thresholds",
+    "parse_gate_expression",
+    "parse_thresholds",
+    "resolve_gate_key",
+    "thresholds_json_schema",
+]
 
-LIMITS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
-DECIDE: Final[tuple[Decide, ...]] = get_args(Decide)
-SEVERITY: Final = ("fail", "warn")
-ON_SMALL_N: Final = ("warn", "skip", "fail")
-ON_MISS: Final = ("report", "fail")
-LIMIT_TEXT: Final = r"\s*(>=|<=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
-"""The short form, such as ``>= 0.85``."""
-
-_PHASE: Final = re.compile(r"latency_ms\.([A-Za-z][A-Za-z0-9_-]*?)(?:_ms)?\.(p50|p95)")
-_PHASE_PREFIX: Final = re.compile(r"latency_ms(\.[A-Za-z][A-Za-z0-9_-]*)?")
 _GATE: Final = re.compile(
     r"\s*(?P<metric>[^\s\[\]<>=]+)\s*"
     r"(?:\[\s*(?P<tag>tag\s+)?(?P<group>[^\[\]\s]+)\s*\])?"
     rf"(?P<limit>{LIMIT_TEXT})"
 )
-
-
-def resolve_gate_key(name: str) -> str | None:
-    """Return the key that a threshold's name or alias stands for; None if unknown."""
-    key = resolve_metric_key(name)
-    if key is not None:
-        return key
-    phase = _PHASE.fullmatch(name)
-    return f"latency_ms.{phase[1]}.{phase[2]}" if phase else None
 
 
 def load_thresholds(
@@ -118,7 +122,7 @@ def parse_gate_expression(text: str) -> Check:
         ConfigError: it is no expression, or limits an unknown metric.
     """
     match = _GATE.fullmatch(text)
-    limit = _short_limit(match["limit"]) if match else None
+    limit = short_limit(match["limit"]) if match else None
     if match is None or limit is None:
         raise ConfigError(
             f"got {shorten(text)}, expected METRIC>=NUMBER or METRIC<=NUMBER, such as "
@@ -130,7 +134,7 @@ def parse_gate_expression(text: str) -> Check:
     key = resolve_gate_key(match["metric"])
     if key is None:
         raise ConfigError(
-            f"got {shorten(text)}: " + _joined(*_unknown_metric(match["metric"], table))
+            f"got {shorten(text)}: " + joined(*unknown_metric(match["metric"], table))
         )
     if table != "overall" and key not in METRICS:
         raise ConfigError(f"got {shorten(text)}: {key} is a figure of the whole run")
@@ -167,8 +171,8 @@ def add_gates(
 
 def _check_group(gate: str, check: Check, known: Collection[str] | None) -> None:
     if check.group is not None and known is not None and check.group not in known:
-        unknown = _unknown_group(check.table, check.group, known)
-        raise ConfigError(f"got {shorten(gate)}: {_joined(*unknown)}")
+        unknown = unknown_group(check.table, check.group, known)
+        raise ConfigError(f"got {shorten(gate)}: {joined(*unknown)}")
 
 
 def _identity(check: Check) -> tuple[str, str | None, str, str]:
@@ -185,91 +189,7 @@ def _name_apart(checks: Iterable[Check]) -> tuple[Check, ...]:
     )
 
 
-def _short_limit(text: str) -> tuple[CheckKind, float] | None:
-    match = re.fullmatch(LIMIT_TEXT, text)
-    if match is None or not math.isfinite(float(match[2])):
-        return None
-    return ("min" if match[1] == ">=" else "max"), float(match[2])
-
-
-# --- did you mean ----------------------------------------------------------------------------
-
-
-def _suggest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f'did you mean "{close[0]}"?' if close else ""
-
-
-def _joined(message: str, hint: str) -> str:
-    return f"{message}, {hint}" if hint else message
-
-
-def _unknown_metric(name: str, table: CheckTable, place: str = "") -> tuple[str, str]:
-    known = list(METRICS) if table != "overall" else [*METRICS, *RUN_METRICS]
-    return f'unknown metric "{name}"{place}', _suggest(name, known)
-
-
-def _unknown_group(table: str, name: str, known: Collection[str]) -> tuple[str, str]:
-    hint = _suggest(name, known) or (
-        f"the case files hold {', '.join(sorted(known)[:8])}" if known else ""
-    )
-    return f'unknown {table} "{name}" (no case has it)', hint
-
-
 # --- the file --------------------------------------------------------------------------------
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """What a plain key may hold."""
-
-    accepts: Callable[[Any], bool]
-    expected: str
-
-
-def _one_of(words: Sequence[str]) -> _Rule:
-    quoted = ", ".join(f'"{word}"' for word in words)
-    return _Rule(lambda value: isinstance(value, str) and value in words, f"one of {quoted}")
-
-
-_NUMBER = _Rule(_is_number, "a finite number")
-_DISTANCE = _Rule(lambda value: _is_number(value) and value >= 0, "a finite number of at least 0")
-_FLAG = _Rule(lambda value: isinstance(value, bool), "true or false")
-_COUNT = _Rule(
-    lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
-    "an integer of at least 0",
-)
-
-_DEFAULTS: Final[Mapping[str, _Rule]] = {
-    "decide": _one_of(DECIDE),
-    "min_n": _COUNT,
-    "on_small_n": _one_of(ON_SMALL_N),
-}
-_CASES: Final[Mapping[str, _Rule]] = {"on_miss": _one_of(ON_MISS)}
-_LIMITS: Final[Mapping[str, _Rule]] = {
-    "min": _NUMBER,
-    "max": _NUMBER,
-    "max_drop": _DISTANCE,
-    "max_rise": _DISTANCE,
-    "severity": _one_of(SEVERITY),
-    **_DEFAULTS,
-}
-_TOP: Final[Mapping[str, _Rule]] = {
-    "version": _Rule(lambda value: type(value) is int and value == 1, "1"),
-    "baseline": _Rule(
-        lambda value: isinstance(value, str) and bool(value.strip()),
-        'the name or path of a run, such as "last"',
-    ),
-    "confidence": _Rule(
-        lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1, such as 0.95"
-    ),
-    "require_baseline": _FLAG,
-}
-_TABLES: Final = ("cases", "overall", "category", "tag", "defaults")
 
 
 class _Reader:
@@ -287,12 +207,12 @@ class _Reader:
     def read(self) -> Thresholds:
         values = self.source.values
         for name in values:
-            if name not in _TOP and name not in _TABLES:
+            if name not in TOP_RULES and name not in TABLES:
                 self._unknown_top(name)
-        top = self._plain((), {key: values[key] for key in values if key in _TOP}, _TOP)
+        top = self._plain((), {key: values[key] for key in values if key in TOP_RULES}, TOP_RULES)
         top.pop("version", None)
-        self.defaults = self._plain(("defaults",), self._table(("defaults",)), _DEFAULTS)
-        cases = self._plain(("cases",), self._table(("cases",)), _CASES)
+        self.defaults = self._plain(("defaults",), self._table(("defaults",)), DEFAULTS_RULES)
+        cases = self._plain(("cases",), self._table(("cases",)), CASES_RULES)
         self._metrics(("overall",), self._table(("overall",)), "overall", None)
         for table in ("category", "tag"):
             self._grouped(table, self._table((table,)))
@@ -300,13 +220,13 @@ class _Reader:
 
     def _unknown_top(self, name: str) -> None:
         table = isinstance(self.source.values[name], (dict, list))
-        if resolve_gate_key(name) is not None or _is_prefix(name):
+        if resolve_gate_key(name) is not None or is_metric_prefix(name):
             self.source.key_fault((name,), f'"{name}" stands in no table', "put it in [overall]")
         elif table:
-            self.source.key_fault((name,), f"unknown table [{name}]", _suggest(name, _TABLES))
+            self.source.key_fault((name,), f"unknown table [{name}]", suggest(name, TABLES))
         else:
-            known = [*_TOP, *_DEFAULTS, *_CASES]
-            self.source.key_fault((name,), f'unknown key "{name}"', _suggest(name, known))
+            known = [*TOP_RULES, *DEFAULTS_RULES, *CASES_RULES]
+            self.source.key_fault((name,), f'unknown key "{name}"', suggest(name, known))
 
     def _table(self, path: Path) -> Mapping[str, Any]:
         value: Any = self.source.values
@@ -318,14 +238,14 @@ class _Reader:
         return {}
 
     def _plain(
-        self, path: Path, values: Mapping[str, Any], rules: Mapping[str, _Rule]
+        self, path: Path, values: Mapping[str, Any], rules: Mapping[str, Rule]
     ) -> dict[str, Any]:
         """Check a table of plain keys and return those that hold what they should."""
         good = {}
         for key, value in values.items():
             rule = rules.get(key)
             if rule is None:
-                self.source.key_fault((*path, key), f'unknown key "{key}"', _suggest(key, rules))
+                self.source.key_fault((*path, key), f'unknown key "{key}"', suggest(key, rules))
             elif not rule.accepts(value):
                 message = f"{key}: got {shorten(value)}, expected {rule.expected}"
                 self.source.value_fault((*path, key), message)
@@ -338,7 +258,7 @@ class _Reader:
         for name in groups:
             path = (table, name)
             if known is not None and name not in known:
-                self.source.key_fault(path, *_unknown_group(table, name, known))
+                self.source.key_fault(path, *unknown_group(table, name, known))
             self._metrics(path, self._table(path), table, name)
 
     def _metrics(
@@ -350,15 +270,15 @@ class _Reader:
             here = (*path, key)
             name = ".".join(here[depth:])
             metric = resolve_gate_key(name)
-            if metric is None and isinstance(value, dict) and _is_prefix(name):
+            if metric is None and isinstance(value, dict) and is_metric_prefix(name):
                 self._metrics(here, value, table, group)
                 continue
             if metric is None:
                 place = f" in [{'.'.join(here[:depth])}]"
-                self.source.key_fault(here, *_unknown_metric(name, table, place))
+                self.source.key_fault(here, *unknown_metric(name, table, place), whole=True)
             elif table != "overall" and metric not in METRICS:
                 message = f"{name} is a figure of the whole run"
-                self.source.key_fault(here, message, "put it in [overall]")
+                self.source.key_fault(here, message, "put it in [overall]", whole=True)
             else:
                 self._note_once(here, name, (table, group, metric))
             self._limits(here, value, Check(
@@ -370,12 +290,12 @@ class _Reader:
         if first != path:
             line = self.source.line(first)
             message = f'"{name}" is "{identity[2]}", which line {line} limits already'
-            self.source.key_fault(path, message)
+            self.source.key_fault(path, message, whole=True)
 
     def _limits(self, path: Path, value: object, blank: Check) -> None:
         """Turn the value of a metric into one check per limit."""
         blank = replace(blank, line=self.source.line(path), **self.defaults)
-        if isinstance(value, str) and (limit := _short_limit(value)):
+        if isinstance(value, str) and (limit := short_limit(value)):
             self.checks.append(replace(blank, kind=limit[0], limit=limit[1]))
         elif isinstance(value, dict):
             self._limit_table(path, value, blank)
@@ -387,7 +307,7 @@ class _Reader:
             )
 
     def _limit_table(self, path: Path, value: Mapping[str, Any], blank: Check) -> None:
-        good = self._plain(path, value, _LIMITS)
+        good = self._plain(path, value, LIMIT_RULES)
         limits = [kind for kind in LIMITS if kind in value]
         if not limits:
             self.source.key_fault(
@@ -408,8 +328,3 @@ class _Reader:
             for kind in limits
             if kind in good
         ]
-
-
-def _is_prefix(name: str) -> bool:
-    keys = (*METRICS, *RUN_METRICS)
-    return any(key.startswith(f"{name}.") for key in keys) or bool(_PHASE_PREFIX.fullmatch(name))

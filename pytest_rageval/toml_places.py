@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pytest_rageval.errors import ConfigError
@@ -37,6 +37,8 @@ _EXCERPT_CHARS: Final = 100
 class Place:
     """A key and its value; offsets in characters from 0."""
 
+    start: int
+    """Where the dotted key begins that ends in this one; a header's parts stand alone."""
     key: int
     key_end: int
     value: int
@@ -66,7 +68,7 @@ class _Scanner:
         while self.at < len(self.text):
             if self.text[self.at] == "[":
                 self._skip(re.compile(r"\[+"))
-                table = self._keys(())
+                table = self._keys((), header=True)
                 self._skip(re.compile(r"[ \t]*\]+"))
             else:
                 self._statement(table)
@@ -79,14 +81,15 @@ class _Scanner:
         self.at = match.end()
         return match[0]
 
-    def _keys(self, base: Path) -> Path:
+    def _keys(self, base: Path, *, header: bool = False) -> Path:
         """Read ``a.b.c``, note each part and return the whole way."""
-        path = base
+        path, start = base, None
         while True:
             self._skip(_SPACE)
-            start = self.at
+            at = self.at
+            start = at if start is None or header else start
             path = (*path, _plain_key(self._skip(_KEY)))
-            self.places.setdefault(path, Place(start, self.at, start, self.at))
+            self.places.setdefault(path, Place(start, at, self.at, at, self.at))
             self._skip(_SPACE)
             if self.text[self.at : self.at + 1] != ".":
                 return path
@@ -98,8 +101,7 @@ class _Scanner:
         self._skip(_SPACE)
         start = self.at
         self._value(path)
-        place = self.places[path]
-        self.places[path] = Place(place.key, place.key_end, start, self.at)
+        self.places[path] = replace(self.places[path], value=start, value_end=self.at)
 
     def _value(self, path: Path | None) -> None:
         """Pass one value; the keys of an inline table are noted below ``path`` unless None."""
@@ -111,7 +113,10 @@ class _Scanner:
         elif opening in "\"'":
             self._skip(_STRING)
         else:
-            self.at -= len(token := self._skip(_BARE)) - len(token.rstrip())
+            token = self._skip(_BARE)
+            # A scanner that stands still would never end.
+            assert token.strip(), f"no value at offset {self.at}"
+            self.at -= len(token) - len(token.rstrip())
 
     def _inline_table(self, path: Path | None) -> None:
         self.at += 1
@@ -172,10 +177,11 @@ class TomlSource:
     places: Mapping[Path, Place]
     faults: list[_Fault] = field(default_factory=list)
 
-    def key_fault(self, path: Path, message: str, hint: str = "") -> None:
-        """Note a fault of the key at ``path``."""
+    def key_fault(self, path: Path, message: str, hint: str = "", *, whole: bool = False) -> None:
+        """Note a fault of the key at ``path``, or of the ``whole`` dotted key that ends in it."""
         place = self.places[path]
-        self.faults.append(_Fault(place.key, place.key_end, message, hint))
+        start = place.start if whole else place.key
+        self.faults.append(_Fault(start, place.key_end, message, hint))
 
     def value_fault(self, path: Path, message: str, hint: str = "") -> None:
         """Note a fault of the value at ``path``."""
@@ -240,8 +246,8 @@ def read_toml(text: str, *, display: str) -> TomlSource:
         source = TomlSource(display, text, {}, {}, [_Fault(offset, offset + 1, message, "")])
         source.raise_faults()
         raise
-    except RecursionError:
-        raise ConfigError(f"{display}: nested too deeply") from None
+    except (RecursionError, ValueError) as error:  # too deep, or a number of too many digits
+        raise ConfigError(f"{display}: not TOML: {error}") from None
     return TomlSource(display, text, values, locate(text))
 
 
