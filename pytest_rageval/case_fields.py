@@ -21,9 +21,11 @@ else:  # pydantic, which brings it, needs this one for the introspection that 3.
     from typing_extensions import TypedDict
 
 ID_PATTERN: Final = r"^[A-Za-z0-9._/-]+$"
-LABEL_PATTERN: Final = r"^:?([^\s\[\]:\x00-\x1f\x7f]:?)+$"
-"""No space, bracket or control character and no ``::``, so that a label can stand in a pytest
-node id and after ``-k``. Written without look-around, which pydantic's regex engine lacks."""
+_HIDDEN: Final = r"\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+LABEL_PATTERN: Final = rf"^:?([^\s\[\]:{_HIDDEN}]:?)+$"
+"""No space, bracket, control or bidi character and no ``::``, so that a label can stand in a
+pytest node id and after ``-k``. Written without look-around, which pydantic's regex engine
+lacks."""
 NOT_BLANK_PATTERN: Final = r"\S"
 MAX_INTEGER: Final = 2**53
 """The largest integer that every JSON reader keeps exactly (RFC 8259, section 6)."""

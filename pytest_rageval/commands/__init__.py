@@ -1,0 +1,1 @@
+"""The subcommands of ``rageval``: one module each, with a click command named ``command``."""

@@ -1,0 +1,47 @@
+"""Text of others made safe for a terminal.
+
+A model's answer, a document or a case file may hold sequences that move the cursor, rename the
+window or reverse the reading order; none of them reaches a terminal through here.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+_ESCAPE_SEQUENCE: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
+"""CSI sequences such as colours, taken out whole so that no ``[31m`` stays behind."""
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+"""General categories of what is not seen but acts, or is nothing: controls, bidi marks and
+zero-width characters, lone surrogates, private use, no character at all."""
+_ELLIPSIS: Final = "..."
+
+
+def clean(text: str, limit: int | None = None, *, encoding: str | None = None) -> str:
+    r"""Return text on one line without control, bidi and zero-width characters.
+
+    Args:
+        text: anything a model, a document or a user wrote.
+        limit: longest result in characters; a longer text ends in ``...``.
+        encoding: of the stream that the text is for; what it cannot hold is written as an
+            escape such as ``\u2026``. None: the stream takes everything.
+
+    >>> clean("one\r\ntwo \x1b[31mred\x1b[0m \u202ereversed")
+    'one two red reversed'
+    >>> clean("a long answer", 8), clean("caf\u00e9 \u2192", encoding="ascii")
+    ('a lon...', 'caf\\xe9 \\u2192')
+    """
+    # An answer may hold megabytes of which a line is shown: hidden characters are rare enough
+    # that a generous beginning decides.
+    head = text if limit is None else text[: 1024 + 16 * limit]
+    visible = "".join(
+        character
+        for character in " ".join(_ESCAPE_SEQUENCE.sub("", head).split())
+        if unicodedata.category(character) not in _HIDDEN
+    )
+    if encoding is not None:
+        visible = visible.encode(encoding, "backslashreplace").decode(encoding)
+    if limit is None or (len(visible) <= limit and len(head) == len(text)):
+        return visible
+    return (visible[: max(limit - len(_ELLIPSIS), 0)] + _ELLIPSIS)[:limit]
