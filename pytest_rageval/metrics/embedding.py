@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 Vectors = Sequence[Sequence[float]]
 _Array = npt.NDArray[np.float64]
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,8 @@ def compute_silhouette(vectors: Vectors, labels: Sequence[Hashable]) -> float | 
         return None
     unit = _unit(np.asarray(vectors, dtype=np.float64))
     distances = np.clip(1.0 - unit @ unit.T, 0.0, 2.0)
+    # Equal directions differ by rounding alone, and a silhouette would magnify that to -1 or 1.
+    distances[distances < _ROUNDING] = 0.0
     np.fill_diagonal(distances, 0.0)
     own = np.asarray([names.index(label) for label in labels])
     members = np.eye(len(names))[own]

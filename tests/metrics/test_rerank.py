@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.models import RetrievedChunk, ScoreSettings
+from pytest_rageval.scoring import rerank_case
+from tests.score_builders import case, chunk, response
+
+GOLD = case("a.md | # S")
+
+
+def reranked(*ranks_before: int | None) -> tuple[RetrievedChunk, ...]:
+    """Chunks in final order, the gold first, with their ranks before."""
+    where = ("a.md | # S", "b.md | # X", "c.md | # Y")
+    pairs = zip(where, ranks_before, strict=False)
+    return tuple(chunk(place, rank_before_rerank=rank) for place, rank in pairs)
+
+
+def test_a_gold_that_moves_up_gains() -> None:
+    reply = response(retrieved_chunks=reranked(2, 1))
+    found = rerank_case(GOLD, reply, ScoreSettings(k=2))
+    assert found is not None
+    assert found.delta["mrr"] == 0.5
+    assert found.delta["recall_at_k"] == 0
+    assert found.delta["recall_all_at_k"] is None
+    assert found.delta["ndcg_at_k"] == pytest.approx(0.36907024644854)
+
+
+def test_both_orders_are_cut_at_the_same_k() -> None:
+    reply = response(retrieved_chunks=reranked(3, 1, 2))
+    found = rerank_case(GOLD, reply, ScoreSettings(k=2))
+    assert found is not None
+    assert (found.before["hit_at_k"], found.after["hit_at_k"]) == (0, 1)
+
+
+def test_ranks_before_may_tie_and_start_anywhere() -> None:
+    reply = response(retrieved_chunks=reranked(7, 7, 3))
+    found = rerank_case(GOLD, reply, ScoreSettings(k=2))
+    assert found is not None
+    assert found.before["mrr"] == 0.5
+
+
+@pytest.mark.parametrize("chunks", [None, reranked(2, None)])
+def test_without_every_rank_before_there_is_nothing_to_compare(
+    chunks: tuple[RetrievedChunk, ...] | None,
+) -> None:
+    assert rerank_case(GOLD, response(retrieved_chunks=chunks), ScoreSettings()) is None
+
+
+def test_an_unanswerable_case_has_no_delta() -> None:
+    reply = response(retrieved_chunks=reranked(2, 1))
+    found = rerank_case(case(answerable=False), reply, ScoreSettings())
+    assert found is not None
+    assert set(found.delta.values()) == {None}

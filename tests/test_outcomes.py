@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_rageval.models import AskResponse, Case, FolderSelection
+from pytest_rageval.scoring import Verdicts
+from tests.score_builders import TIMEOUT, case, chunk, cite, gold, response, score
+
+GROUPS = case("a.md", "b.md", required_support_groups=((0, 1),))
+CONFLICT = case("new.md", "old.md", recency_conflict_rule="cite_newer")
+UNANSWERABLE = case(answerable=False)
+WARNED = case("a.md", irrelevant_supports=(gold("b.md"),))
+
+
+def citing(*citations: str, chunks: tuple[str, ...] = (), **fields: Any) -> AskResponse:
+    return response(*chunks, references=tuple(map(cite, citations)), **fields)
+
+
+@pytest.mark.parametrize(
+    ("of", "reply", "outcome"),
+    [
+        (case("a.md"), response("a.md"), "passed"),
+        (case("a.md"), response("b.md"), "missed"),
+        (GROUPS, response("a.md", "b.md"), "passed"),
+        (GROUPS, response("a.md"), "missed"),
+        (WARNED, response("a.md"), "passed"),
+        (WARNED, response("a.md", "b.md"), "missed"),
+        (CONFLICT, citing("new.md", chunks=("old.md",)), "passed"),
+        (CONFLICT, citing("old.md", chunks=("old.md",)), "missed"),
+        (UNANSWERABLE, response("a.md", abstained=True), "passed"),
+        (UNANSWERABLE, response(abstained=False), "missed"),
+        (case("a.md"), response("a.md", abstained=True), "missed"),
+        (case("a.md"), citing("z.md", chunks=("a.md",)), "passed"),
+        (case("a.md"), response("a.md", answer=""), "error"),
+        (case("a.md"), None, "error"),
+    ],
+)
+def test_a_case_passes_if_every_expectation_that_was_scored_holds(
+    of: Case, reply: AskResponse | None, outcome: str
+) -> None:
+    scores = score(of, reply, error=None if reply else TIMEOUT)
+    assert scores.outcome == outcome
+    assert not scores.unchecked
+
+
+@pytest.mark.parametrize("of", [case(), case("a.md"), UNANSWERABLE])
+def test_nothing_scored_is_passed_but_unchecked(of: Case) -> None:
+    scores = score(of, AskResponse(answer="text"))
+    assert (scores.outcome, scores.unchecked) == ("passed", True)
+
+
+def test_a_failed_judge_is_no_miss() -> None:
+    scores = score(case("a.md"), response("a.md"), judge_configured=True)
+    assert scores.metrics["over_abstention_rate"] is None
+    assert (scores.outcome, scores.unchecked) == ("passed", False)
+
+
+def test_judged_scores_decide_no_outcome() -> None:
+    verdicts = Verdicts(abstained=False, scores={"groundedness": 0.0, "correctness": 0.0})
+    scores = score(case("a.md"), response("a.md"), verdicts=verdicts, judge_configured=True)
+    assert scores.outcome == "passed"
+    assert scores.failure_stage == "ungrounded"
+
+
+EMPTY_INDEX = {"docs_processed": 3, "chunks_embedded": 0}
+OUT_OF_SCOPE = FolderSelection(selected_folders=("x",))
+AFTER_RERANK = (chunk("b.md", rank_before_rerank=2), chunk("a.md", rank_before_rerank=1))
+
+
+@pytest.mark.parametrize(
+    ("of", "reply", "stage"),
+    [
+        (case("a.md"), response("a.md"), None),
+        (case("a.md"), response(indexing_coverage=EMPTY_INDEX), "not_indexed"),
+        (case("a.md"), response("a.md", indexing_coverage=EMPTY_INDEX), None),
+        (case("a.md"), response(indexing_coverage={"chunks_embedded": 9}), "not_retrieved"),
+        (case("a.md"), response(folder_selection=OUT_OF_SCOPE), "out_of_scope"),
+        (
+            case("a.md"),
+            response(folder_selection=OUT_OF_SCOPE, indexing_coverage=EMPTY_INDEX),
+            "not_indexed",
+        ),
+        (
+            case("a.md"),
+            AskResponse(answer="text", folder_selection=OUT_OF_SCOPE),
+            "out_of_scope",
+        ),
+        (case("a.md"), response("a.md", folder_selection=OUT_OF_SCOPE), None),
+        (case("a.md"), response("b.md"), "not_retrieved"),
+        (GROUPS, response("a.md"), "not_retrieved"),
+        (case("a.md", k=1), response(retrieved_chunks=AFTER_RERANK), "lost_in_rerank"),
+        (case("c.md", k=1), response(retrieved_chunks=AFTER_RERANK), "not_retrieved"),
+        (case("a.md", k=2), response(retrieved_chunks=AFTER_RERANK), None),
+        (case("a.md"), response("b.md", abstained=True), "not_retrieved"),
+        (case("a.md"), citing(chunks=("a.md",), abstained=True), "wrongly_abstained"),
+        (case("a.md"), citing(chunks=("a.md",)), "not_cited"),
+        (CONFLICT, citing("old.md", chunks=("old.md",)), "not_cited"),
+        (case("a.md"), AskResponse(answer="text"), None),
+        (case(), response("a.md"), None),
+        (UNANSWERABLE, response(abstained=False), "hallucinated"),
+        (UNANSWERABLE, response(abstained=True), None),
+        (case("a.md"), response(answer=""), None),
+        (case("a.md"), None, None),
+    ],
+)
+def test_the_first_stage_that_broke_is_named(
+    of: Case, reply: AskResponse | None, stage: str | None
+) -> None:
+    assert score(of, reply, error=None if reply else TIMEOUT).failure_stage == stage
+
+
+@pytest.mark.parametrize(
+    ("judged", "stage"),
+    [
+        ({"groundedness": 3.9, "correctness": 1.0}, "ungrounded"),
+        ({"groundedness": 4.0, "correctness": 3.5}, "incorrect"),
+        ({"groundedness": 4.0, "correctness": 4.0}, None),
+        ({"groundedness": None, "correctness": None}, None),
+    ],
+)
+def test_judged_stages_follow_the_pass_line(
+    judged: dict[str, float | None], stage: str | None
+) -> None:
+    verdicts = Verdicts(abstained=False, scores=judged)
+    scores = score(case("a.md"), response("a.md"), verdicts=verdicts, judge_configured=True)
+    assert scores.failure_stage == stage
+
+
+def test_hiding_a_conflict_whose_sources_are_cited_is_incorrect() -> None:
+    of = case("new.md", "old.md", recency_conflict_rule="acknowledge_both")
+    scores = score(
+        of,
+        citing("new.md", "old.md", chunks=("new.md",)),
+        verdicts=Verdicts(acknowledges_conflict=False, abstained=False),
+        judge_configured=True,
+    )
+    assert (scores.outcome, scores.failure_stage) == ("missed", "incorrect")
+
+
+def test_documents_tell_the_stage_where_anchors_cannot() -> None:
+    of = case("a.md | # S")
+    found = score(of, response("a.md"), headings_reported=False)
+    lost = score(of, response("b.md"), headings_reported=False)
+    assert (found.failure_stage, lost.failure_stage) == (None, "not_retrieved")
