@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Literal
 
-from pytest_rageval.indexing import indexing_summary
+from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.metrics_document import metrics_document
 from pytest_rageval.models import Aggregate, Case, CaseRecord, MetricSummary

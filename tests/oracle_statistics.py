@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pytest_rageval.aggregate import CaseValue, summarise_metric
 from pytest_rageval.gate import decide_limit, verdict
-from pytest_rageval.indexing import indexing_summary
+from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.operational import (
     JudgeCall,

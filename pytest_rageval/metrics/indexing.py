@@ -52,7 +52,8 @@ def _inconsistencies(coverage: Mapping[str, Any], where: str = "") -> list[str]:
         total = sum(_number(reasons, str(reason)) or 0 for reason in reasons)
         if total != skipped:
             found.append(
-                f"{where}chunks_skipped_reasons sum to {total:.15g}, chunks_skipped is {skipped:.15g}"
+                f"{where}chunks_skipped_reasons sum to {total:.15g}, "
+                f"chunks_skipped is {skipped:.15g}"
             )
     return found
 

@@ -1,0 +1,29 @@
+"""The worked examples in the docstrings hold."""
+
+from __future__ import annotations
+
+import doctest
+from importlib import import_module
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aggregate",
+        "gate_rules",
+        "report.numbers",
+        "stats.agreement",
+        "stats.calibration",
+        "stats.intervals",
+        "stats.multiplicity",
+        "stats.paired",
+        "stats.power",
+        "stats.repeats",
+    ],
+)
+def test_docstring_examples_hold(name: str) -> None:
+    found = doctest.testmod(import_module(f"pytest_rageval.{name}"))
+    assert found.attempted > 0
+    assert found.failed == 0
