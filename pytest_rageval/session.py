@@ -126,7 +126,8 @@ class Controller:
 
     # --- while the cases run
 
-    @pytest.hookimpl(wrapper=True)
+    # Last, so that the checks are reported before the terminal writes its final percentage.
+    @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Decide the gate once every case has been reported."""
         if self.config.option.collectonly:
