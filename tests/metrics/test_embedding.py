@@ -41,7 +41,7 @@ def test_vectors_of_other_lengths_are_refused() -> None:
 
 
 def test_the_silhouette_of_a_checked_example() -> None:
-    vectors = [[1, 0], [1, 0.1], [0, 1], [0.1, 1]]
+    vectors = [[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0]]
     expected = 0.9944736235606655  # scikit-learn 1.9.1
     assert compute_silhouette(vectors, list("aabb")) == pytest.approx(expected, abs=1e-12)
 
@@ -57,7 +57,8 @@ def test_a_label_with_one_vector_scores_zero() -> None:
 
 
 def test_equal_vectors_under_two_labels_score_zero() -> None:
-    assert compute_silhouette([[1, 0]] * 4, list("aabb")) == 0
+    vectors: list[list[float]] = [[1, 0]] * 4
+    assert compute_silhouette(vectors, list("aabb")) == 0
 
 
 _numbers = st.integers(-3, 3).map(float)
