@@ -119,6 +119,13 @@ def test_a_copy_keeps_its_rank_and_is_not_relevant() -> None:
     assert metrics["ndcg_at_k"] == pytest.approx(1 / LOG3)
 
 
+def test_a_copy_under_another_heading_finds_its_gold_but_gains_nothing() -> None:
+    copies = (chunk("a.md | # X", chunk_id="7"), chunk(S, chunk_id="7"))
+    metrics = score(case(S), response(retrieved_chunks=copies), k=2).metrics
+    assert (metrics["hit_at_k"], metrics["recall_at_k"], metrics["mrr"]) == (1, 1, 1 / 2)
+    assert (metrics["precision_at_k"], metrics["ndcg_at_k"], metrics["map"]) == (0, 0, 0)
+
+
 def test_the_largest_new_grade_is_the_gain() -> None:
     golds = (gold(S, grade=1), gold(T, grade=3), gold(X, grade=2))
     metrics = score(case(gold_supports=golds), response(X, T), k=2).metrics
