@@ -198,9 +198,15 @@ def _build(rootdir: Path, found: _Found) -> Settings:
 
 # --- what is stored of settings --------------------------------------------------------------
 
-_SECRET_NAME = re.compile(
+# A header is named for what it carries; the end of a parameter's name tells a token from a
+# number of tokens.
+_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+_SECRET_PARAM = re.compile(
     r"(^|[-_])(authorization|api[-_]?key|token|secret|password|passwd|cookie)$", re.IGNORECASE
 )
+
+# ``env:NAME``, alone or after a word as in ``Bearer env:NAME``: what the client resolves.
+_BY_NAME = re.compile(r"(.*\s)?env:[A-Za-z_][A-Za-z0-9_]*", re.DOTALL)
 
 _NOT_COMPARED = frozenset(
     {"rootdir", "testpaths", "results_dir", "run_id", "origins", "store_full_text", "max_errors"}
@@ -209,9 +215,19 @@ _NOT_COMPARED = frozenset(
 _TARGET_NOT_COMPARED = frozenset({"connect_timeout_s", "read_timeout_s", "timeout_s", "retries"})
 
 
-def _looks_secret(name: str, value: object) -> bool:
-    # The end of a name tells a token from a number of tokens.
-    return isinstance(value, str) and _SECRET_NAME.search(name) is not None
+def _is_secret_param(key: str, value: object) -> bool:
+    return isinstance(value, str) and _SECRET_PARAM.search(key) is not None
+
+
+def _without_secrets(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: "(hidden)"
+        if _is_secret_param(key, value)
+        else _without_secrets(value)
+        if isinstance(value, Mapping)
+        else value
+        for key, value in params.items()
+    }
 
 
 def config_warnings(settings: Settings) -> list[str]:
@@ -220,12 +236,12 @@ def config_warnings(settings: Settings) -> list[str]:
         f"[tool.rageval.target] headers {name}: the value stands in the file; "
         f'name an environment variable instead, as in "env:RAG_TOKEN"'
         for name, value in settings.target.headers.items()
-        if _looks_secret(name, value) and not value.startswith("env:")
+        if _SECRET_HEADER.search(name) and not _BY_NAME.fullmatch(value)
     ]
     warnings += [
         f"params {key}: looks like a secret; send it in [tool.rageval.target] headers"
         for key, value in settings.params.items()
-        if _looks_secret(key, value)
+        if _is_secret_param(key, value)
     ]
     return warnings
 
@@ -233,7 +249,7 @@ def config_warnings(settings: Settings) -> list[str]:
 def settings_document(settings: Settings) -> dict[str, Any]:
     """Return the settings as JSON values without a secret, for ``config.json``.
 
-    Header values stay only where they name a variable (``env:NAME``); parameters whose name
+    Header values stay only where they name a variable (``env:NAME``) and parameters whose name
     looks like a secret lose their value.
     """
     document = {
@@ -244,13 +260,10 @@ def settings_document(settings: Settings) -> dict[str, Any]:
     document["testpaths"] = list(settings.testpaths)
     document["extra_gates"] = list(settings.extra_gates)
     document["origins"] = dict(settings.origins)
-    document["params"] = {
-        key: "(hidden)" if _looks_secret(key, value) else value
-        for key, value in settings.params.items()
-    }
+    document["params"] = _without_secrets(settings.params)
     target = {item.name: getattr(settings.target, item.name) for item in fields(settings.target)}
     target["headers"] = {
-        name: value if value.startswith("env:") else "(hidden)"
+        name: value if _BY_NAME.fullmatch(value) else "(hidden)"
         for name, value in settings.target.headers.items()
     }
     document["target"] = target
