@@ -10,7 +10,7 @@ from .terms import query_terms, terms
 
 ANSWERER_VERSION = "extractive/1"
 MAX_SENTENCES = 3
-MIN_COVERAGE = 0.6
+MIN_COVERAGE = 0.5
 """Share of the question's words, weighted by rarity, that the passages must hold to be answered."""
 MIN_GAIN = 0.08
 """A further sentence must add this share of the question's words."""

@@ -59,8 +59,11 @@ class Index:
             vector = self.embedder.embed([question])[0]
         if vector is None or vector.shape != self.vectors.shape[1:]:
             return np.zeros(len(self.chunks))
-        cosines: NDArray[np.float64] = (self.vectors @ unit_rows(vector[None, :])[0]).astype(float)
-        return cosines
+        # Not `@`: threads of BLAS cost more than they gain on one vector, and its sums depend on
+        # their number, so a rank could differ between machines.
+        cosines = np.einsum("ij,j->i", self.vectors, unit_rows(vector[None, :])[0])
+        similarities: NDArray[np.float64] = cosines.astype(np.float64)
+        return similarities
 
 
 def embedder_of(config: ReferenceConfig) -> EndpointEmbedder | None:

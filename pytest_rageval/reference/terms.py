@@ -8,6 +8,7 @@ from functools import lru_cache
 # else that is alphanumeric runs until the next separator, as FTS5's unicode61 cuts it.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_ACCENT = re.compile("[\u0300-\u036f]")
 
 STOPWORDS = frozenset(
     """a about after again all also am an and any are as at be because been before being both but
@@ -22,8 +23,7 @@ STOPWORDS = frozenset(
 def words(text: str) -> list[str]:
     """Return the words of `text` in order: lower case, without accents or punctuation."""
     if not text.isascii():
-        decomposed = unicodedata.normalize("NFKD", text)
-        text = "".join(mark for mark in decomposed if not unicodedata.combining(mark))
+        text = _ACCENT.sub("", unicodedata.normalize("NFKD", text))
     return _WORD.findall(text.casefold())
 
 
