@@ -251,9 +251,9 @@ def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
     required = [c.first.case_id for c in cases if c.first.required and c.outcome == "missed"]
     erred = [c.first.case_id for c in cases if c.first.required and c.outcome == "error"]
     if required:
-        found.append(f"required {_plural(len(required), 'case')} missed: {_names(required)}")
+        found.append(f"{_plural(len(required), 'required case')} missed: {_names(required)}")
     if erred:
-        found.append(f"required {_plural(len(erred), 'case')} failed: {_names(erred)}")
+        found.append(f"{_plural(len(erred), 'required case')} failed: {_names(erred)}")
     if on_miss == "fail":
         missed = [c.first.case_id for c in cases if c.outcome == "missed" and not c.first.required]
         if missed:
