@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from pytest_rageval.case_fields import CASE_LINE, EXPECTED, AnchorLine, CaseLine, case_json_schema
 from pytest_rageval.case_rules import CASE_WARNINGS, find_faults, find_warnings
 from pytest_rageval.errors import DatasetError, Fault
+from pytest_rageval.jsonl import read_lines
 from pytest_rageval.models import Anchor, Case
 from pytest_rageval.strict_json import Loc, Survey, UnfitJsonError, parse, survey
 
@@ -177,15 +178,10 @@ def load_cases(path: Path, *, display: str | None = None) -> LoadedSet:
             ``file:line:col: field: what came, what was expected``.
     """
     display = path.as_posix() if display is None else display
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise _error([Fault(file=display, message=f"cannot be read: {reason}")]) from error
+    lines, faults = read_lines(path, display)
     cases: list[LocatedCase] = []
-    faults: list[Fault] = []
     first_line: dict[str, int] = {}
-    for lineno, text in _numbered_lines(content, display, faults):
+    for lineno, text in lines:
         try:
             case = _parse_text(text)
         except (ValidationError, ValueError, RecursionError):
@@ -203,24 +199,6 @@ def load_cases(path: Path, *, display: str | None = None) -> LoadedSet:
         raise _error(sorted(faults, key=lambda fault: fault.line))
     warnings = tuple(_describe_warnings(display, cases))
     return LoadedSet(path=path, display=display, cases=tuple(cases), warnings=warnings)
-
-
-def _numbered_lines(content: bytes, display: str, faults: list[Fault]) -> Iterator[tuple[int, str]]:
-    """Yield the lines that hold something; lines that are no UTF-8 become faults."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        faults.append(Fault(file=display, message="UTF-16 text, expected UTF-8"))
-        return
-    # Only \n ends a line: str.splitlines would also cut at U+2028, which JSON strings may hold.
-    for lineno, raw in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            col = len(raw[: error.start].decode("utf-8")) + 1
-            message = f"byte 0x{raw[error.start]:02x}, expected UTF-8 text"
-            faults.append(Fault(file=display, line=lineno, col=col, message=message))
-            continue
-        if text and not text.isspace():
-            yield lineno, text
 
 
 def _raw_id(text: str) -> str | None:

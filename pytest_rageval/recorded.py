@@ -14,6 +14,7 @@ from pytest_rageval.contract import parse_ask_response
 from pytest_rageval.dataset import LoadedSet
 from pytest_rageval.engine import not_attempted, record_of, reports_headings, rescore_headings
 from pytest_rageval.errors import DatasetError, EndpointError, Fault
+from pytest_rageval.jsonl import read_lines
 from pytest_rageval.models import AskResponse, AskResult, CaseRecord, ErrorInfo, Settings
 
 _EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
@@ -42,20 +43,12 @@ def load_responses(
         DatasetError: with every line that is no such object, and every id that stands twice.
     """
     display = path.as_posix() if display is None else display
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        fault = Fault(file=display, message=f"cannot be read: {reason}")
-        raise DatasetError(str(fault), faults=(fault,)) from error
+    lines, faults = read_lines(path, display)
     payloads: dict[str, object] = {}
     first_line: dict[str, int] = {}
-    faults: list[Fault] = []
-    for lineno, raw in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        if not raw.strip():
-            continue
+    for lineno, text in lines:
         try:
-            case_id, payload = _read_line(raw)
+            case_id, payload = _read_line(text)
             if first_line.setdefault(case_id, lineno) != lineno:
                 first = first_line[case_id]
                 raise ValueError(f"id: {case_id!r} already has its response on line {first}")
@@ -67,13 +60,14 @@ def load_responses(
         else:
             payloads[case_id] = payload
     if faults:
+        faults.sort(key=lambda fault: fault.line)
         raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
     unknown = tuple(case_id for case_id in payloads if case_id not in case_ids)
     return RecordedResponses(payloads=payloads, unknown=unknown)
 
 
-def _read_line(raw: bytes) -> tuple[str, object]:
-    line: Any = json.loads(raw.decode("utf-8"))
+def _read_line(text: str) -> tuple[str, object]:
+    line: Any = json.loads(text)
     if not isinstance(line, dict):
         raise ValueError(f"got no JSON object, {_EXPECTED}")
     missing = [name for name in ("id", "response") if name not in line]
