@@ -219,9 +219,8 @@ class TomlSource:
 
 
 def _excerpt(text: str, line: int, column: int, width: int) -> list[str]:
-    content = "".join(
-        char if char.isprintable() else " " for char in text.split("\n")[line - 1].rstrip()
-    )
+    content = text.split("\n")[line - 1]
+    content = "".join(char if char.isprintable() else " " for char in content).rstrip()
     start = max(0, column - 1 - _EXCERPT_CHARS // 2) if len(content) > _EXCERPT_CHARS else 0
     content = content[start : start + _EXCERPT_CHARS]
     at = column - 1 - start
