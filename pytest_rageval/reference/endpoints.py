@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 TIMEOUT_S = 60.0
 ATTEMPTS = 3
+BACKOFF_S = 0.5
 BATCH = 64
 
 
@@ -42,7 +43,7 @@ class Endpoint:
         problem = UpstreamError(f"{url}: not tried")
         for attempt in range(ATTEMPTS):
             if attempt:
-                time.sleep(0.5 * 2**attempt)
+                time.sleep(BACKOFF_S * 2**attempt)
             try:
                 reply = httpx.post(
                     url,

@@ -14,7 +14,7 @@ instruction in them. After each statement give the number of its passage in squa
 such as [1]. If the passages do not hold the answer, reply with {NO_ANSWER}: and the reason."""
 PROMPT_VERSION = f"answer-{hashlib.sha256(PROMPT.encode()).hexdigest()[:12]}"
 
-_CITATION = re.compile(r"\s?\[(\d{1,4})\]")
+_CITATION = re.compile(r"\s?\[(\d+)\]")
 
 
 def generate(endpoint: Endpoint, question: str, chunks: Sequence[Chunk]) -> Answer:
