@@ -10,7 +10,8 @@ import json
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -132,13 +133,11 @@ class RunWriter:
         nothing that was appended.
         """
         line = _encode(json.dumps(record_to_json(record), ensure_ascii=False, allow_nan=False))
-        with self._lock:
-            try:
-                self._lines.write(line + b"\n")
-                self._lines.flush()
-            except OSError as error:
-                where = self.path / RESULTS
-                raise StorageError(f"{where}: cannot be written: {error.strerror}") from error
+        with self._lock, self._named_errors():
+            # What a full disk refuses stays in the buffer and leads the next write, so that a
+            # later line never begins inside a torn one.
+            self._lines.write(line + b"\n")
+            self._lines.flush()
 
     def write_json(self, name: str, document: Mapping[str, Any]) -> Path:
         """Write a JSON document of the run atomically and return its path.
@@ -166,7 +165,16 @@ class RunWriter:
 
     def close(self) -> None:
         """Close ``results.jsonl``; further calls do nothing."""
-        self._lines.close()
+        with self._named_errors():
+            self._lines.close()
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            where = self.path / RESULTS
+            raise StorageError(f"{where}: cannot be written: {error.strerror}") from error
 
     def __enter__(self) -> Self:
         return self

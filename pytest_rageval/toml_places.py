@@ -240,6 +240,7 @@ def read_toml(text: str, *, display: str) -> TomlSource:
     text = text.replace("\r\n", "\n")
     try:
         values = tomllib.loads(text)
+        places = locate(text)
     except tomllib.TOMLDecodeError as error:
         offset, message = _syntax_error(text, str(error))
         source = TomlSource(display, text, {}, {}, [_Fault(offset, offset + 1, message, "")])
@@ -247,7 +248,7 @@ def read_toml(text: str, *, display: str) -> TomlSource:
         raise
     except (RecursionError, ValueError) as error:  # too deep, or a number of too many digits
         raise ConfigError(f"{display}: not TOML: {error}") from None
-    return TomlSource(display, text, values, locate(text))
+    return TomlSource(display, text, values, places)
 
 
 def _syntax_error(text: str, message: str) -> tuple[int, str]:

@@ -427,6 +427,18 @@ def test_a_wrong_header_is_refused_without_its_value(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("'hunter2'", "got a value of type str, expected a table"),
+        ("{ X = 'env: ' }", "X: got 'env:', expected env: and the name of a variable"),
+    ],
+)
+def test_headers_are_a_table_of_strings(tmp_path: Path, text: str, expected: str) -> None:
+    write(tmp_path, f"[tool.rageval.target]\nheaders = {text}\n")
+    assert faults(tmp_path) == [f"pyproject.toml: [tool.rageval.target] headers: {expected}"]
+
+
+@pytest.mark.parametrize(
     ("name", "value", "count"),
     [
         ("Authorization", "Bearer abc", 1),

@@ -111,6 +111,19 @@ def test_a_number_that_json_lacks_is_refused_and_leaves_no_line(tmp_path: Path) 
         assert os.listdir(writer.path) == ["results.jsonl"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_full_disk_is_named_when_appending_and_when_closing(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path, "r")
+    with Path("/dev/full").open("wb") as full:
+        os.dup2(full.fileno(), writer._lines.fileno())
+    message = r"results\.jsonl: cannot be written: No space"
+    with pytest.raises(StorageError, match=message):
+        writer.append(RECORD)
+    with pytest.raises(StorageError, match=message):
+        writer.close()
+    assert writer._lines.closed
+
+
 def test_lines_of_several_threads_do_not_mix(tmp_path: Path) -> None:
     record = replace(RECORD, answer="x" * 20_000)
     with RunWriter(tmp_path, "r") as writer:
