@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from .frequencies import TermFrequencies
 
-POOL_FACTOR = 5
 MIN_POOL = 50
 NEAR = 4
 """Two words of the question count as close within this many content words."""
@@ -36,7 +35,7 @@ class Reranked:
 
 def pool_size(k: int) -> int:
     """Return how many candidates to look at for `k` results."""
-    return max(MIN_POOL, POOL_FACTOR * k)
+    return max(MIN_POOL, 2 * k)
 
 
 def rerank(
