@@ -135,8 +135,8 @@ def parse_case(data: Mapping[str, Any]) -> Case:
     try:
         return _parse_text(text)
     except (ValidationError, ValueError, RecursionError) as error:
-        faults = [Fault(field=fault.field, message=fault.message) for fault in _diagnose(text)]
-        raise _error(faults) from error
+        # The positions are those of a text that the caller never saw.
+        raise _error(dataclasses.replace(fault, col=0) for fault in _faults_of(text)) from error
 
 
 def _parse_text(text: str) -> Case:
@@ -185,7 +185,7 @@ def load_cases(path: Path, *, display: str | None = None) -> LoadedSet:
         try:
             case = _parse_text(text)
         except (ValidationError, ValueError, RecursionError):
-            found = list(_diagnose(text))
+            found = _faults_of(text)
             case_id = _raw_id(text)
         else:
             found = []
@@ -230,8 +230,13 @@ def _describe_warnings(display: str, cases: Iterable[LocatedCase]) -> Iterator[s
 # --- what is wrong with a line -------------------------------------------------------------
 
 
+def _faults_of(text: str) -> list[Fault]:
+    """Name every fault of a line that ``_parse_text`` refused: at least one, by column."""
+    faults = sorted(_diagnose(text), key=lambda fault: fault.col)
+    return faults or [Fault(message="cannot be read, expected a case")]
+
+
 def _diagnose(text: str) -> Iterator[Fault]:
-    """Name every fault of a line that ``_parse_text`` refused."""
     try:
         seen = survey(text)
     except (ValueError, RecursionError) as error:

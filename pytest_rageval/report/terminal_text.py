@@ -35,11 +35,9 @@ def clean(text: str, limit: int | None = None, *, encoding: str | None = None) -
     # An answer may hold megabytes of which a line is shown: hidden characters are rare enough
     # that a generous beginning decides.
     head = text if limit is None else text[: 1024 + 16 * limit]
-    visible = "".join(
-        character
-        for character in " ".join(_ESCAPE_SEQUENCE.sub("", head).split())
-        if unicodedata.category(character) not in _HIDDEN
-    )
+    spaced = " ".join(_ESCAPE_SEQUENCE.sub("", head).split())  # first, as a newline is hidden too
+    shown = "".join(c for c in spaced if unicodedata.category(c) not in _HIDDEN)
+    visible = " ".join(shown.split())
     if encoding is not None:
         visible = visible.encode(encoding, "backslashreplace").decode(encoding)
     if limit is None or (len(visible) <= limit and len(head) == len(text)):
