@@ -15,8 +15,9 @@ PACKAGE = Path(pytest_rageval.__file__).parent
 FOUNDATION = {"models", "errors", "options", "discovery", "state"}
 DOORS = {"plugin", "preflight", "session", "items", "cli", "commands", "default_case"}
 PURE = {
-    "aggregate", "citations", "contract", "gate", "gate_differences", "gate_figures", "gate_rules", "matching",
-    "metrics", "metrics_document", "operational", "outcomes", "report", "scoring", "stats",
+    "aggregate", "citations", "contract", "gate", "gate_differences", "gate_figures",
+    "gate_rules", "matching", "metrics", "metrics_document", "operational", "outcomes", "report",
+    "scoring", "stats",
 }  # fmt: skip
 EDGE_LIBRARIES = {
     "httpx": {"client", "reference"},
