@@ -7,15 +7,15 @@ that serial and parallel runs agree to the last digit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
 
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.metrics_document import metrics_document
-from pytest_rageval.models import Aggregate, Case, CaseRecord, MetricSummary
+from pytest_rageval.models import Aggregate, CaseRecord, MetricSummary
 from pytest_rageval.operational import (
     attempt_status,
     judge_verdicts,
@@ -24,16 +24,15 @@ from pytest_rageval.operational import (
     record_cost,
     record_latency,
 )
-from pytest_rageval.outcomes import decide_outcome
 from pytest_rageval.stats.intervals import clustered_se, fmean, mean_interval
 
 __all__ = [
     "CaseGroup",
     "CaseValue",
     "aggregate",
-    "apply_run_level_rules",
     "case_values",
     "group_repeats",
+    "headings_reported",
     "metrics_document",
     "summarise_metric",
 ]
@@ -302,9 +301,7 @@ def aggregate(
     )
 
 
-# --- rules that only the whole run can decide ------------------------------------------------
-
-NO_HEADINGS = "no chunk of the run reports a heading"
+# --- what only the whole run can tell --------------------------------------------------------
 
 
 def headings_reported(records: Iterable[CaseRecord]) -> bool:
@@ -319,41 +316,3 @@ def headings_reported(records: Iterable[CaseRecord]) -> bool:
             if chunk.heading_path is not None:
                 return True
     return not seen
-
-
-def _without_anchor_metrics(record: CaseRecord, anchor_keys: Sequence[str]) -> CaseRecord:
-    gone = [key for key in anchor_keys if key in record.metrics]
-    metrics = {**record.metrics, **dict.fromkeys(gone)}
-    reasons = {**record.not_applicable}
-    for key in gone:
-        reasons.setdefault(key, NO_HEADINGS)
-    changed = replace(record, metrics=metrics, not_applicable=reasons)
-    if record.status == "error" or record.outcome == "error":
-        return changed
-    # The retrieval key is gone whichever it was, so that groups need not be known here.
-    case = Case(id=record.case_id, question=record.question)
-    outcome, unchecked = decide_outcome(case, {**dict.fromkeys(METRICS), **metrics}, failed=False)
-    blamed = record.failure_stage in {"not_retrieved", "lost_in_rerank"}
-    stage = None if blamed else record.failure_stage
-    return replace(changed, outcome=outcome, unchecked=unchecked, failure_stage=stage)
-
-
-def apply_run_level_rules(
-    records: Iterable[CaseRecord], *, has_heading_anchor: Callable[[CaseRecord], bool]
-) -> list[CaseRecord]:
-    """Records after the rule that needs the whole run (METRICS 1.1), in the order given.
-
-    If no chunk of the run reports a heading, anchor-level metrics of the cases whose anchors
-    bear headings are not applicable; the document level stands. Their outcome is decided anew
-    from what remains.
-
-    Args:
-        records: all records of the run.
-        has_heading_anchor: whether any gold or irrelevant anchor of a record's case has a
-            heading; records do not hold the anchors.
-    """
-    whole = list(records)
-    if headings_reported(whole):
-        return whole
-    keys = [key for key, info in METRICS.items() if info.level == "anchor"]
-    return [_without_anchor_metrics(r, keys) if has_heading_anchor(r) else r for r in whole]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from pytest_rageval.aggregate import (
     aggregate,
-    apply_run_level_rules,
     case_values,
     group_repeats,
     headings_reported,
@@ -314,52 +313,6 @@ def test_headings_are_reported_if_any_chunk_has_one() -> None:
 
 def test_a_run_without_chunks_says_nothing_about_headings() -> None:
     assert headings_reported([record("a", retrieved_chunks=()), record("b")])
-
-
-def missed(case_id: str, **fields: Any) -> CaseRecord:
-    metrics = {"hit_at_k": 0.0, "recall_all_at_k": None, "doc_hit_at_k": 1.0}
-    given = {"retrieved_chunks": (BARE,), "outcome": "missed", "failure_stage": "not_retrieved"}
-    reasons = {"recall_all_at_k": "no groups"}
-    return record(case_id, metrics, not_applicable=reasons, **{**given, **fields})
-
-
-def test_without_headings_anchor_metrics_are_not_applicable_and_documents_stand() -> None:
-    [found] = apply_run_level_rules([missed("a")], has_heading_anchor=lambda r: True)
-    assert found.metrics == {"hit_at_k": None, "recall_all_at_k": None, "doc_hit_at_k": 1.0}
-    assert found.not_applicable == {
-        "hit_at_k": "no chunk of the run reports a heading",
-        "recall_all_at_k": "no groups",
-    }
-    assert (found.outcome, found.failure_stage, found.unchecked) == ("passed", None, True)
-
-
-def test_what_else_a_case_missed_remains_a_miss() -> None:
-    case = record(
-        "a",
-        {"hit_at_k": 0.0, "over_abstention_rate": 1.0},
-        retrieved_chunks=(BARE,),
-        outcome="missed",
-        failure_stage="wrongly_abstained",
-    )
-    [found] = apply_run_level_rules([case], has_heading_anchor=lambda r: True)
-    assert (found.outcome, found.failure_stage) == ("missed", "wrongly_abstained")
-
-
-def test_cases_whose_anchors_bear_no_heading_are_left_alone() -> None:
-    records = [missed("a")]
-    assert apply_run_level_rules(records, has_heading_anchor=lambda r: False) == records
-
-
-def test_one_chunk_with_a_heading_leaves_every_case_alone() -> None:
-    records = [missed("a"), missed("b", retrieved_chunks=(HEADED,))]
-    assert apply_run_level_rules(records, has_heading_anchor=lambda r: True) == records
-
-
-def test_a_failed_case_stays_failed() -> None:
-    lost = failed("b", metrics={"hit_at_k": None})
-    found = apply_run_level_rules([missed("a"), lost], has_heading_anchor=lambda r: True)
-    assert found[1].outcome == "error"
-    assert found[1].not_applicable["hit_at_k"] == "no chunk of the run reports a heading"
 
 
 def test_every_number_of_a_run_is_finite() -> None:
