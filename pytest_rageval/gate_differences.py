@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_rageval.gate_rules import TOLERANCE, LimitDecision, LimitOutcome, decide_limit
+from pytest_rageval.gate_rules import LimitDecision, LimitOutcome, decide_limit
 from pytest_rageval.models import Check, CheckResult, CheckStatus
-from pytest_rageval.report.numbers import format_limit_pair, format_value, unit_of
+from pytest_rageval.report.numbers import TOLERANCE, format_limit_pair, format_value, unit_of
 from pytest_rageval.stats.intervals import NO_INTERVAL, Interval
 from pytest_rageval.stats.multiplicity import holm
 from pytest_rageval.stats.power import minimum_detectable_effect

@@ -18,11 +18,11 @@ from pytest_rageval.operational import (
     record_cost,
     record_latency,
 )
+from pytest_rageval.report.numbers import TOLERANCE
 from pytest_rageval.stats.intervals import Interval, mean_interval, quantile_interval
 from pytest_rageval.stats.power import minimum_detectable_effect
 
 _MAX_MISSED: Final = 10
-_TOLERANCE: Final = 1e-9
 _PERCENTILES: Final = {"p50": 0.50, "p95": 0.95}
 
 
@@ -102,7 +102,7 @@ def _beyond(check: Check, values: Iterable[tuple[float, str]]) -> tuple[str, ...
     """Ids of the values on the bad side of the limit, worst first."""
     sign = -1.0 if check.kind == "min" else 1.0
     bad = [(sign * (value - check.limit), case_id) for value, case_id in values]
-    return _worst_first(pair for pair in bad if pair[0] > _TOLERANCE)
+    return _worst_first(pair for pair in bad if pair[0] > TOLERANCE)
 
 
 # --- metric means ----------------------------------------------------------------------------

@@ -7,11 +7,10 @@ Numbers are compared unrounded with a tolerance of 1e-9 in favour of passing: in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from pytest_rageval.models import CheckKind, Decide, Proof
-
-TOLERANCE: Final = 1e-9
+from pytest_rageval.report.numbers import TOLERANCE
 
 LimitOutcome = Literal["pass", "fail", "no_data"]
 Verdict = Literal["better", "worse", "same", "unclear"]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from pytest_rageval.citations import read_citations
+from pytest_rageval.contract import is_empty_answer
 from pytest_rageval.matching import decide_chunks, norm_path
 from pytest_rageval.metrics.abstention import score_abstention
 from pytest_rageval.metrics.citation import score_citations
@@ -121,15 +122,11 @@ def _view(
         case=case,
         settings=settings,
         response=response,
-        failed=error is not None or response is None or _is_empty(response),
+        failed=error is not None or response is None or is_empty_answer(response),
         chunks=chunks,
         citations=citations,
         verdicts=verdicts,
     )
-
-
-def _is_empty(response: AskResponse) -> bool:
-    return not response.answer.strip() and response.abstained is not True
 
 
 def _all_scores(view: CaseView) -> dict[str, Score]:
