@@ -9,6 +9,7 @@ feature of a test: fixtures of any scope, marks, setup functions, async plugins.
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterable
 from functools import cache
@@ -56,6 +57,11 @@ class CaseFile(pytest.Module):
         sibling = self.path.with_suffix(".py")
         if not sibling.is_file():
             return default_case
+        # Its name hides it from pytest's own rule for which modules show the values of an assert.
+        # The dotted name depends on packages and import mode, so every suffix is registered.
+        parts = sibling.with_suffix("").parts[1:]
+        names = {".".join(parts[i:]) for i in range(len(parts))}
+        pytest.register_assert_rewrite(*sorted(names - sys.modules.keys()))
         module = pytest.Module.from_parent(self.parent, path=sibling)
         self.own_markers.extend(module.own_markers)
         return module.obj

@@ -43,8 +43,15 @@ class Reporting:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Let the record decide the outcome of a case."""
         report = yield
-        if isinstance(item, CaseItem) and report.when == "call":
-            attach_record(item, report)
+        if isinstance(item, CaseItem):
+            if report.when == "call":
+                attach_record(item, report)
+            if call.excinfo is not None and isinstance(call.excinfo.value, ConfigError):
+                # No other case would fare better, and the report may come from a worker, whose
+                # exceptions go no further.
+                report.rageval_usage_error = str(  # type: ignore[attr-defined]
+                    call.excinfo.value
+                )
         return report
 
     @pytest.hookimpl(optionalhook=True)
@@ -148,6 +155,9 @@ class Controller:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Store the record as soon as its case is reported."""
+        usage_error = getattr(report, "rageval_usage_error", None)
+        if usage_error is not None:
+            raise pytest.UsageError(usage_error)
         payload = getattr(report, "rageval", None)
         if self._session is not None and self.run.expected:
             # Workers have all collected by now, after which nothing resets the count.
@@ -182,6 +192,7 @@ class Controller:
         for index, result in enumerate(results):
             _log(self.config, _check_report(result, index), result.check.line)
         if not self.finished.gate.complete:
+            session.testscollected += 1
             report = _incomplete_report(self.finished.gate.sentence)
             _log(self.config, report, 0)
 
@@ -269,7 +280,7 @@ def _check_report(result: CheckResult, index: int) -> pytest.TestReport:
         longrepr=longrepr,
         when="call",
     )
-    report.rageval_check = result.status
+    report.rageval_check = result.status  # type: ignore[attr-defined]
     if result.status == "warn":
         report.wasxfail = result.message
     return report

@@ -1,0 +1,136 @@
+"""A small project to evaluate: four cases, a target that answers by the question, thresholds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+QUIET = ("-p", "no:randomly")
+
+CONFTEST = """
+import pytest
+
+CHUNK = "the note says what it says. " * 20
+
+def reply(question):
+    word = question.split()[0]
+    if word == "refuse":
+        raise ConnectionRefusedError("nobody listens")
+    if word == "abstain":
+        return {"answer": "I do not know.", "abstained": True, "debug": {"retrieved_chunks": []}}
+    path = {"hit": "a.md", "miss": "b.md"}[word]
+    chunk = {"chunk_id": "c1", "rel_path": path, "heading_path": "# A", "text": CHUNK, "rank": 1}
+    return {
+        "answer": "The answer text.",
+        "abstained": False,
+        "references": [{"rel_path": path, "heading_path": "# A"}],
+        "debug": {"retrieved_chunks": [chunk]},
+    }
+
+@pytest.fixture(scope="session")
+def rag_client():
+    return lambda request: reply(request.question)
+"""
+
+THRESHOLDS = """version = 1
+[overall]
+recall_at_k = ">= 0.5"
+"""
+
+PYPROJECT = """
+[tool.pytest.ini_options]
+filterwarnings = ["error"]
+[tool.rageval.target]
+retries = 0
+"""
+
+
+def case(case_id: str, question: str, **fields: Any) -> dict[str, Any]:
+    """One case whose gold is in a.md, unless it is unanswerable."""
+    document: dict[str, Any] = {"id": case_id, "question": question, "category": "factual"}
+    if fields.get("answerable", True):
+        document["gold_supports"] = [{"rel_path": "a.md"}]
+    return document | fields
+
+
+CASES = (
+    case("ok-1", "hit one"),
+    case("ok-2", "hit two", category="multi_hop", tags=["work"]),
+    case("short-1", "miss three", category="multi_hop", difficulty="hard"),
+    case("out-1", "abstain four", category="adversarial", answerable=False),
+)
+REFUSED = case("dead-1", "refuse five")
+
+
+class Project:
+    """Writes the files of a scratch project and runs pytest in it."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.path = pytester.path
+        self.write("pyproject.toml", PYPROJECT)
+        self.write("conftest.py", CONFTEST)
+        self.write("thresholds.toml", THRESHOLDS)
+        self.cases(CASES)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def cases(self, cases: Sequence[Mapping[str, Any]], name: str = "eval_set") -> Path:
+        lines = "".join(json.dumps(c) + "\n" for c in cases)
+        return self.write(f"evals/{name}.jsonl", lines)
+
+    def run(self, *arguments: str) -> pytest.RunResult:
+        return self.pytester.runpytest_inprocess(*arguments, *QUIET)
+
+    def run_apart(self, *arguments: str) -> pytest.RunResult:
+        """Run in a process of its own: workers, and what only an exit status shows."""
+        return self.pytester.runpytest_subprocess(*arguments, *QUIET, timeout=90)
+
+    def run_folders(self) -> list[Path]:
+        results = self.path / "evals" / "results"
+        return sorted(p for p in results.iterdir() if p.is_dir()) if results.is_dir() else []
+
+    def stored(self, name: str) -> Any:
+        (folder,) = self.run_folders()
+        return json.loads((folder / name).read_text(encoding="utf-8"))
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        (folder,) = self.run_folders()
+        text = (folder / "results.jsonl").read_text(encoding="utf-8")
+        return {r["case_id"]: r for r in map(json.loads, text.splitlines())}
+
+
+def checks(document: Mapping[str, Any]) -> dict[str, str]:
+    """Status by name of the checks in a gate document."""
+    return {check["name"]: check["status"] for check in document["checks"]}
+
+
+def comparable(document: Any) -> Any:
+    """A metrics document without what a clock or a run id decides."""
+    if isinstance(document, Mapping):
+        left_out = {"latency", "timestamp", "run_id"}
+        return {k: comparable(v) for k, v in document.items() if k not in left_out}
+    if isinstance(document, list):
+        return [comparable(v) for v in document]
+    return document
+
+
+def summary_lines(result: pytest.RunResult) -> Iterator[str]:
+    """Lines below the heading of the plugin's summary, without the heading."""
+    lines = iter(result.outlines)
+    for line in lines:
+        if re.fullmatch(r"=+ rageval =+", line):
+            break
+    for line in lines:
+        if line.startswith("="):
+            return
+        yield line

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.scratch import CASES, CONFTEST, PYPROJECT, Project, case
+
+REPLY = CONFTEST.split("@pytest.fixture")[0]
+
+CLIENTS = {
+    "sync function": """
+@pytest.fixture(scope="session")
+def rag_client():
+    return lambda request: reply(request.question)
+""",
+    "async function": """
+@pytest.fixture(scope="session")
+def rag_client():
+    async def ask(request):
+        return reply(request.question)
+    return ask
+""",
+    "object with ask": """
+class Engine:
+    def ask(self, request):
+        return reply(request.question)
+
+@pytest.fixture(scope="session")
+def rag_client():
+    return Engine()
+""",
+    "object with async ask": """
+class Engine:
+    async def ask(self, request):
+        return reply(request.question)
+
+@pytest.fixture(scope="session")
+def rag_client():
+    return Engine()
+""",
+    "async fixture": """
+@pytest.fixture(scope="session")
+async def rag_client():
+    return lambda request: reply(request.question)
+""",
+    "async generator fixture": """
+import pathlib
+
+@pytest.fixture(scope="session")
+async def rag_client():
+    yield lambda request: reply(request.question)
+    pathlib.Path("closed").write_text("closed", encoding="utf-8")
+""",
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS.keys())
+def test_any_kind_of_client_is_asked(project: Project, client: str) -> None:
+    project.write("conftest.py", REPLY + client)
+    result = project.run()
+    assert result.ret == 0
+    assert result.parseoutcomes() == {"passed": 5, "missed": 1}
+    assert (project.path / "closed").exists() is ("closed" in client)
+
+
+def test_a_conftest_beside_the_cases_overrides_the_one_above(project: Project) -> None:
+    project.write("evals/conftest.py", REPLY.replace('"b.md"', '"a.md"') + CLIENTS["sync function"])
+    assert project.run().parseoutcomes() == {"passed": 6}
+
+
+WRAPPER = """
+import pytest
+
+@pytest.fixture(scope="session")
+def rag_client(rag_client):
+    def ask(request):
+        found = rag_client(request)
+        return {**found, "answer": "wrapped: " + found["answer"]}
+    return ask
+"""
+
+
+def test_an_override_can_wrap_the_client_that_it_replaces(project: Project) -> None:
+    project.write("evals/conftest.py", WRAPPER)
+    assert project.run().ret == 0
+    assert project.records()["ok-1"]["answer"].startswith("wrapped: ")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+def test_a_fixture_that_returns_no_client_is_one_usage_error(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.write(
+        "conftest.py",
+        "import pytest\n@pytest.fixture(scope='session')\ndef rag_client(): return None\n",
+    )
+    result = project.run_apart(*workers)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: rag_client: expected an object with ask*got None"])
+
+
+OWN_TEST = """
+def test_it(eval_case, eval_record):
+    assert eval_record.case_id == eval_case.id
+    assert eval_record.answer != "The answer text." or eval_case.category != "multi_hop"
+"""
+
+
+def test_a_sibling_module_tests_every_case_in_its_own_way(project: Project) -> None:
+    project.write("evals/eval_set.py", OWN_TEST)
+    result = project.run()
+    assert result.ret == 1
+    failed = sorted(line.split()[1] for line in result.outlines if line.startswith("FAILED "))
+    assert failed == ["evals/eval_set.jsonl::ok-2", "evals/eval_set.jsonl::short-1"]
+    assert len(project.records()) == len(CASES)
+
+
+def test_assertions_of_a_sibling_module_show_their_values(project: Project) -> None:
+    project.cases([case("ok-1", "hit one")])
+    project.write("evals/eval_set.py", "def test_it(eval_case):\n    assert eval_case.id == 'x'\n")
+    project.run().stdout.fnmatch_lines(["E *assert 'ok-1' == 'x'*"])
+
+
+def test_two_test_functions_beside_a_set_are_refused(project: Project) -> None:
+    project.write("evals/eval_set.py", "def test_a(): pass\ndef test_b(): pass\n")
+    result = project.run()
+    assert result.ret == 2
+    result.stdout.fnmatch_lines(["*exactly one test function*test_a, test_b*"])
+
+
+PARAMETRIZED = """
+import pytest
+
+@pytest.fixture(params=["m1", "m2"])
+def mode(request):
+    return request.param
+
+def test_it(mode, eval_record):
+    assert eval_record.answer
+"""
+
+
+def test_a_parametrized_fixture_gives_every_case_one_item_each(project: Project) -> None:
+    project.cases([case("ok-1", "hit one")])
+    project.write("evals/eval_set.py", PARAMETRIZED)
+    result = project.run("--collect-only", "-q")
+    ids = [line for line in result.outlines if "::" in line]
+    assert ids == ["evals/eval_set.jsonl::ok-1[m1]", "evals/eval_set.jsonl::ok-1[m2]"]
+    assert project.run("evals/eval_set.jsonl::ok-1[m2]").parseoutcomes()["passed"] >= 1
+
+
+@pytest.mark.parametrize("fixture", ["eval_case", "eval_record"])
+def test_fixtures_of_cases_say_so_in_other_tests(project: Project, fixture: str) -> None:
+    project.write("evals/test_plain.py", f"def test_it({fixture}): pass\n")
+    result = project.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines([f"*'{fixture}' belongs to evaluation cases*test_plain.py*"])
+
+
+def test_the_settings_fixture_says_so_where_nothing_is_evaluated(project: Project) -> None:
+    project.write("tests/test_plain.py", "def test_it(rageval_settings): pass\n")
+    result = project.run("tests")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*'rageval_settings' belongs to evaluation cases*"])
+
+
+def test_a_broken_thresholds_file_does_not_touch_a_session_without_cases(
+    project: Project,
+) -> None:
+    project.write("thresholds.toml", "= broken")
+    project.write("pyproject.toml", PYPROJECT + 'retires = "typo"\n')
+    project.write("tests/test_plain.py", "def test_it(): pass\n")
+    result = project.run("tests")
+    assert result.ret == 0
+    assert result.parseoutcomes() == {"passed": 1}
+    assert "rageval:" not in result.stdout.str()
+
+
+def test_the_plugin_can_be_switched_off(project: Project) -> None:
+    project.write("tests/test_plain.py", "def test_it(): pass\n")
+    result = project.run_apart("-p", "no:rageval")
+    assert result.ret == 0
+    assert result.parseoutcomes() == {"passed": 1}
+
+
+HEAVY = ("openai", "httpx", "pydantic", "jinja2", "numpy", "starlette", "sqlalchemy", "tomlkit")
+
+
+def test_a_session_without_cases_imports_next_to_nothing(
+    pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    result = pytester.run(
+        *(pytester._getpytestargs()[0], "-X", "importtime", "-m", "pytest"),
+        *("--collect-only", "-q", "-p", "no:anyio", "-p", "no:recording"),
+    )
+    assert result.ret == 5
+    names = {line.split("|")[-1].strip() for line in result.errlines if "import time:" in line}
+    assert "pytest" in names
+    assert not {n for n in names if n.split(".")[0] in HEAVY}
+    ours = {n for n in names if n.split(".")[0] == "pytest_rageval"}
+    modules = ("plugin", "discovery", "options", "preflight", "state")
+    assert "pytest_rageval.preflight" in ours
+    assert ours <= {"pytest_rageval", *(f"pytest_rageval.{m}" for m in modules)}

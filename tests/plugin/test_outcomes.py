@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from tests.plugin.scratch import CASES, REFUSED, Project, case, checks
+
+
+def test_cases_are_items_named_by_their_file_and_id(project: Project) -> None:
+    result = project.run("--collect-only", "-q")
+    assert result.ret == 0
+    ids = [line for line in result.outlines if "::" in line]
+    assert ids == [f"evals/eval_set.jsonl::{c['id']}" for c in CASES]
+
+
+def test_a_case_is_located_at_its_line(project: Project) -> None:
+    project.write("thresholds.toml", '[cases]\non_miss = "fail"\n')
+    result = project.run()
+    result.stdout.fnmatch_lines(["*evals/eval_set.jsonl:3: not_retrieved*"])
+    result.stdout.fnmatch_lines(["FAILED evals/eval_set.jsonl::short-1 - evals/eval_set.jsonl:3:*"])
+
+
+def test_a_miss_is_shown_and_fails_nothing_by_itself(project: Project) -> None:
+    result = project.run()
+    assert result.ret == 0
+    # Two checks pass: recall_at_k and error_rate.
+    assert result.parseoutcomes() == {"passed": 5, "missed": 1}
+    result.stdout.fnmatch_lines(["evals/eval_set.jsonl ..m.*"])
+
+
+def test_an_error_of_the_target_is_shown_as_such(project: Project) -> None:
+    project.cases([*CASES, REFUSED])
+    project.write("thresholds.toml", '[overall]\nerror_rate = "<= 0.5"\n')
+    result = project.run()
+    assert result.ret == 0
+    assert result.parseoutcomes() == {"passed": 4, "missed": 1, "errored": 1}
+    result.stdout.fnmatch_lines(["evals/eval_set.jsonl ..m.e*"])
+    record = project.records()["dead-1"]
+    assert (record["status"], record["error"]["kind"]) == ("error", "connection")
+
+
+def test_verbose_output_says_why_a_case_missed(project: Project) -> None:
+    result = project.run("-v")
+    result.stdout.fnmatch_lines(["evals/eval_set.jsonl::short-1 MISSED (not_retrieved: *"])
+
+
+def test_an_error_fails_the_check_that_always_exists(project: Project) -> None:
+    project.cases([*CASES, REFUSED])
+    result = project.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["FAILED thresholds.toml::error_rate*"])
+    assert checks(project.stored("gate.json"))["error_rate"] == "fail"
+
+
+def test_a_miss_fails_where_nobody_wrote_thresholds(project: Project) -> None:
+    (project.path / "thresholds.toml").unlink()
+    result = project.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["FAILED evals/eval_set.jsonl::short-1*"])
+    assert result.parseoutcomes() == {"passed": 4, "failed": 1}
+
+
+def test_a_miss_fails_when_thresholds_say_so(project: Project) -> None:
+    project.write("thresholds.toml", '[cases]\non_miss = "fail"\n')
+    result = project.run()
+    assert result.ret == 1
+    assert result.parseoutcomes() == {"passed": 4, "failed": 1}
+
+
+def test_a_miss_of_a_required_case_fails_whatever_the_gate_says(project: Project) -> None:
+    project.cases([CASES[0], case("must-1", "miss it", required=True)])
+    result = project.run()
+    assert result.ret == 1
+    failed = [line for line in result.outlines if line.startswith("FAILED ")]
+    assert len(failed) == 1
+    assert failed[0].startswith("FAILED evals/eval_set.jsonl::must-1 - ")
+    assert checks(project.stored("gate.json"))["recall_at_k"] == "pass"
+
+
+def test_an_error_of_a_required_case_fails_it(project: Project) -> None:
+    project.cases([CASES[0], REFUSED | {"required": True}])
+    project.write("thresholds.toml", '[overall]\nerror_rate = "<= 1"\n')
+    result = project.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["evals/eval_set.jsonl:2: connection: *nobody listens", "FAILED *jsonl::dead-1 - *"]
+    )
+
+
+def test_exitfirst_stops_at_a_miss_that_fails(project: Project) -> None:
+    project.write("thresholds.toml", '[cases]\non_miss = "fail"\n')
+    result = project.run("-x")
+    assert result.ret == 1
+    assert sorted(project.records()) == ["ok-1", "ok-2", "short-1"]
+    assert project.stored("gate.json")["verdict"] == "not_evaluated"
+
+
+def test_exitfirst_does_not_stop_at_a_miss_that_only_counts(project: Project) -> None:
+    assert project.run("-x").ret == 0
+    assert len(project.records()) == len(CASES)

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+from tests.fakes import fake_target, json_reply
+from tests.plugin.scratch import CASES, PYPROJECT, REFUSED, Project, case, checks, comparable
+
+SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+COMMITTED = ("config.json", "metrics.json", "gate.json", "summary.md")
+
+
+def test_workers_measure_what_one_process_measures(project: Project) -> None:
+    project.cases([*CASES, REFUSED])
+    one = project.run("--rageval-run-id", "one")
+    two = project.run_apart("--rageval-run-id", "two", "-n", "2")
+    assert (one.ret, two.ret) == (1, 1)
+    assert one.parseoutcomes() == two.parseoutcomes()
+    documents = [
+        json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+        for folder in project.run_folders()
+    ]
+    assert len(documents) == 2
+    assert documents[0]["aggregate_metrics"]["recall_at_k_avg"] == pytest.approx(2 / 3)
+    assert comparable(documents[0]) == comparable(documents[1])
+
+
+@SERIAL_AND_PARALLEL
+def test_json_report_holds_every_case_and_the_gate(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.run_apart("--json-report", *workers)
+    report = json.loads((project.path / ".report.json").read_text(encoding="utf-8"))
+    by_id = {t["nodeid"]: t for t in report["tests"]}
+    found = by_id["evals/eval_set.jsonl::short-1"]["metadata"]["rageval"]
+    assert found["outcome"] == "missed"
+    assert found["metrics"]["recall_at_k"] == 0
+    assert checks(report["rageval"]["gate"]) == {"recall_at_k": "pass", "error_rate": "pass"}
+    assert report["rageval"]["metrics"]["total_tests"] == len(CASES)
+    assert report["exitcode"] == 0
+
+
+@SERIAL_AND_PARALLEL
+def test_json_report_has_the_exit_code_of_a_failing_gate(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.write("thresholds.toml", '[overall]\nrecall_at_k = ">= 0.9"\n')
+    assert project.run_apart("--json-report", *workers).ret == 1
+    report = json.loads((project.path / ".report.json").read_text(encoding="utf-8"))
+    assert report["exitcode"] == 1
+    assert checks(report["rageval"]["gate"])["recall_at_k"] == "fail"
+
+
+def test_junit_holds_scores_as_properties_and_checks_as_test_cases(project: Project) -> None:
+    project.write("thresholds.toml", '[overall]\nrecall_at_k = ">= 0.9"\n')
+    project.run("--junitxml=out.xml")
+    suite = ET.parse(project.path / "out.xml").getroot().find("testsuite")
+    assert suite is not None
+    counts = {k: suite.get(k) for k in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "6", "failures": "1", "errors": "0", "skipped": "1"}
+    found = {c.get("name"): c for c in suite.iter("testcase")}
+    properties = {p.get("name"): p.get("value") for p in found["ok-1"].iter("property")}
+    assert properties["rageval.recall_at_k"] == "1.0"
+    assert found["recall_at_k"].find("failure") is not None
+    assert found["error_rate"].find("failure") is None
+
+
+def test_a_run_leaves_a_folder_with_every_file(project: Project) -> None:
+    project.run("--rageval-run-id", "mine")
+    (folder,) = project.run_folders()
+    assert folder.name == "mine"
+    assert {*COMMITTED, "results.jsonl"} <= {p.name for p in folder.iterdir()}
+    assert project.stored("metrics.json")["run_id"] == "mine"
+    assert project.stored("config.json")["settings"]["k"] == 5
+
+
+def test_committed_files_hold_no_text_of_questions_answers_or_documents(project: Project) -> None:
+    project.run()
+    (folder,) = project.run_folders()
+    everything = "".join((folder / n).read_text(encoding="utf-8") for n in COMMITTED)
+    for text in ("hit one", "miss three", "The answer text", "I do not know", "the note says"):
+        assert text not in everything
+        assert text in (folder / "results.jsonl").read_text(encoding="utf-8")
+
+
+def test_git_ignores_all_but_the_committed_files(project: Project) -> None:
+    project.run()
+    lines = (project.path / "evals/results/.gitignore").read_text(encoding="utf-8").splitlines()
+    assert {line.rsplit("/", 1)[-1] for line in lines if line.startswith("!")} >= set(COMMITTED)
+
+
+def chunk_text(project: Project) -> Any:
+    return project.records()["ok-1"]["retrieved_chunks"][0]["text"]
+
+
+def test_stored_chunks_are_cut(project: Project) -> None:
+    project.run()
+    assert len(chunk_text(project)) == 200
+
+
+def test_whole_chunks_are_stored_on_request(project: Project) -> None:
+    project.run("--rageval-store-full-text")
+    assert len(chunk_text(project)) > 200
+
+
+def test_a_secret_reaches_the_target_and_nothing_else(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "s3cr3t-value-of-the-header"
+    monkeypatch.setenv("SCRATCH_TOKEN", f"Bearer {secret}")
+    (project.path / "conftest.py").unlink()
+    project.write("pyproject.toml", PYPROJECT + 'headers = {Authorization = "env:SCRATCH_TOKEN"}\n')
+    project.cases([case("ok-1", "hit one"), case("bad-1", "hit two")])
+    refused = json_reply({"detail": f"no entry for {secret}"}, "403 Forbidden")
+    with fake_target(json_reply({"answer": "fine"}), refused) as target:
+        result = project.run("-vv", "--rag-url", target.url, "--junitxml=out.xml", "--json-report")
+    assert [r.headers["authorization"] for r in target.received] == [f"Bearer {secret}"] * 2
+    assert result.parseoutcomes()["errored"] == 1
+    assert secret not in result.stdout.str() + result.stderr.str()
+    files = [p for p in project.path.rglob("*") if p.is_file()]
+    assert {"results.jsonl", "config.json", "out.xml", ".report.json"} <= {p.name for p in files}
+    assert [p.name for p in files if secret.encode() in p.read_bytes()] == []

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.fakes import unused_port
+from tests.plugin.scratch import CASES, Project, case
+
+SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+
+
+@SERIAL_AND_PARALLEL
+def test_a_misspelt_metric_is_a_usage_error_at_its_place(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.write("thresholds.toml", 'version = 1\n[overall]\nrecal_at_k = ">= 0.9"\n')
+    result = project.run_apart(*workers)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
+        ["*thresholds.toml:3:1: unknown metric*recal_at_k*", "*did you mean*recall_at_k*"]
+    )
+
+
+@SERIAL_AND_PARALLEL
+def test_every_fault_of_a_case_file_is_told_at_once(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    good = json.dumps(CASES[0])
+    lines = [
+        good,
+        '{"id": "broken", "question": "hit',
+        json.dumps(case("typo", "hit") | {"catgory": "x"}),
+        json.dumps({"id": "no-question"}),
+        json.dumps(case("wrong", "hit") | {"k": "five"}),
+    ]
+    project.write("evals/eval_set.jsonl", "\n".join(lines) + "\n")
+    result = project.run_apart(*workers)
+    assert result.ret == 2
+    told = result.stdout.str() + result.stderr.str()
+    for line in range(2, 6):
+        assert f"evals/eval_set.jsonl:{line}" in told
+    assert "catgory: unknown field, did you mean 'category'" in told
+    assert project.run_folders() == []
+
+
+def test_an_unknown_option_is_a_usage_error(project: Project) -> None:
+    assert project.run("--rageval-no-such-option").ret == 4
+
+
+def test_a_bad_value_of_an_option_is_a_usage_error(project: Project) -> None:
+    result = project.run("--rag-k", "zero")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*--rag-k*zero*"])
+
+
+@SERIAL_AND_PARALLEL
+def test_no_target_is_a_usage_error_that_shows_the_three_ways(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    (project.path / "conftest.py").unlink()
+    result = project.run_apart(*workers)
+    assert result.ret == 4
+    told = result.stderr.str()
+    assert "def rag_client()" in told
+    assert "--rag-url" in told
+    assert 'vault = "evals/vault"' in told
+
+
+def unreachable(project: Project, n: int = 4) -> tuple[str, ...]:
+    (project.path / "conftest.py").unlink()
+    project.cases([case(f"q-{i}", "hit") for i in range(n)])
+    return "--rag-url", f"http://127.0.0.1:{unused_port()}"
+
+
+def test_an_unreachable_api_gives_an_error_record_for_every_case(project: Project) -> None:
+    result = project.run(*unreachable(project))
+    assert result.ret == 1
+    assert result.parseoutcomes()["errored"] == 4
+    result.stdout.fnmatch_lines(["FAILED thresholds.toml::error_rate*"])
+    assert [r["error"]["kind"] for r in project.records().values()] == ["connection"] * 4
+
+
+def test_the_run_gives_up_after_connection_errors_in_a_row(project: Project) -> None:
+    result = project.run(*unreachable(project, 5), "--rageval-max-errors", "2")
+    kinds = [r["error"]["kind"] for r in project.records().values()]
+    assert kinds == ["connection"] * 2 + ["not_attempted"] * 3
+    told = [line for line in result.outlines if line.startswith("note ")]
+    assert len([line for line in told if "gave up after 2 connection errors" in line]) == 1
+
+
+def test_a_missing_secret_is_one_usage_error(project: Project) -> None:
+    project.write(
+        "pyproject.toml",
+        '[tool.rageval.target]\nurl = "http://127.0.0.1:9"\nheaders = {X-Key = "env:NOT_SET_X"}\n',
+    )
+    result = project.run()
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*NOT_SET_X*"])

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.plugin.scratch import CASES, REFUSED, Project, checks
+
+EVALS = "evals/eval_set.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        (("-k", "multi_hop"), ["ok-2", "short-1"]),
+        (("-k", "unanswerable"), ["out-1"]),
+        (("-k", "answerable"), ["ok-1", "ok-2", "out-1", "short-1"]),
+        (("-k", "work"), ["ok-2"]),
+        (("-k", "hard"), ["short-1"]),
+        (("-m", "case(category='multi_hop')"), ["ok-2", "short-1"]),
+        (("-m", "case(category='multi_hop', difficulty='hard')"), ["short-1"]),
+        (("-m", "case(answerable=False)"), ["out-1"]),
+        ((f"{EVALS}::ok-2",), ["ok-2"]),
+        ((f"{EVALS}::ok-2", f"{EVALS}::out-1"), ["ok-2", "out-1"]),
+    ],
+)
+def test_only_selected_cases_are_asked(
+    project: Project, arguments: tuple[str, ...], asked: list[str]
+) -> None:
+    assert project.run(*arguments).ret == 0
+    assert sorted(project.records()) == asked
+
+
+def test_last_failed_reruns_misses_and_errors_and_no_check(project: Project) -> None:
+    project.cases([*CASES, REFUSED])
+    assert project.run("--rageval-run-id", "first").ret == 1
+    result = project.run("--lf", "-v", "--rageval-results", "again")
+    rerun = [line.split()[0] for line in result.outlines if line.startswith(f"{EVALS}::")]
+    assert rerun == [f"{EVALS}::short-1", f"{EVALS}::dead-1"]
+    result.stdout.fnmatch_lines(["run-last-failure: rerun previous 2 failures"])
+
+
+def test_failed_first_asks_misses_before_the_rest(project: Project) -> None:
+    project.run()
+    result = project.run("--ff", "-v")
+    order = [line.split("::")[1].split()[0] for line in result.outlines if line.startswith(EVALS)]
+    assert order == ["short-1", "ok-1", "ok-2", "out-1"]
+
+
+def test_a_case_that_passes_leaves_the_last_failed(project: Project) -> None:
+    project.run()
+    project.cases([c | {"question": c["question"].replace("miss", "hit")} for c in CASES])
+    project.run("--lf")
+    result = project.run("--lf")
+    assert result.parseoutcomes()["passed"] == len(CASES) + 2
+
+
+def test_a_check_over_a_part_of_the_set_is_skipped(project: Project) -> None:
+    result = project.run("-k", "ok-1", "-rs")
+    assert result.ret == 0
+    assert checks(project.stored("gate.json")) == {"recall_at_k": "skip", "error_rate": "pass"}
+    result.stdout.fnmatch_lines(["*needs the whole set (1 of 4 cases selected)*"])
+
+
+def test_a_category_is_decided_when_all_its_cases_are_selected(project: Project) -> None:
+    project.write("thresholds.toml", '[category.multi_hop]\nrecall_at_k = ">= 0.9"\n')
+    result = project.run("-k", "multi_hop")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["FAILED thresholds.toml::recall_at_k [[]multi_hop]*"])
+
+
+def test_a_category_with_a_case_left_out_is_not_decided(project: Project) -> None:
+    project.write("thresholds.toml", '[category.multi_hop]\nrecall_at_k = ">= 0.9"\n')
+    assert project.run("-k", "short").ret == 0
+    assert checks(project.stored("gate.json"))["recall_at_k [multi_hop]"] == "skip"
+
+
+def test_selecting_nothing_is_exit_5(project: Project) -> None:
+    assert project.run("-k", "no_such_case").ret == 5
+    assert project.run_folders() == []
+
+
+def test_selecting_nothing_is_exit_5_with_workers(project: Project) -> None:
+    assert project.run_apart("-k", "no_such_case", "-n", "2").ret == 5
+
+
+def test_an_unknown_id_is_exit_4(project: Project) -> None:
+    assert project.run(f"{EVALS}::nobody").ret == 4
+
+
+def test_collect_only_asks_nothing_and_writes_nothing(project: Project) -> None:
+    project.write("conftest.py", "raise_if_asked = True\n" + ASKED)
+    assert project.run("--collect-only", "-q").ret == 0
+    assert not (project.path / "asked").exists()
+    assert project.run_folders() == []
+
+
+ASKED = """
+import pathlib, pytest
+@pytest.fixture(scope="session")
+def rag_client():
+    def ask(request):
+        pathlib.Path("asked").write_text(request.question, encoding="utf-8")
+        return {"answer": "something"}
+    return ask
+"""
+
+
+def test_the_probe_of_the_test_above_sees_a_run_that_asks(project: Project) -> None:
+    project.write("conftest.py", ASKED)
+    project.run()
+    assert (project.path / "asked").exists()
+
+
+def test_jsonl_files_outside_the_test_paths_are_left_alone(project: Project) -> None:
+    project.write("data/rows.jsonl", '{"row": 1}\n')
+    project.write("evals/results/old.jsonl", '{"row": 1}\n')
+    assert project.run().ret == 0
+    assert sorted(project.records()) == sorted(c["id"] for c in CASES)
+
+
+def test_a_file_named_on_the_command_line_is_asked_wherever_it_is(project: Project) -> None:
+    moved = project.path / "elsewhere.jsonl"
+    (project.path / EVALS).rename(moved)
+    project.run("elsewhere.jsonl")
+    assert len(project.records()) == len(CASES)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.plugin.scratch import CASES, REFUSED, Project, case, summary_lines
+
+WIDTHS = pytest.mark.parametrize("width", [50, 80])
+
+
+@WIDTHS
+@pytest.mark.parametrize("verbosity", ["-q", "--verbosity=0", "-v"])
+def test_the_summary_keeps_to_ascii_and_to_the_width(
+    project: Project, monkeypatch: pytest.MonkeyPatch, width: int, verbosity: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    long = case("a-case-with-a-rather-long-id-" + "x" * 60, "miss it", category="c" * 40)
+    project.cases([*CASES, REFUSED, long])
+    project.write("thresholds.toml", '[category.multi_hop]\nrecall_all_at_k = ">= 0.9"\n')
+    lines = list(summary_lines(project.run(verbosity)))
+    assert any(line.startswith("gate ") for line in lines)
+    assert all(line.isascii() for line in lines)
+    assert [line for line in lines if len(line) > width] == []
+
+
+def test_colour_repeats_the_verdict_where_it_is_wanted(project: Project) -> None:
+    assert "\x1b[" in project.run("--color=yes").stdout.str()
+
+
+def test_no_color_is_obeyed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in project.run().stdout.str()
+
+
+HOSTILE = "\x1b[31mred\x1b[0m \u202eevil \n::error::boom \x07"
+
+
+def test_hostile_text_never_reaches_the_terminal_raw(project: Project) -> None:
+    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
+    conftest = conftest.replace('"The answer text."', ascii(HOSTILE))
+    conftest = conftest.replace('"nobody listens"', ascii(HOSTILE))
+    project.write("conftest.py", conftest)
+    project.cases(
+        [
+            case("ok-1", f"hit {HOSTILE}"),
+            case("short-1", f"miss {HOSTILE}"),
+            case("dead-1", f"refuse {HOSTILE}", required=True),
+        ]
+    )
+    result = project.run("-vv", "--color=no")
+    assert result.ret == 1
+    told = result.stdout.str() + result.stderr.str()
+    assert "ConnectionRefusedError" in told
+    assert not [c for c in ("\x1b", "\u202e", "\x07") if c in told]
+    assert not [line for line in told.splitlines() if line.lstrip().startswith("::error")]
