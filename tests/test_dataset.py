@@ -306,6 +306,15 @@ def test_groups_are_not_blamed_for_golds_that_could_not_be_read() -> None:
     assert [field for field, _ in found] == ["gold_supports"]
 
 
+@pytest.mark.parametrize(
+    "other", [{"heading_path": "# B"}, {"snippets": ["y"]}, {"vault": "w"}], ids=str
+)
+def test_anchors_apart_in_one_respect_are_two_anchors(other: dict[str, Any]) -> None:
+    anchor = {"rel_path": "a.md", "heading_path": "# A", "snippets": ["x"], "vault": "v"}
+    golds = [anchor, {**anchor, **other}]
+    assert len(parse_case({"id": "a", "question": "q", "gold_supports": golds}).gold_supports) == 2
+
+
 def test_a_long_value_is_shortened() -> None:
     ((_, message),) = faults_in(id="x" * 5000 + " ")
     assert len(message) < 200
