@@ -6,7 +6,7 @@ files; the client it is handed is whatever the ``rag_client`` fixture returned.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pytest_rageval.adapters import call_client
@@ -18,6 +18,7 @@ from pytest_rageval.models import (
     Case,
     CaseRecord,
     ErrorInfo,
+    RetrievedChunk,
     ScoreSettings,
     Settings,
 )
@@ -52,16 +53,13 @@ def score_settings(settings: Settings, *, headings_reported: bool = True) -> Sco
     )
 
 
-def reports_headings(response: AskResponse | None) -> bool:
-    """Say whether this response can be scored by heading.
+def _seems_to_report_headings(chunks: Sequence[RetrievedChunk] | None) -> bool:
+    """Guess from the chunks of one response whether the target reports headings.
 
-    Whether a target reports headings is a fact about the whole run; one response is the best
-    guess while the run goes on, and ``rescore_headings`` mends it at the end. A response
-    without chunks says nothing against headings.
+    That is a fact about the whole run; one response is the best guess while the run goes on, and
+    ``rescore_headings`` mends it at the end. No chunks say nothing against headings.
     """
-    if response is None or not response.retrieved_chunks:
-        return True
-    return any(chunk.heading_path is not None for chunk in response.retrieved_chunks)
+    return not chunks or any(chunk.heading_path is not None for chunk in chunks)
 
 
 def measure(
@@ -87,10 +85,11 @@ def not_attempted(located: LocatedCase, file: str, settings: Settings, reason: s
 def record_of(located: LocatedCase, file: str, result: AskResult, settings: Settings) -> CaseRecord:
     """Score an ask and build its record (full text; storage cuts it)."""
     case, response = located.case, result.response
+    chunks = response.retrieved_chunks if response is not None else None
     scores = score_case(
         case,
         response,
-        score_settings(settings, headings_reported=reports_headings(response)),
+        score_settings(settings, headings_reported=_seems_to_report_headings(chunks)),
         error=result.error,
     )
     latency: dict[str, float] = dict(response.latency) if response else {}
@@ -129,24 +128,15 @@ def record_of(located: LocatedCase, file: str, result: AskResult, settings: Sett
 def rescore_headings(
     record: CaseRecord, located: LocatedCase, settings: Settings, *, headings_reported: bool
 ) -> CaseRecord:
-    """Score a stored record again now that it is known whether the run reports headings.
+    """Score a record again if what the whole run says of headings is not what was guessed.
 
-    Only what depends on headings is taken over: the metrics that were or become not
-    applicable, the outcome and the failure stage.
+    Failed cases too: whether their metrics are errors or not applicable depends on it.
     """
-    if record.retrieved_chunks is None:
+    if _seems_to_report_headings(record.retrieved_chunks) == headings_reported:
         return record
-    response = AskResponse(
-        answer=record.answer or "",
-        references=record.citations,
-        abstained=record.abstained,
-        retrieved_chunks=record.retrieved_chunks,
-        folder_selection=record.folder_selection,
-        latency=record.latency,
-    )
     scores = score_case(
         located.case,
-        response,
+        _response_of(record),
         score_settings(settings, headings_reported=headings_reported),
         error=record.error,
     )
@@ -158,6 +148,20 @@ def rescore_headings(
         failure_stage=scores.failure_stage,
         unchecked=scores.unchecked,
         retrieved_chunks=scores.chunks,
+    )
+
+
+def _response_of(record: CaseRecord) -> AskResponse | None:
+    if record.answer is None:
+        return None
+    return AskResponse(
+        answer=record.answer,
+        # Those read from the text included: what is stored of it may be only its beginning.
+        references=record.citations,
+        abstained=record.abstained,
+        retrieved_chunks=record.retrieved_chunks,
+        folder_selection=record.folder_selection,
+        indexing_coverage=record.indexing_coverage,
     )
 
 

@@ -12,10 +12,10 @@ from pytest_rageval.adapters import answered
 from pytest_rageval.aggregate import headings_reported
 from pytest_rageval.contract import parse_ask_response
 from pytest_rageval.dataset import LoadedSet
-from pytest_rageval.engine import not_attempted, record_of, reports_headings, rescore_headings
+from pytest_rageval.engine import not_attempted, record_of, rescore_headings
 from pytest_rageval.errors import DatasetError, EndpointError, Fault
 from pytest_rageval.jsonl import read_lines
-from pytest_rageval.models import AskResponse, AskResult, CaseRecord, ErrorInfo, Settings
+from pytest_rageval.models import AskResult, CaseRecord, ErrorInfo, Settings
 
 _EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
 NO_RESPONSE: Final = "no response is recorded for this case"
@@ -107,12 +107,6 @@ def _settled(
     whole = list(records)
     reported = headings_reported(whole)
     return [
-        record
-        if _guessed(record) == reported
-        else rescore_headings(record, located, settings, headings_reported=reported)
+        rescore_headings(record, located, settings, headings_reported=reported)
         for record, located in zip(whole, loaded.cases, strict=True)
     ]
-
-
-def _guessed(record: CaseRecord) -> bool:
-    return reports_headings(AskResponse(answer="", retrieved_chunks=record.retrieved_chunks))

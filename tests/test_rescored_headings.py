@@ -1,0 +1,103 @@
+"""Whether a target reports headings is a fact of the whole run: records scored again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_rageval.dataset import LocatedCase
+from pytest_rageval.engine import record_of, rescore_headings
+from pytest_rageval.models import (
+    AskResponse,
+    AskResult,
+    Case,
+    CaseRecord,
+    ErrorInfo,
+    FolderSelection,
+    ScoreSettings,
+    Settings,
+)
+from pytest_rageval.record_json import redact
+from pytest_rageval.scoring import score_case
+from tests.score_builders import case, cite, response
+
+SETTINGS = Settings(rootdir="")
+TIMEOUT = ErrorInfo(kind="timeout", message="no reply", attempts=1)
+EMPTY = ErrorInfo(kind="empty", message="the answer is empty", attempts=1)
+
+
+def located(of: Case) -> LocatedCase:
+    return LocatedCase(case=of, lineno=3)
+
+
+def asked(of: Case, reply: AskResponse | None, error: ErrorInfo | None = None) -> CaseRecord:
+    result = AskResult(response=reply, error=error, total_ms=12.0)
+    return redact(record_of(located(of), "evals/set.jsonl", result, SETTINGS), full_text=False)
+
+
+def settled(of: Case, record: CaseRecord, *, reported: bool) -> CaseRecord:
+    return rescore_headings(record, located(of), SETTINGS, headings_reported=reported)
+
+
+GOLD = "a.md | # A > ## B"
+REPLIES = {
+    "found": response("a.md", "b.md", answer="So it is. [1] [9]"),
+    "not found": response("b.md"),
+    "cited": response("b.md", answer="See [File: a.md, Section: B]", references=(cite("c.md"),)),
+    "abstained": response("b.md", abstained=True),
+    "out of scope": response(
+        "b.md", folder_selection=FolderSelection(selected_folders=("elsewhere",))
+    ),
+    "empty index": response("b.md", indexing_coverage={"chunks_embedded": 0}),
+    "long": response("a.md", answer="x" * 200_000 + "[1]"),
+}
+
+
+@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
+@pytest.mark.parametrize(
+    "of",
+    [
+        case(GOLD),
+        case(GOLD, answerable=False),
+        case(GOLD, "a.md", required_support_groups=((0,), (1,))),
+    ],
+    ids=["answerable", "unanswerable", "groups"],
+)
+def test_a_stored_record_settles_as_if_it_had_been_scored_with_headings(
+    of: Case, reply: AskResponse
+) -> None:
+    guessed = asked(of, reply)
+    fresh = score_case(of, reply, ScoreSettings(headings_reported=True))
+    found = settled(of, guessed, reported=True)
+    assert dict(found.metrics) == dict(fresh.metrics)
+    assert dict(found.not_applicable) == dict(fresh.not_applicable)
+    assert (found.outcome, found.failure_stage) == (fresh.outcome, fresh.failure_stage)
+    assert (found.metrics != guessed.metrics) == of.answerable
+    assert found.citations == guessed.citations
+
+
+def test_an_empty_answer_keeps_its_error_when_it_settles() -> None:
+    found = settled(
+        case(GOLD), asked(case(GOLD), response("a.md", answer=""), EMPTY), reported=True
+    )
+    assert (found.outcome, found.error) == ("error", EMPTY)
+    assert found.metrics["hit_at_k"] == 0
+
+
+@pytest.mark.parametrize(("where", "status"), [(GOLD, "not applicable"), ("a.md", "error")])
+def test_a_failed_case_of_a_run_without_headings_has_no_anchor_metrics_to_fail(
+    where: str, status: str
+) -> None:
+    found = settled(case(where), asked(case(where), None, TIMEOUT), reported=False)
+    assert (found.outcome, found.metrics["hit_at_k"]) == ("error", None)
+    assert ("hit_at_k" in found.not_applicable) == (status == "not applicable")
+    assert "doc_hit_at_k" not in found.not_applicable
+
+
+@pytest.mark.parametrize(
+    ("chunks", "reported"), [(("a.md",), False), (("a.md | # A",), True), ((), True)]
+)
+def test_a_record_that_was_guessed_right_is_left_alone(chunks: Any, reported: bool) -> None:
+    record = asked(case(GOLD), response(*chunks))
+    assert settled(case(GOLD), record, reported=reported) is record
