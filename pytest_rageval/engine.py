@@ -57,7 +57,7 @@ def _seems_to_report_headings(chunks: Sequence[RetrievedChunk] | None) -> bool:
     """Guess from the chunks of one response whether the target reports headings.
 
     That is a fact about the whole run; one response is the best guess while the run goes on, and
-    ``rescore_headings`` mends it at the end. No chunks say nothing against headings.
+    ``settle_headings`` mends it at the end. No chunks say nothing against headings.
     """
     return not chunks or any(chunk.heading_path is not None for chunk in chunks)
 
@@ -125,7 +125,7 @@ def record_of(located: LocatedCase, file: str, result: AskResult, settings: Sett
     return record if response is None else _with_response(record, response)
 
 
-def rescore_headings(
+def settle_headings(
     record: CaseRecord, located: LocatedCase, settings: Settings, *, headings_reported: bool
 ) -> CaseRecord:
     """Score a record again if what the whole run says of headings is not what was guessed.

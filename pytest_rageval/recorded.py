@@ -12,7 +12,7 @@ from pytest_rageval.adapters import answered
 from pytest_rageval.aggregate import headings_reported
 from pytest_rageval.contract import parse_ask_response
 from pytest_rageval.dataset import LoadedSet
-from pytest_rageval.engine import not_attempted, record_of, rescore_headings
+from pytest_rageval.engine import not_attempted, record_of, settle_headings
 from pytest_rageval.errors import DatasetError, EndpointError, Fault
 from pytest_rageval.jsonl import read_lines
 from pytest_rageval.models import AskResult, CaseRecord, ErrorInfo, Settings
@@ -107,6 +107,6 @@ def _settled(
     whole = list(records)
     reported = headings_reported(whole)
     return [
-        rescore_headings(record, located, settings, headings_reported=reported)
+        settle_headings(record, located, settings, headings_reported=reported)
         for record, located in zip(whole, loaded.cases, strict=True)
     ]

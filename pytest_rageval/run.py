@@ -17,7 +17,7 @@ from typing import Any
 from pytest_rageval.aggregate import aggregate, headings_reported
 from pytest_rageval.config import config_hash, config_warnings, settings_document, target_kind
 from pytest_rageval.dataset import LoadedSet, LocatedCase, dataset_hash
-from pytest_rageval.engine import rescore_headings
+from pytest_rageval.engine import settle_headings
 from pytest_rageval.gate import Selection, decide_gate
 from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
 from pytest_rageval.metrics_document import metrics_document
@@ -218,7 +218,7 @@ class Run:
         for nodeid, record in self.records.items():
             located = self.expected.get(nodeid)
             if located is not None:
-                record = rescore_headings(record, located, settings, headings_reported=reported)
+                record = settle_headings(record, located, settings, headings_reported=reported)
             settled.append(record)
         return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.dataset import LocatedCase
-from pytest_rageval.engine import record_of, rescore_headings
+from pytest_rageval.engine import record_of, settle_headings
 from pytest_rageval.models import (
     AskResponse,
     AskResult,
@@ -37,7 +37,7 @@ def asked(of: Case, reply: AskResponse | None, error: ErrorInfo | None = None) -
 
 
 def settled(of: Case, record: CaseRecord, *, reported: bool) -> CaseRecord:
-    return rescore_headings(record, located(of), SETTINGS, headings_reported=reported)
+    return settle_headings(record, located(of), SETTINGS, headings_reported=reported)
 
 
 GOLD = "a.md | # A > ## B"
