@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import CheckResult, MetricSummary
 from pytest_rageval.report.numbers import format_value
-from pytest_rageval.report.summary import GROUP_COLUMNS, SummaryView, interval_text, limit_text
+from pytest_rageval.report.summary import (
+    GROUP_COLUMNS,
+    SummaryView,
+    counted,
+    interval_text,
+    limit_text,
+)
 from pytest_rageval.report.terminal_text import clean
 
 
@@ -21,8 +27,8 @@ def _lines(view: SummaryView) -> Iterator[str]:
     yield f"## rageval: {escape(view.gate.sentence)}"
     yield ""
     yield (
-        f"Run `{view.run_id}`: {aggregate.total} cases, {aggregate.passed} passed, "
-        f"{aggregate.missed} missed, {aggregate.errored} errors."
+        f"Run `{view.run_id}`: {counted(aggregate.total, 'case')}, {aggregate.passed} passed, "
+        f"{aggregate.missed} missed, {counted(aggregate.errored, 'error')}."
     )
     yield from _check_table(view)
     yield from _metric_table(view)
@@ -85,10 +91,11 @@ def _category_table(groups: Mapping[str, Mapping[str, MetricSummary]]) -> Iterat
 
 
 def _case_list(view: SummaryView) -> Iterator[str]:
-    for outcome, title in (("error", "errors"), ("missed", "missed")):
+    for outcome in ("error", "missed"):
         found = sorted(r.case_id for r in view.records if r.outcome == outcome)
         if found:
-            yield from ("", f"<details><summary>{len(found)} {title}</summary>", "")
+            title = counted(len(found), "error") if outcome == "error" else f"{len(found)} missed"
+            yield from ("", f"<details><summary>{title}</summary>", "")
             yield ", ".join(f"`{case_id}`" for case_id in found)
             yield from ("", "</details>")
 

@@ -105,10 +105,15 @@ def _run_line(view: SummaryView) -> Line:
     total = view.aggregate.total
     judge = "off" if view.judge == "none" else view.judge
     text = (
-        f"{total} case{'s' if total != 1 else ''}, {view.aggregate.missed} missed, "
-        f"{view.aggregate.errored} errors   {view.wall_s:.1f} s   judge {judge}"
+        f"{counted(total, 'case')}, {view.aggregate.missed} missed, "
+        f"{counted(view.aggregate.errored, 'error')}   {view.wall_s:.1f} s   judge {judge}"
     )
     return ((f"run {view.run_id}", "bold"), (f"   {text}", ""))
+
+
+def counted(n: int, noun: str) -> str:
+    """Count regular nouns: ``1 case``, ``2 cases``."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 # --- metrics -------------------------------------------------------------------------------
@@ -314,7 +319,7 @@ def _notes(view: SummaryView) -> Iterator[str]:
     yield from view.notes
     yield from view.aggregate.warnings
     if view.aggregate.unchecked:
-        yield f"{view.aggregate.unchecked} cases passed with nothing checked"
+        yield f"{counted(view.aggregate.unchecked, 'case')} passed with nothing checked"
 
 
 def _wrapped(head: str, head_style: Style, text: str, style: Style, width: int) -> Iterator[Line]:

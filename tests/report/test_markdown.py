@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pytest_rageval.report.markdown import escape, render_markdown
+from tests.record_builders import failed, hits, record
+from tests.report.test_summary import result, view
+
+
+def test_the_verdict_stands_first() -> None:
+    assert render_markdown(view(hits(1))).splitlines()[0] == "## rageval: pass, says the gate"
+
+
+def test_failing_checks_come_before_the_rest() -> None:
+    checks = [result("pass", metric="mrr"), result("skip"), result("fail", metric="map_at_k")]
+    lines = render_markdown(view(hits(1, 0), *checks)).splitlines()
+    at = lines.index("| check | value | limit | n | result |") + 2
+    assert [line.split(" | ")[0] for line in lines[at : at + 3]] == [
+        "| map\\_at\\_k",
+        "| hit\\_at\\_k",
+        "| mrr",
+    ]
+    assert lines[at].endswith("| **FAIL** |")
+    assert lines[at + 1].endswith("| skip: because |")
+
+
+def test_a_metric_travels_with_its_counts() -> None:
+    records = [*hits(1, 0), failed("bad", metrics={"hit_at_k": None})]
+    (row,) = [
+        line for line in render_markdown(view(records)).splitlines() if line.startswith("| hit")
+    ]
+    assert row == "| hit_at_k | 2 | 0.500 | 0.09-0.91 | 0 | 1 |"
+
+
+def test_cases_to_look_at_are_named_by_id_alone() -> None:
+    records = [record("m-1", outcome="missed", question="SECRET?", answer="SECRET"), failed("bad")]
+    document = render_markdown(view(records))
+    assert "<details><summary>1 error</summary>\n\n`bad`" in document
+    assert "<details><summary>1 missed</summary>\n\n`m-1`" in document
+    assert "SECRET" not in document
+
+
+def test_hostile_categories_stay_in_their_cell() -> None:
+    document = render_markdown(view(hits(1, category="a|b<script>`x`\x1b[31m\u202e")))
+    (row,) = [line for line in document.splitlines() if "script" in line]
+    assert row.startswith("| a\\|b\\<script\\>\\`x\\` |")
+
+
+def test_escaped_text_holds_no_markup() -> None:
+    assert escape("a*b_[c](d) #1 !\n& x") == "a\\*b\\_\\[c\\](d) \\#1 \\! \\& x"

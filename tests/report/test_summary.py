@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pytest_rageval.aggregate import aggregate
+from pytest_rageval.models import CaseRecord, Check, CheckResult, GateResult
+from pytest_rageval.report.summary import (
+    SummaryView,
+    interval_text,
+    limit_text,
+    render_summary,
+    slowest_records,
+    worst_records,
+)
+from tests.record_builders import failed, hits, record
+
+
+def view(records: Sequence[CaseRecord], *checks: CheckResult, **fields: Any) -> SummaryView:
+    verdict = "fail" if any(c.status == "fail" for c in checks) else "pass"
+    given: dict[str, Any] = {
+        "run_id": "r-1",
+        "aggregate": aggregate(records, confidence=0.95, timeout_ms=60_000),
+        "gate": GateResult(verdict=verdict, sentence=f"{verdict}, says the gate", checks=checks),
+        "records": records,
+        "wall_s": 1.25,
+        "judge": "none",
+        "folder": "evals/results/r-1",
+    }
+    return SummaryView(**(given | fields))
+
+
+def text(shown: SummaryView, **options: Any) -> list[str]:
+    return ["".join(t for t, _ in line) for line in render_summary(shown, **options)]
+
+
+def result(status: Any, **check: Any) -> CheckResult:
+    given: dict[str, Any] = {"metric": "hit_at_k", "kind": "min", "limit": 0.9}
+    return CheckResult(
+        check=Check(**given | check), status=status, message="because", estimate=0.5, n=2
+    )
+
+
+def test_the_first_line_says_what_happened_and_the_last_where_it_is() -> None:
+    lines = text(view([*hits(1, 0), failed("bad")]))
+    assert lines[0] == "run r-1   3 cases, 1 missed, 1 error   1.2 s   judge off"
+    assert lines[-1] == "results  evals/results/r-1"
+
+
+def test_a_metric_row_holds_count_value_interval_limit_and_verdict() -> None:
+    row = next(t for t in text(view(hits(1, 0), result("fail"))) if t.startswith("hit_at_k"))
+    assert row.split() == ["hit_at_k", "2", "0.500", "0.09-0.91", ">=", "0.9", "FAIL"]
+
+
+def test_a_failing_row_is_red_and_says_so_in_words() -> None:
+    lines = render_summary(view(hits(1, 0), result("fail")))
+    (row,) = (line for line in lines if line[0][0].startswith("hit_at_k"))
+    assert [style for _, style in row] == ["red", "red"]
+    assert row[-1][0].strip() == "FAIL"
+
+
+def test_metrics_nobody_asked_for_appear_when_gated_or_verbose() -> None:
+    records = [record("a", {"doc_hit_at_k": 1.0}), record("b", {"doc_hit_at_k": 0.0})]
+
+    def shows(*checks: CheckResult, **options: Any) -> bool:
+        return any(t.startswith("doc_hit_at_k") for t in text(view(records, *checks), **options))
+
+    assert not shows()
+    assert shows(verbosity=1)
+    assert shows(result("pass", metric="doc_hit_at_k"))
+
+
+def test_a_gated_metric_without_data_is_shown_as_such() -> None:
+    lines = text(view(hits(1), result("fail", metric="mrr")))
+    assert any(t.startswith("mrr") and "no data" in t for t in lines)
+
+
+def test_quiet_leaves_the_gate_alone() -> None:
+    assert text(view(hits(1, 0)), verbosity=-1) == ["gate     pass, says the gate"]
+
+
+def test_categories_carry_their_own_counts_and_checks() -> None:
+    records = [*hits(1, 0, category="b"), record("z", {"hit_at_k": 1.0}, category="a")]
+    check = result("fail", table="category", group="b")
+    lines = text(view(records, check))
+    at = next(i for i, t in enumerate(lines) if t.startswith("category"))
+    assert lines[at + 1].split()[:3] == ["a", "1", "1.000"]
+    assert lines[at + 2].split()[:3] == ["b", "2", "0.500"]
+    assert lines[at + 3].split() == ["hit_at_k", "0.500,", "limit", ">=", "0.9", "FAIL"]
+
+
+def test_errors_come_before_the_worst_misses() -> None:
+    records = [
+        record("m-2", {"recall_at_k": 0.5}, outcome="missed"),
+        record("m-1", {"recall_at_k": 0.0}, outcome="missed"),
+        record("ok", {"recall_at_k": 1.0}),
+        failed("bad"),
+    ]
+    assert [r.case_id for r in worst_records(records)] == ["bad", "m-1", "m-2"]
+
+
+def test_the_slowest_come_first_and_those_without_a_time_never() -> None:
+    times = [("a", 5.0), ("b", 50.0), ("c", 20.0), ("d", 30.0)]
+    records = [record(i, latency={"total_ms": t}) for i, t in times] + [record("e")]
+    assert [r.case_id for r in slowest_records(records)] == ["b", "d", "c"]
+
+
+def test_a_way_to_rerun_is_offered_only_where_something_missed() -> None:
+    assert any("--lf" in t for t in text(view(hits(0))))
+    assert not any("--lf" in t for t in text(view(hits(1))))
+
+
+def test_notes_are_wrapped_and_cleaned() -> None:
+    lines = text(view(hits(1), notes=["evil \x1b[31m\u202e " + "word " * 30]), width=60)
+    found = [t for t in lines if "word" in t]
+    assert len(found) > 1
+    assert all(len(t) <= 60 for t in found)
+    assert not any("\x1b" in t or "\u202e" in t for t in lines)
+
+
+@pytest.mark.parametrize("width", [30, 50, 60, 80, 120])
+@pytest.mark.parametrize("verbosity", [-1, 0, 1])
+def test_no_line_is_wider_than_the_terminal(width: int, verbosity: int) -> None:
+    records = [*hits(1, 0, category="c" * 60, tags=("t" * 60,)), failed("x" * 90)]
+    checks = [result("fail"), result("fail", table="category", group="c" * 60, limit=0.123456)]
+    lines = text(view(records, *checks), width=width, verbosity=verbosity)
+    assert [t for t in lines if len(t) > width] == []
+
+
+def test_limits_and_intervals_are_short() -> None:
+    assert limit_text(result("pass", kind="max", limit=2500.0)) == "<= 2500"
+    assert limit_text(result("pass", kind="max_drop", limit=0.03)) == "drop 0.03"
+    assert interval_text(0.756, 0.944) == "0.76-0.94"
+    assert interval_text(None, 1.0) == "-"
