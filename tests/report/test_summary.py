@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -19,7 +19,7 @@ from tests.record_builders import failed, hits, record
 
 
 def view(records: Sequence[CaseRecord], *checks: CheckResult, **fields: Any) -> SummaryView:
-    verdict = "fail" if any(c.status == "fail" for c in checks) else "pass"
+    verdict: Literal["pass", "fail"] = "fail" if any(c.status == "fail" for c in checks) else "pass"
     given: dict[str, Any] = {
         "run_id": "r-1",
         "aggregate": aggregate(records, confidence=0.95, timeout_ms=60_000),
