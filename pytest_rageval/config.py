@@ -20,6 +20,7 @@ from pytest_rageval.errors import ConfigError
 from pytest_rageval.models import Settings, TargetSettings
 from pytest_rageval.option_values import read_option_text, read_option_value, shorten
 from pytest_rageval.options import OPTIONS, REPEATABLE, Option
+from pytest_rageval.target_url import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
 
 __all__ = [
     "NO_TARGET",
@@ -198,15 +199,10 @@ def _build(rootdir: Path, found: _Found) -> Settings:
 
 # --- what is stored of settings --------------------------------------------------------------
 
-# A header is named for what it carries; the end of a parameter's name tells a token from a
-# number of tokens.
-_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+# The end of a parameter's name tells a token from a number of tokens.
 _SECRET_PARAM = re.compile(
     r"(^|[-_])(authorization|api[-_]?key|token|secret|password|passwd|cookie)$", re.IGNORECASE
 )
-
-# ``env:NAME``, alone or after a word as in ``Bearer env:NAME``: what the client resolves.
-_BY_NAME = re.compile(r"(.*\s)?env:[A-Za-z_][A-Za-z0-9_]*", re.DOTALL)
 
 _NOT_COMPARED = frozenset(
     {"rootdir", "testpaths", "results_dir", "run_id", "origins", "store_full_text", "max_errors"}
@@ -221,13 +217,15 @@ def _is_secret_param(key: str, value: object) -> bool:
 
 def _without_secrets(params: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: "(hidden)"
-        if _is_secret_param(key, value)
-        else _without_secrets(value)
-        if isinstance(value, Mapping)
-        else value
+        key: "(hidden)" if _is_secret_param(key, value) else _plain_param(value)
         for key, value in params.items()
     }
+
+
+def _plain_param(value: object) -> object:
+    if isinstance(value, Mapping):
+        return _without_secrets(value)
+    return [_plain_param(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def config_warnings(settings: Settings) -> list[str]:
@@ -236,21 +234,26 @@ def config_warnings(settings: Settings) -> list[str]:
         f"[tool.rageval.target] headers {name}: the value stands in the file; "
         f'name an environment variable instead, as in "env:RAG_TOKEN"'
         for name, value in settings.target.headers.items()
-        if _SECRET_HEADER.search(name) and not _BY_NAME.fullmatch(value)
+        if SENSITIVE_HEADER.search(name) and not ENV_VALUE.fullmatch(value)
     ]
     warnings += [
         f"params {key}: looks like a secret; send it in [tool.rageval.target] headers"
         for key, value in settings.params.items()
         if _is_secret_param(key, value)
     ]
+    if without_query_secrets(settings.target.path) != settings.target.path:
+        warnings.append(
+            "[tool.rageval.target] path: a key stands in its query; send it in headers, "
+            'as in X-Api-Key = "env:RAG_TOKEN"'
+        )
     return warnings
 
 
 def settings_document(settings: Settings) -> dict[str, Any]:
     """Return the settings as JSON values without a secret, for ``config.json``.
 
-    Header values stay only where they name a variable (``env:NAME``) and parameters whose name
-    looks like a secret lose their value.
+    Header values stay only where they name a variable (``env:NAME``); parameters, and fields of
+    the path's query, whose name looks like a secret lose their value.
     """
     document = {
         item.name: getattr(settings, item.name)
@@ -263,9 +266,10 @@ def settings_document(settings: Settings) -> dict[str, Any]:
     document["params"] = _without_secrets(settings.params)
     target = {item.name: getattr(settings.target, item.name) for item in fields(settings.target)}
     target["headers"] = {
-        name: value if _BY_NAME.fullmatch(value) else "(hidden)"
+        name: value if ENV_VALUE.fullmatch(value) else "(hidden)"
         for name, value in settings.target.headers.items()
     }
+    target["path"] = without_query_secrets(settings.target.path)
     document["target"] = target
     return document
 

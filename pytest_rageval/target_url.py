@@ -12,9 +12,19 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from pytest_rageval.errors import ConfigError
 
-_ENV: Final = re.compile(r"(?P<prefix>(?:.*\s)?)env:(?P<name>[A-Za-z_][A-Za-z0-9_]*)", re.DOTALL)
+ENV_VALUE: Final = re.compile(
+    r"(?P<prefix>(?:.*\s)?)env:(?P<name>[A-Za-z_][A-Za-z0-9_]*)", re.DOTALL
+)
+"""``env:NAME``, alone or after a word as in ``Bearer env:NAME``."""
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_SENSITIVE_NAME: Final = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+SENSITIVE_HEADER: Final = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+"""A header is named for what it carries."""
+_QUERY_SECRET: Final = re.compile(
+    r"(?P<name>[?&](?:[^=&#]*[-_])?(?:auth|authorization|api[-_]?key|key|token|secret|password|"
+    r"passwd|sig|signature|code)=)(?P<value>[^&#]+)",
+    re.IGNORECASE,
+)
+"""By the end of its name, which tells a token from a number of tokens."""
 _MIN_SECRET_CHARS: Final = 4
 """Shorter values would garble every message they are blotted out of."""
 
@@ -39,11 +49,13 @@ class Address:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be printed: the credentials, also in the form they are sent in."""
+        """What must not be printed: credentials and query keys, also as they are sent."""
+        written = [match["value"] for match in _QUERY_SECRET.finditer(self.url)]
+        query = (*written, *map(unquote, written))
         if self.credentials is None:
-            return ()
+            return query
         sent = base64.b64encode(":".join(self.credentials).encode()).decode("ascii")
-        return (*self.credentials, sent)
+        return (*query, *self.credentials, sent)
 
 
 def join_url(base: str | None, path: str) -> Address:
@@ -101,7 +113,7 @@ def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple
     secret = [
         value
         for name, value in resolved.items()
-        if _ENV.fullmatch(spec[name]) or _SENSITIVE_NAME.search(name)
+        if ENV_VALUE.fullmatch(spec[name]) or SENSITIVE_HEADER.search(name)
     ]
     return (*secret, *(value.rsplit(maxsplit=1)[-1] for value in secret if value))
 
@@ -110,6 +122,15 @@ def without_secrets(url: str) -> str:
     """Cut credentials, query and fragment off a URL, for messages."""
     address = re.split(r"[?#]", url, maxsplit=1)[0]
     return re.sub(r"//[^/]*@", "//", address, count=1)
+
+
+def without_query_secrets(path: str) -> str:
+    """Hide the values of a query that are secret by their name, for what is stored.
+
+    >>> without_query_secrets("/ask?debug=true&api_key=s3cret&max_tokens=5")
+    '/ask?debug=true&api_key=(hidden)&max_tokens=5'
+    """
+    return _QUERY_SECRET.sub(r"\g<name>(hidden)", path)
 
 
 def _credentials(parts: SplitResult) -> tuple[str, str] | None:
@@ -123,7 +144,7 @@ def _resolve(name: str, value: str, environ: Mapping[str, str]) -> str:
     if not _HEADER_NAME.fullmatch(name):
         raise ConfigError(f"[tool.rageval.target] headers: {name!r} is no header name")
     source = "its value"
-    if match := _ENV.fullmatch(value):
+    if match := ENV_VALUE.fullmatch(value):
         variable = match["name"]
         secret = environ.get(variable, "").strip()
         if not secret:

@@ -213,6 +213,19 @@ def test_secrets_that_a_server_echoes_do_not_reach_the_message() -> None:
     assert "***" in message
 
 
+def test_a_key_in_the_query_that_a_server_echoes_does_not_reach_the_message() -> None:
+    echo = http_reply(
+        b"no access to /ask?api_key=q%2Fkey-7&max=55555 with q/key-7", "403 Forbidden"
+    )
+    with fake_target(echo) as target:
+        path = "/ask?api_key=q%2Fkey-7&max=55555"
+        client = HttpRagClient(TargetSettings(url=target.url, path=path))
+        result = client.ask_result(QUESTION)
+        client.close()
+    assert "key-7" not in str(result.error)
+    assert "55555" in str(result.error)
+
+
 def test_credentials_of_the_url_are_sent_and_never_shown(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     sent = base64.b64encode(b"ann:p@ss-word").decode()

@@ -461,15 +461,33 @@ def test_a_secret_param_is_warned_about_and_a_token_count_is_not() -> None:
     assert [warning.split(":")[0] for warning in config_warnings(settings)] == ["params api_key"]
 
 
+def test_a_key_in_the_query_of_the_path_is_warned_about() -> None:
+    settings = Settings(rootdir="", target=TargetSettings(path="/ask?key=abc"))
+    (warning,) = config_warnings(settings)
+    assert "path" in warning
+    assert "abc" not in warning
+    assert config_warnings(Settings(rootdir="")) == []
+
+
 def test_the_stored_settings_hold_no_secret() -> None:
     settings = Settings(
         rootdir="",
-        params={"api_key": "abc", "nested": {"token": "abc"}, "mode": "fast"},
-        target=TargetSettings(headers={"Authorization": "Bearer abc", "X-Key": "Key env:NAME"}),
+        params={
+            "api_key": "abc",
+            "nested": {"token": "abc"},
+            "list": [{"secret": "abc"}, 1],
+            "mode": "fast",
+        },
+        target=TargetSettings(
+            path="/ask?debug=true&api_key=abc&max_tokens=5",
+            headers={"Authorization": "Bearer abc", "X-Key": "Key env:NAME"},
+        ),
     )
     document = settings_document(settings)
     assert "abc" not in str(document)
     assert document["params"]["mode"] == "fast"
+    assert document["params"]["list"] == [{"secret": "(hidden)"}, 1]
+    assert document["target"]["path"] == "/ask?debug=true&api_key=(hidden)&max_tokens=5"
     assert document["target"]["headers"] == {"Authorization": "(hidden)", "X-Key": "Key env:NAME"}
 
 
