@@ -15,12 +15,12 @@ from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import (
     Aggregate,
     CaseRecord,
+    Check,
     CheckResult,
     GateResult,
-    LatencySummary,
     MetricSummary,
 )
-from pytest_rageval.report.numbers import format_value
+from pytest_rageval.report.numbers import format_limit_pair, format_value, unit_of
 from pytest_rageval.report.terminal_text import clean
 
 Style = Literal["", "green", "red", "yellow", "bold", "dim"]
@@ -144,45 +144,40 @@ def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Lin
 def _metric_rows(
     key: str, summary: MetricSummary, checks: Sequence[CheckResult], width: int
 ) -> Iterator[Line]:
-    value = "no data" if summary.mean is None else format_value(summary.mean)
     interval = interval_text(summary.low, summary.high)
-    yield from _rows(key, str(summary.n), value, interval, checks, width)
+    yield from _rows(key, str(summary.n), summary.mean, interval, checks, width)
 
 
 def _run_rows(
     view: SummaryView, checks: Mapping[str, Sequence[CheckResult]], width: int
 ) -> Iterator[Line]:
     latency = view.aggregate.latency
-    rows = {"latency_ms.p50": _latency(latency, "p50"), "latency_ms.p95": _latency(latency, "p95")}
+    rows = {"latency_ms.p50": latency.p50_ms, "latency_ms.p95": latency.p95_ms}
+    censored = {"latency_ms.p50": latency.p50_censored, "latency_ms.p95": latency.p95_censored}
     if view.aggregate.errored:
-        rows["error_rate"] = _rate(view.aggregate.rates.get("error_rate"))
+        rows["error_rate"] = view.aggregate.rates.get("error_rate")
     for metric, results in checks.items():
         if metric not in METRICS and metric not in rows:
-            rows[metric] = _rate(results[0].estimate)
+            rows[metric] = results[0].estimate
     for metric, value in rows.items():
-        n = latency.n if metric.startswith("latency_ms") else view.aggregate.total
-        yield from _rows(metric, str(n), value, "-", checks.get(metric, []), width)
-
-
-def _latency(latency: LatencySummary, which: Literal["p50", "p95"]) -> str:
-    value = latency.p50_ms if which == "p50" else latency.p95_ms
-    censored = latency.p50_censored if which == "p50" else latency.p95_censored
-    if value is None:
-        return "no data"
-    return f"{'>=' if censored else ''}{value:.0f}"
-
-
-def _rate(value: float | None) -> str:
-    return "no data" if value is None else format_value(value)
+        n = str(latency.n if metric.startswith("latency_ms") else view.aggregate.total)
+        sign = ">=" if censored.get(metric) else ""
+        yield from _rows(metric, n, value, "-", checks.get(metric, []), width, sign=sign)
 
 
 def _rows(
-    key: str, n: str, value: str, interval: str, checks: Sequence[CheckResult], width: int
+    key: str,
+    n: str,
+    value: float | None,
+    interval: str,
+    checks: Sequence[CheckResult],
+    width: int,
+    *,
+    sign: str = "",
 ) -> Iterator[Line]:
-    if not checks:
-        yield from _one_row(key, n, value, interval, None, width)
-    for result in checks:
-        yield from _one_row(key, n, value, interval, result, width)
+    for result in checks or (None,):
+        shown = value_text(key, value, None if result is None else result.check)
+        yield from _one_row(key, n, sign + shown, interval, result, width)
 
 
 def _one_row(
@@ -201,6 +196,16 @@ def _one_row(
 
 def _row(key: str, n: str, value: str, interval: str, limit: str) -> str:
     return f"{key:<32}{n:>5}{value:>9}{interval:>12}  {limit:<9}".rstrip().ljust(69)
+
+
+def value_text(metric: str, value: float | None, check: Check | None = None) -> str:
+    """Show a value in its unit, with the decimals that tell it from the limit it is held to."""
+    if value is None:
+        return "no data"
+    unit = unit_of(metric)
+    if check is None or check.kind not in {"min", "max"}:
+        return format_value(value, unit)
+    return format_limit_pair(value, check.limit, unit)[0]
 
 
 def interval_text(low: float | None, high: float | None) -> str:
@@ -241,7 +246,7 @@ def _group_table(
 
 def _group_check(result: CheckResult) -> Line:
     word, style = _VERDICTS[result.status]
-    value = "no data" if result.estimate is None else format_value(result.estimate)
+    value = value_text(result.check.metric, result.estimate, result.check)
     text = f"  {result.check.metric} {value}, limit {limit_text(result)}"
     return ((f"{text}  ", "red" if result.status == "fail" else ""), (word, style))
 
@@ -318,8 +323,6 @@ def _joined(parts: Sequence[str], width: int) -> str:
 def _notes(view: SummaryView) -> Iterator[str]:
     yield from view.notes
     yield from view.aggregate.warnings
-    if view.aggregate.unchecked:
-        yield f"{counted(view.aggregate.unchecked, 'case')} passed with nothing checked"
 
 
 def _wrapped(head: str, head_style: Style, text: str, style: Style, width: int) -> Iterator[Line]:
