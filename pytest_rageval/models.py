@@ -277,6 +277,11 @@ class CaseRecord:
     folder_selection: FolderSelection | None = None
     metrics: Mapping[str, float | None]
     not_applicable: Mapping[str, str]
+    groundedness: Mapping[str, Any] | None = None
+    """Score, reasoning, claims and judge; None, as for the next three: no judge was asked."""
+    correctness: Mapping[str, Any] | None = None
+    abstention: Mapping[str, Any] | None = None
+    judge_input: Mapping[str, Any] | None = None
     latency: Mapping[str, float]
     """``total_ms`` at the client, then the target's phases (``retrieval_ms`` …)."""
     cost: Mapping[str, float | None] = field(default_factory=dict)

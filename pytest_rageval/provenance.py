@@ -34,8 +34,8 @@ def git_state(rootdir: Path, paths: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Return the commit and whether the tree, and the given files, have changes.
 
     Returns:
-        ``commit`` and ``eval_set_commit`` (None outside a repository or before the first
-        commit) and ``dirty``.
+        ``commit``, ``branch`` and ``eval_set_commit`` (the last commit of the given files), None
+        outside a repository or before the first commit, and ``dirty``.
     """
     status = _git(rootdir, "status", "--porcelain", "--untracked-files=no")
     files = [str(p) for p in paths]

@@ -52,7 +52,6 @@ class State:
     """Loaded case files, or the ``DatasetError`` that loading them gave."""
     target_url: str | None = None
     """Where the controller serves the embedded target, when this process is a worker."""
-    warnings: list[str] = field(default_factory=list)
 
     @property
     def on_miss_fails(self) -> bool:

@@ -28,6 +28,17 @@ RECORD = CaseRecord(
     latency={"total_ms": 12.5},
 )
 
+CONTRACT = """
+case_id file case_hash repeat status error outcome failure_stage question answer references
+citations abstained abstain_reason retrieved_chunks folder_selection metrics not_applicable
+groundedness correctness abstention latency cost judge_input indexing_coverage
+""".split()
+
+
+def test_a_line_has_every_key_of_the_contract_even_without_a_judge() -> None:
+    assert set(CONTRACT) - record_to_json(RECORD).keys() == set()
+
+
 # Any text at all, half surrogate pairs and line separators included.
 TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
