@@ -10,8 +10,6 @@ import httpx  # noqa: F401
 import numpy as np  # noqa: F401
 import pydantic  # noqa: F401
 
-import pytest_rageval.client
-import pytest_rageval.session
-import pytest_rageval.thresholds  # noqa: F401
+from pytest_rageval import client, session, thresholds  # noqa: F401
 
 pytest_plugins = ["pytester"]
