@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import inspect
 import json
+import logging
 import os
 import random
 import socket
@@ -95,6 +96,9 @@ class HttpRagClient:
         rng: random.Random | None = None,
         loop: LoopThread | None = None,
     ) -> None:
+        # Both would log the whole URL or headers, and with them a key, into captured logs.
+        for chatty in ("httpx", "httpcore"):
+            logging.getLogger(chatty).setLevel(logging.WARNING)
         self._target = target
         self._address = join_url(target.url, target.path)
         self._map_request = compile_mapping(target.request, "request")

@@ -184,7 +184,10 @@ class Controller:
         return "missed", "m", ("MISSED", {"yellow": True})
 
     def _finish(self, *, complete: bool) -> FinishedRun:
-        return self.run.finish(gate=complete)
+        try:
+            return self.run.finish(gate=complete)
+        except StorageError as error:
+            raise pytest.UsageError(str(error)) from error
 
     def _log_checks(self, session: pytest.Session) -> None:
         assert self.finished is not None
@@ -201,12 +204,14 @@ class Controller:
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """Keep what was measured however the session ends, and mind ``--lf``."""
-        if self.finished is None and self.run.records:
-            self.finished = self._finish(complete=False)
-        yield
-        if self._target is not None:
-            self._target.__exit__(None, None, None)
-            self._target = None
+        try:
+            if self.finished is None and self.run.records:
+                self.finished = self._finish(complete=False)
+            yield
+        finally:
+            if self._target is not None:
+                self._target.__exit__(None, None, None)
+                self._target = None
         self._mind_last_failed()
 
     def _mind_last_failed(self) -> None:

@@ -590,3 +590,13 @@ def test_the_client_serves_any_loop_in_turn() -> None:
         assert asyncio.run(use()).error is None
         assert client.ask(QUESTION).answer == "Monthly."
         client.close()
+
+
+def test_a_key_in_the_path_reaches_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with fake_target(GOOD) as target:
+        client = HttpRagClient(TargetSettings(url=target.url, path="/ask?api_key=hunter2hunter2"))
+        answered = client.ask_result(QUESTION)
+        client.close()
+    assert answered.error is None
+    assert "hunter2" not in caplog.text
