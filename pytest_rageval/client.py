@@ -36,6 +36,7 @@ from pytest_rageval.models import AskRequest, AskResponse, AskResult, ErrorInfo,
 from pytest_rageval.retry import is_retryable, parse_http_date, retry_after_seconds, wait_seconds
 from pytest_rageval.target_url import (
     blot_out,
+    blot_out_of_reply,
     join_url,
     resolve_headers,
     secret_values,
@@ -251,7 +252,7 @@ class HttpRagClient:
             if attempt.error is not None:
                 raise attempt.error
             reply = self._map_response(parse_reply_bytes(attempt.body))
-            response = parse_ask_response(reply)
+            response = parse_ask_response(blot_out_of_reply(reply, secrets))
         except EndpointError as error:
             return _failed(error, attempts=attempts, total_ms=attempt.total_ms, secrets=secrets)
         return answered(response, total_ms=attempt.total_ms, attempts=attempts)

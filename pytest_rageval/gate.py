@@ -48,6 +48,8 @@ GateVerdict = Literal["pass", "fail", "not_evaluated"]
 
 _SHOWN_FAILURES: Final = 3
 
+_MEASUREMENT_WORKED: Final = frozenset({"error_rate", "judge_error_rate"})
+
 
 class _Grouped(Protocol):
     @property
@@ -132,8 +134,9 @@ def _skip_reason(check: Check, run: GateRun, selection: Selection) -> str | None
             return "the run has no judge"
         if run.aggregate.rates.get("judge_error_rate") is None:
             return "no verdict was needed"
-    # The implicit checks ask whether the measurement worked, which any part of a set can tell.
-    return None if check.implicit else selection.missing_for(check)
+    # These ask whether the measurement worked, which any part of a set can tell, and a dead target
+    # must not turn green because only a few cases were selected.
+    return None if check.metric in _MEASUREMENT_WORKED else selection.missing_for(check)
 
 
 def _failed(check: Check) -> CheckStatus:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -93,6 +93,19 @@ def resolve_headers(headers: Mapping[str, str], environ: Mapping[str, str]) -> d
             and the variable, never the value.
     """
     return {name: _resolve(name, value, environ) for name, value in headers.items()}
+
+
+def blot_out_of_reply(value: object, secrets: Sequence[str]) -> object:
+    """Replace the secrets in every text of a JSON value: a target may echo what it was sent."""
+    if not secrets:
+        return value
+    if isinstance(value, str):
+        return blot_out(value, secrets)
+    if isinstance(value, list):
+        return [blot_out_of_reply(item, secrets) for item in value]
+    if isinstance(value, dict):
+        return {key: blot_out_of_reply(item, secrets) for key, item in value.items()}
+    return value
 
 
 def blot_out(message: str, secrets: Iterable[str]) -> str:

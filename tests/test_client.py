@@ -600,3 +600,16 @@ def test_a_key_in_the_path_reaches_no_log(caplog: pytest.LogCaptureFixture) -> N
         client.close()
     assert answered.error is None
     assert "hunter2" not in caplog.text
+
+
+def test_a_secret_that_a_good_reply_echoes_is_blotted_out_of_it() -> None:
+    chunks = [{"rel_path": "a.md", "text": "sent with t0ken-abc"}]
+    echo = json_reply({"answer": "You are t0ken-abc", "debug": {"retrieved_chunks": chunks}})
+    with fake_target(echo) as target:
+        settings = TargetSettings(url=target.url, headers={"X-Key": "env:TOKEN"})
+        client = HttpRagClient(settings, environ={"TOKEN": "t0ken-abc"})
+        result = client.ask_result(QUESTION)
+        client.close()
+    assert result.response is not None
+    assert "t0ken-abc" not in str(result)
+    assert "You are ***" in result.response.answer

@@ -335,6 +335,12 @@ def test_whether_the_target_answered_is_decided_over_any_part_of_the_set() -> No
     assert found.sentence == "FAIL 1 of 1 check: error_rate 1.000 is above max 0.000"
 
 
+def test_a_written_limit_of_errors_is_decided_over_any_part_of_the_set_too() -> None:
+    written = Thresholds(checks=(Check(metric="error_rate", kind="max", limit=0),))
+    found = gate([failed("a")], thresholds=written, selection=PART)
+    assert [c.status for c in found.checks] == ["fail"]
+
+
 # --- implicit checks ------------------------------------------------------------------------------
 
 

@@ -58,7 +58,9 @@ def test_the_thresholds_of_the_documents_are_valid(tmp_path: Path) -> None:
     guide = (ROOT / "docs" / "thresholds.md").read_text(encoding="utf-8")
     found = [*blocks("toml"), *re.findall(r"```toml\n(.*?)```", guide, flags=re.DOTALL)]
     parsed = [
-        parse_thresholds(text, display="thresholds.toml", categories={"multi_hop"}, tags={"work"})
+        parse_thresholds(
+            text, display="t.toml", categories={"multi_hop", "policies"}, tags={"work"}
+        )
         for text in found
         if "[overall]" in text
     ]
