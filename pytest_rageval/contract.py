@@ -143,6 +143,7 @@ def _ask_response(payload: object) -> AskResponse:
         retrieved_chunks=_in_rank_order(
             _list_of(debug.get("retrieved_chunks"), "debug.retrieved_chunks", _chunk)
         ),
+        query_embedding=_vector_or_none(debug.get("query_embedding")),
         folder_selection=folders,
         latency=_latency(debug.get("latency")),
         indexing_coverage=_plain(coverage) if isinstance(coverage, Mapping) else None,
@@ -181,6 +182,7 @@ def _chunk(value: object, where: str) -> RetrievedChunk:
         rank=strict("rank", _rank),
         rank_before_rerank=strict("rank_before_rerank", _rank),
         token_count=_integer_or_none(entry.get("token_count")),
+        embedding=_vector_or_none(entry.get("embedding")),
     )
 
 
@@ -294,6 +296,14 @@ def _integer_or_none(value: object) -> int | None:
         return value
     number = _number_or_none(value)
     return int(number) if number is not None and number.is_integer() else None
+
+
+def _vector_or_none(value: object) -> tuple[float, ...] | None:
+    """Read a vector; one with anything but finite numbers in it is no vector."""
+    if not isinstance(value, list | tuple) or not value:
+        return None
+    numbers = tuple(_number_or_none(entry) for entry in value)
+    return None if None in numbers else tuple(float(n) for n in numbers if n is not None)
 
 
 def _plain(value: object) -> Any:

@@ -119,8 +119,10 @@ def record_of(located: LocatedCase, file: str, result: AskResult, settings: Sett
         unchecked=scores.unchecked,
         metrics=scores.metrics,
         not_applicable=scores.not_applicable,
+        metrics_before_rerank=scores.metrics_before_rerank,
         retrieved_chunks=scores.chunks,
         citations=scores.citations,
+        case=case,
     )
     return record if response is None else _with_response(record, response)
 
@@ -144,6 +146,7 @@ def settle_headings(
         record,
         metrics=scores.metrics,
         not_applicable=scores.not_applicable,
+        metrics_before_rerank=scores.metrics_before_rerank,
         outcome=scores.outcome,
         failure_stage=scores.failure_stage,
         unchecked=scores.unchecked,

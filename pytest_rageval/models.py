@@ -132,6 +132,8 @@ class RetrievedChunk:
     rank: int | None = None
     rank_before_rerank: int | None = None
     token_count: int | None = None
+    embedding: tuple[float, ...] | None = None
+    """Vector of the passage, where the target reports it; never stored."""
     matched_golds: tuple[int, ...] | None = None
     """Indices of the golds this chunk matches, decided when its full text was at hand; None
     before scoring."""
@@ -172,6 +174,8 @@ class AskResponse:
     abstain_reason: str | None = None
     retrieved_chunks: tuple[RetrievedChunk, ...] | None = None
     """In the order the generator saw them (rank order)."""
+    query_embedding: tuple[float, ...] | None = None
+    """Vector of the question, where the target reports it; never stored."""
     folder_selection: FolderSelection | None = None
     latency: Mapping[str, float] = field(default_factory=dict)
     """``<phase>_ms`` as the target reports them."""
@@ -240,6 +244,9 @@ class CaseScores:
     """References and citations read from the answer text, de-duplicated; None: not reported."""
     unchecked: bool = False
     """True when nothing could be scored, so that "passed" says nothing."""
+    metrics_before_rerank: Mapping[str, float | None] | None = None
+    """The retrieval metrics of the same chunks in their order before reranking; None: not every
+    chunk reports its rank there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +284,8 @@ class CaseRecord:
     folder_selection: FolderSelection | None = None
     metrics: Mapping[str, float | None]
     not_applicable: Mapping[str, str]
+    metrics_before_rerank: Mapping[str, float | None] | None = None
+    """Retrieval metrics as they stood before reranking; None: not reported."""
     groundedness: Mapping[str, Any] | None = None
     """Score, reasoning, claims and judge; None, as for the next three: no judge was asked."""
     correctness: Mapping[str, Any] | None = None
@@ -287,6 +296,9 @@ class CaseRecord:
     cost: Mapping[str, float | None] = field(default_factory=dict)
     indexing_coverage: Mapping[str, Any] | None = None
     models: Mapping[str, str] = field(default_factory=dict)
+    case: Case | None = None
+    """The case as it was asked and scored, so that a stored run can be explained, judged and
+    scored again whatever has become of its file; None in records of foreign origin."""
 
     @property
     def nodeid(self) -> str:

@@ -29,13 +29,19 @@ def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
             is cut at ``STORED_ANSWER_CHARS`` either way; ``answer_chars`` keeps its length.
     """
     chunks, answer = record.retrieved_chunks, record.answer
-    if chunks is not None and not full_text:
-        chunks = tuple(_cut(chunk) for chunk in chunks)
+    if chunks is not None:
+        chunks = tuple(_without_vector(chunk) for chunk in chunks)
+        if not full_text:
+            chunks = tuple(_cut(chunk) for chunk in chunks)
     chars = record.answer_chars
     if answer is not None:
         chars = len(answer) if chars is None else chars
         answer = answer[:STORED_ANSWER_CHARS]
     return replace(record, retrieved_chunks=chunks, answer=answer, answer_chars=chars)
+
+
+def _without_vector(chunk: RetrievedChunk) -> RetrievedChunk:
+    return chunk if chunk.embedding is None else replace(chunk, embedding=None)
 
 
 def _cut(chunk: RetrievedChunk) -> RetrievedChunk:

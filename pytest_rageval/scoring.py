@@ -14,6 +14,7 @@ from pytest_rageval.contract import is_empty_answer
 from pytest_rageval.matching import decide_chunks, norm_path
 from pytest_rageval.metrics.abstention import score_abstention
 from pytest_rageval.metrics.citation import score_citations
+from pytest_rageval.metrics.embedding_scores import score_embeddings
 from pytest_rageval.metrics.judged import score_judged
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.rerank import RerankDelta, compute_rerank
@@ -29,6 +30,7 @@ _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_retrieval,
     score_lists,
     score_scope,
+    score_embeddings,
     score_citations,
     score_abstention,
     score_judged,
@@ -71,6 +73,7 @@ def score_case(
     scores = _all_scores(view)
     metrics = {key: s if isinstance(s, float) else None for key, s in scores.items()}
     outcome, unchecked = decide_outcome(case, metrics, failed=view.failed)
+    rerank = compute_rerank(view)
     return CaseScores(
         metrics=metrics,
         not_applicable={k: s.reason for k, s in scores.items() if isinstance(s, NotApplicable)},
@@ -79,6 +82,7 @@ def score_case(
         chunks=view.chunks,
         citations=view.citations,
         unchecked=unchecked,
+        metrics_before_rerank=None if rerank is None else rerank.before,
     )
 
 

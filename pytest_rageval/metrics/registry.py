@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 Direction = Literal["higher", "lower", "neutral"]
-Level = Literal["anchor", "document", "list", "scope", "answer", "judged", "run"]
+Level = Literal["anchor", "document", "list", "scope", "embedding", "answer", "judged", "run"]
 
 DEFINITIONS_VERSION: Final = 1
 """Version of the metric definitions; runs under different versions are not comparable."""
@@ -152,6 +152,26 @@ def _lists_and_scope() -> list[MetricInfo]:
     ]
 
 
+def _embedding() -> list[MetricInfo]:
+    return [
+        MetricInfo(
+            key="query_chunk_similarity",
+            title="Similarity of query and chunks",
+            direction="neutral",
+            scale=(-1.0, 1.0),
+            population="cases whose query and chunks come with vectors",
+            level="embedding",
+        ),
+        MetricInfo(
+            key="similarity_margin",
+            title="Similarity to relevant above other chunks",
+            scale=(-2.0, 2.0),
+            population=f"{_RETRIEVAL} with vectors, and hold relevant and other chunks",
+            level="embedding",
+        ),
+    ]
+
+
 def _answer() -> list[MetricInfo]:
     rows: list[tuple[str, str, Direction, bool, str]] = [
         ("attribution_hit_rate", "Any gold cited", "higher", True, _CITED),
@@ -282,7 +302,7 @@ FIVE_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
 """Weights of ``five.composite``."""
 
 METRICS: Final[Mapping[str, MetricInfo]] = MappingProxyType(
-    {m.key: m for m in (*_retrieval(), *_lists_and_scope(), *_answer(), *_judged())}
+    {m.key: m for m in (*_retrieval(), *_lists_and_scope(), *_embedding(), *_answer(), *_judged())}
 )
 """Every metric that a single case can have, in the order of display."""
 

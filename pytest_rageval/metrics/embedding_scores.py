@@ -1,0 +1,45 @@
+"""Similarity of a question to the chunks it retrieved, where the target reports vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_rageval.metrics.retrieval import anchors_unreadable, texts_missing
+from pytest_rageval.metrics.view import CaseView, NotApplicable, Score, Scores, gold_population
+
+_NO_VECTORS = NotApplicable("The target reports no vectors of the question and its chunks.")
+_UNDEFINED = NotApplicable("No chunk in the cut has a direction (all vectors are zero).")
+_ONE_SIDED = NotApplicable("The cut does not hold both relevant and other chunks.")
+
+
+def score_embeddings(view: CaseView) -> Scores:
+    """Score a case's vectors (METRICS 1.5).
+
+    A failed case is not applicable, not an error: only a response tells whether the target
+    reports vectors at all, and most do not.
+    """
+    vectors = _vectors(view)
+    if vectors is None:
+        return dict.fromkeys(("query_chunk_similarity", "similarity_margin"), _NO_VECTORS)
+    # numpy is slow to import, and only a target that reports vectors needs it here.
+    from pytest_rageval.metrics.embedding import compute_query_similarity
+
+    query, chunks = vectors
+    relevant = [bool(chunk.matched_golds) for chunk in view.cut]
+    found = compute_query_similarity(query, chunks, relevant)
+    mean, margin = found.query_chunk_similarity, found.similarity_margin
+    blocked = gold_population(view.case) or anchors_unreadable(view) or texts_missing(view)
+    scored_margin: Score = _ONE_SIDED if margin is None else margin
+    return {
+        "query_chunk_similarity": _UNDEFINED if mean is None else mean,
+        "similarity_margin": blocked or scored_margin,
+    }
+
+
+def _vectors(view: CaseView) -> tuple[Sequence[float], list[Sequence[float]]] | None:
+    query = view.response.query_embedding if view.response is not None else None
+    chunks = [chunk.embedding for chunk in view.cut if chunk.embedding is not None]
+    complete = bool(chunks) and len(chunks) == len(view.cut)
+    if query is None or not complete or any(len(c) != len(query) for c in chunks):
+        return None
+    return query, list(chunks)
