@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+from pytest_rageval.report.terminal_text import clean
+
+MAX_TARGET_WARNINGS: Final = 20
+"""Lines of a target's own warnings that are repeated; the rest is counted."""
+MAX_WARNING_CHARS: Final = 200
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:
@@ -82,25 +88,39 @@ def _type_inconsistencies(
     return found
 
 
+def _target_warnings(coverage: Mapping[str, Any]) -> list[str]:
+    """What the target itself says of its index, each line once and made safe to show."""
+    reported = coverage.get("warnings")
+    if not isinstance(reported, list | tuple):
+        return []
+    lines = (clean(text, MAX_WARNING_CHARS) for text in reported if isinstance(text, str))
+    told = list(dict.fromkeys(line for line in lines if line))
+    left = len(told) - MAX_TARGET_WARNINGS
+    if left <= 0:
+        return told
+    return [*told[:MAX_TARGET_WARNINGS], f"and {left} more warning{'s' if left > 1 else ''}"]
+
+
 def indexing_summary(coverage: Mapping[str, Any]) -> dict[str, Any]:
     """Rates and consistency of a target's ``indexing_coverage``.
 
     Returns:
-        The three rates (0 to 1, lower is better, None: not reported or 0/0), ``consistent``,
-        ``warnings``, ``coverage_by_doc_type`` (the rates per type) and ``chunk_tokens``, then
-        the ``reported`` counts and versions as they came.
+        The three rates (0 to 1, lower is better, None: not reported or 0/0), ``consistent``
+        (whether the sums add up), ``warnings`` (sums that do not, then those of the target
+        itself: at most 20, of at most 200 characters), ``coverage_by_doc_type`` (the rates per
+        type) and ``chunk_tokens``, then the ``reported`` counts and versions as they came.
     """
     by_type = coverage.get("by_doc_type")
     types: dict[str, Mapping[str, Any]] = {}
     if isinstance(by_type, Mapping):
         types = {str(k): v for k, v in by_type.items() if isinstance(v, Mapping)}
-    warnings = _inconsistencies(coverage) + _type_inconsistencies(coverage, types)
+    wrong_sums = _inconsistencies(coverage) + _type_inconsistencies(coverage, types)
     tokens = coverage.get("chunk_token_stats")
     stats = tokens if isinstance(tokens, Mapping) else {}
     return {
         **_rates(coverage),
-        "consistent": not warnings,
-        "warnings": warnings,
+        "consistent": not wrong_sums,
+        "warnings": [*wrong_sums, *_target_warnings(coverage)],
         "coverage_by_doc_type": {name: _rates(types[name]) for name in sorted(types)},
         "chunk_tokens": {key: _number(stats, key) for key in ("min", "max", "mean", "p95")},
         "reported": {
