@@ -1,0 +1,149 @@
+"""Whether a question finds the same documents in another language (METRICS 1.5).
+
+A pair is a case whose ``translation_of`` names another case of its file. Only the documents of
+each case are asked for, so that a run of any size can be compared case by case as it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import fsum
+from typing import Generic, Literal, TypeVar
+
+from pytest_rageval.matching import DocumentKey, PathCase, document_key
+from pytest_rageval.models import CaseRecord
+
+PairStatus = Literal["scored", "not_applicable", "error"]
+
+
+class NoDocuments(Enum):
+    """Why there is no list of documents, which is not the same as an empty one."""
+
+    FAILED = "failed"
+    """The target failed."""
+    NOT_REPORTED = "not_reported"
+    """The target answered and reports no chunks."""
+
+
+Documents = frozenset[DocumentKey] | NoDocuments
+"""The distinct documents in the top k of one answer; order and copies do not count."""
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairOverlap(Generic[_Key]):
+    """One case beside the case that it translates."""
+
+    case: _Key
+    original: _Key
+    status: PairStatus
+    value: float | None
+    """Jaccard index, 0 to 1; None unless ``status`` is ``scored``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossLingualConsistency(Generic[_Key]):
+    """Overlap of retrieved documents over all pairs of a run; higher is better."""
+
+    mean: float | None
+    """Of the scored pairs, each weighing 1; None where there are none."""
+    n: int
+    """Scored pairs."""
+    n_not_applicable: int
+    n_error: int
+    n_unpaired: int
+    """Cases whose ``translation_of`` names no other case of the run."""
+    pairs: tuple[PairOverlap[_Key], ...]
+    """Every pair once, in the order given."""
+
+
+def retrieved_documents(record: CaseRecord, path_case: PathCase = "sensitive") -> Documents:
+    """Return the distinct documents in the first ``k`` chunks of a record.
+
+    An empty answer that came with chunks counts by its chunks, as in all retrieval metrics.
+    """
+    if record.retrieved_chunks is None:
+        return NoDocuments.FAILED if record.status == "error" else NoDocuments.NOT_REPORTED
+    return frozenset(document_key(c, path_case) for c in record.retrieved_chunks[: record.k])
+
+
+def jaccard_index(one: Documents, other: Documents) -> float | None:
+    """Return the shared part of two sets of documents (Jaccard 1912), 0 to 1.
+
+    Vaults count only where every document names one.
+
+    Returns:
+        None where nothing can be compared: both are empty, or one of them is not known.
+
+    >>> ab, bc = [frozenset({(None, path) for path in paths}) for paths in ("ab", "bc")]
+    >>> round(jaccard_index(ab, bc), 3)
+    0.333
+    """
+    if isinstance(one, NoDocuments) or isinstance(other, NoDocuments) or not (one or other):
+        return None
+    if any(vault is None for vault, _ in one | other):
+        one, other = _without_vaults(one), _without_vaults(other)
+    return len(one & other) / len(one | other)
+
+
+def _without_vaults(documents: frozenset[DocumentKey]) -> frozenset[DocumentKey]:
+    return frozenset((None, path) for _, path in documents)
+
+
+def cross_lingual_consistency(
+    documents: Mapping[_Key, Sequence[Documents]], pairs: Iterable[tuple[_Key, _Key]]
+) -> CrossLingualConsistency[_Key]:
+    """Compare what each case and the case that it translates retrieved.
+
+    Args:
+        documents: by case, what each of its repeats retrieved, each at the case's own k. A pair's
+            value is the mean over its repeats, taken in order; a repeat without partner is left.
+        pairs: a case and what its ``translation_of`` names, which may be no case at all. Two
+            cases that name each other are one pair.
+
+    A pair is not applicable where neither side found a document or either reports no chunks, and
+    otherwise an error where a side failed.
+
+    >>> found = {case: [frozenset({(None, case[0])})] for case in ("a-en", "a-de", "b-de")}
+    >>> result = cross_lingual_consistency(found, [("a-de", "a-en"), ("b-de", "a-en")])
+    >>> result.mean, result.n
+    (0.5, 2)
+    """
+    overlaps: dict[frozenset[_Key], PairOverlap[_Key]] = {}
+    unpaired = 0
+    for case, original in pairs:
+        if case == original or case not in documents or original not in documents:
+            unpaired += 1
+            continue
+        both = frozenset((case, original))
+        if both not in overlaps:
+            overlaps[both] = _overlap(case, original, documents)
+    found = tuple(overlaps.values())
+    values = [pair.value for pair in found if pair.value is not None]
+    return CrossLingualConsistency(
+        mean=fsum(values) / len(values) if values else None,
+        n=len(values),
+        n_not_applicable=sum(pair.status == "not_applicable" for pair in found),
+        n_error=sum(pair.status == "error" for pair in found),
+        n_unpaired=unpaired,
+        pairs=found,
+    )
+
+
+def _overlap(
+    case: _Key, original: _Key, documents: Mapping[_Key, Sequence[Documents]]
+) -> PairOverlap[_Key]:
+    repeats = list(zip(documents[case], documents[original], strict=False))
+    values = [v for sides in repeats if (v := jaccard_index(*sides)) is not None]
+    status: PairStatus = "scored"
+    if not values:
+        status = "error" if any(map(_erred, repeats)) else "not_applicable"
+    value = fsum(values) / len(values) if values else None
+    return PairOverlap(case=case, original=original, status=status, value=value)
+
+
+def _erred(sides: tuple[Documents, Documents]) -> bool:
+    # The population comes first: a target that reports no chunks is outside it even on failure.
+    return NoDocuments.FAILED in sides and NoDocuments.NOT_REPORTED not in sides
