@@ -9,11 +9,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_rageval.stats.clusters import cluster_indices
 from pytest_rageval.stats.intervals import (
     BOOTSTRAP_SEED,
     NO_INTERVAL,
     Interval,
-    cluster_indices,
     fmean,
     percentile,
     tail_level,

@@ -10,10 +10,16 @@ import math
 import random
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_rageval.stats.clusters import (
+    ClusteredSample,
+    ClusterIds,
+    cluster_indices,
+    cluster_sums,
+)
 from pytest_rageval.stats.distributions import (
     beta_quantile,
     binomial_cdf,
@@ -22,9 +28,6 @@ from pytest_rageval.stats.distributions import (
 )
 
 Sided = Literal[1, 2]
-ClusterIds = Sequence[Hashable | None]
-"""One per value; None: the value is a cluster of its own."""
-
 BOOTSTRAP_SEED = 20251122
 BOOTSTRAP_RESAMPLES = 10_000
 
@@ -65,22 +68,6 @@ def tail_level(confidence: float, sided: Sided) -> float:
 def fmean(values: Sequence[float]) -> float | None:
     """Mean by exact summation, hence the same in any order; None for no values."""
     return math.fsum(values) / len(values) if values else None
-
-
-def cluster_indices(n: int, clusters: ClusterIds | None) -> list[list[int]]:
-    """Positions 0..n-1 grouped by cluster, in order of first appearance."""
-    if clusters is None:
-        return [[i] for i in range(n)]
-    if len(clusters) != n:
-        raise ValueError(f"{len(clusters)} cluster ids for {n} values")
-    alone: list[list[int]] = []
-    groups: dict[Hashable, list[int]] = {}
-    for i, cluster in enumerate(clusters):
-        if cluster is None:
-            alone.append([i])
-        else:
-            groups.setdefault(cluster, []).append(i)
-    return [*groups.values(), *alone]
 
 
 def wilson(k: float, n: int, *, confidence: float = 0.95, sided: Sided = 2) -> Interval:
@@ -145,30 +132,32 @@ def clustered_se(values: Sequence[float], clusters: ClusterIds | None = None) ->
     >>> round(clustered_se([1, 1, 0, 0, 1, 1], "aabbcc").se, 3)
     0.333
     """
-    n, mean = len(values), fmean(values)
-    groups = cluster_indices(n, clusters)
-    g = len(groups)
-    if mean is None or g < 2:
-        return ClusteredError(mean=mean, se=None, n_clusters=g, df=max(0, g - 1))
-    squares = math.fsum(math.fsum(values[i] - mean for i in group) ** 2 for group in groups)
-    se = math.sqrt(g / (g - 1) * squares) / n
-    return ClusteredError(mean=mean, se=se, n_clusters=g, df=g - 1)
+    sample = cluster_sums(values, clusters)
+    g = sample.n_clusters
+    mean = fmean(values)
+    return ClusteredError(mean=mean, se=sample_se(sample), n_clusters=g, df=max(0, g - 1))
 
 
-def plus_two_moments(
-    values: Sequence[float], groups: Sequence[Sequence[int]], lo: float, hi: float
-) -> tuple[float, float]:
+def sample_se(sample: ClusteredSample) -> float | None:
+    """``clustered_se`` of a sample that is already reduced; None below two clusters."""
+    g, n = sample.n_clusters, sample.n
+    if g < 2:
+        return None
+    return math.sqrt(g / (g - 1) * sample.squares_about(sample.total / n)) / n
+
+
+def plus_two_moments(sample: ClusteredSample, lo: float, hi: float) -> tuple[float, float]:
     """Centre and variance of the plus-two t: one pseudo-case at each end of the scale.
 
     Each pseudo-case is a cluster of its own of weight sqrt(n/G). Needs two clusters.
     """
-    n, g = len(values), len(groups)
+    n, g = sample.n, sample.n_clusters
     weight = math.sqrt(n / g)
     size = n + 2 * weight
-    centre = (math.fsum(values) + weight * (lo + hi)) / size
-    squares = [math.fsum(values[i] - centre for i in group) ** 2 for group in groups]
+    centre = (sample.total + weight * (lo + hi)) / size
     ends = [(weight * (lo - centre)) ** 2, (weight * (hi - centre)) ** 2]
-    return centre, g / (g - 1) * math.fsum(squares + ends) / size**2
+    squares = math.fsum([sample.squares_about(centre), *ends])
+    return centre, g / (g - 1) * squares / size**2
 
 
 def plus_two(
@@ -184,12 +173,24 @@ def plus_two(
 
     Fewer than two clusters have no interval.
     """
-    groups = cluster_indices(len(values), clusters)
-    g = len(groups)
-    n_clusters = g if g < len(values) else None
+    sample = cluster_sums(values, clusters)
+    return sample_plus_two(sample, lo=lo, hi=hi, confidence=confidence, sided=sided)
+
+
+def sample_plus_two(
+    sample: ClusteredSample,
+    *,
+    lo: float,
+    hi: float,
+    confidence: float = 0.95,
+    sided: Sided = 2,
+) -> Interval:
+    """``plus_two`` of a sample that is already reduced."""
+    g = sample.n_clusters
+    n_clusters = g if g < sample.n else None
     if g < 2:
         return Interval(low=None, high=None, method=None, clusters=n_clusters)
-    centre, variance = plus_two_moments(values, groups, lo, hi)
+    centre, variance = plus_two_moments(sample, lo, hi)
     se = math.sqrt(variance)
     half = student_t_quantile(tail_level(confidence, sided), g - 1) * se
     return Interval(
@@ -211,7 +212,7 @@ def mean_interval(
     confidence: float = 0.95,
     sided: Sided = 2,
 ) -> Interval:
-    """The interval of a mean that suits its scale (METRICS 2.2).
+    """The interval of a mean that suits its scale.
 
     Args:
         values: one per case.
@@ -227,10 +228,31 @@ def mean_interval(
         return NO_INTERVAL
     if lo is None or hi is None:
         return bootstrap_mean(values, clusters=clusters, confidence=confidence, sided=sided)
-    one_each = len(cluster_indices(len(values), clusters)) == len(values)
-    if binary and one_each:
-        return wilson(math.fsum(values), len(values), confidence=confidence, sided=sided)
-    return plus_two(values, lo=lo, hi=hi, clusters=clusters, confidence=confidence, sided=sided)
+    return sample_interval(
+        cluster_sums(values, clusters),
+        lo=lo,
+        hi=hi,
+        binary=binary,
+        confidence=confidence,
+        sided=sided,
+    )
+
+
+def sample_interval(
+    sample: ClusteredSample,
+    *,
+    lo: float,
+    hi: float,
+    binary: bool = False,
+    confidence: float = 0.95,
+    sided: Sided = 2,
+) -> Interval:
+    """``mean_interval`` on a bounded scale, of a sample that is already reduced."""
+    if not sample.n:
+        return NO_INTERVAL
+    if binary and sample.n_clusters == sample.n:
+        return wilson(sample.total, sample.n, confidence=confidence, sided=sided)
+    return sample_plus_two(sample, lo=lo, hi=hi, confidence=confidence, sided=sided)
 
 
 def percentile(values: Sequence[float], p: float) -> float | None:

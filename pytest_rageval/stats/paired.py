@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Literal
 
+from pytest_rageval.stats.clusters import ClusterIds, cluster_indices, cluster_sums
 from pytest_rageval.stats.distributions import normal_cdf, normal_quantile, student_t_tail
 from pytest_rageval.stats.intervals import (
     NO_INTERVAL,
-    ClusterIds,
     Interval,
     Sided,
     bootstrap_mean,
-    cluster_indices,
     fmean,
     plus_two,
     plus_two_moments,
@@ -177,14 +176,15 @@ def regression_p(
     diffs = _differences(base, cand)
     if direction == "lower":
         diffs = [-d for d in diffs]
-    groups = cluster_indices(len(diffs), clusters)
-    if binary and diffs and len(groups) == len(diffs):
+    sample = cluster_sums(diffs, clusters)
+    g = sample.n_clusters
+    if binary and diffs and g == len(diffs):
         return _mover_regression_p(diffs, margin)
-    if len(groups) < 2:
+    if g < 2:
         return None
     span = hi - lo
-    centre, variance = plus_two_moments(diffs, groups, -span, span)
-    return min(0.5, student_t_tail((-margin - centre) / math.sqrt(variance), len(groups) - 1))
+    centre, variance = plus_two_moments(sample, -span, span)
+    return min(0.5, student_t_tail((-margin - centre) / math.sqrt(variance), g - 1))
 
 
 def _mover_regression_p(diffs: Sequence[float], margin: float) -> float:

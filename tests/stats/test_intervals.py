@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from pytest_rageval.stats.clusters import cluster_indices
 from pytest_rageval.stats.intervals import (
     Interval,
     beta_credible,
     bootstrap_mean,
     clopper_pearson,
-    cluster_indices,
     clustered_se,
     mean_interval,
     percentile,
