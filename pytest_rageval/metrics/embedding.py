@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Vectors = Sequence[Sequence[float]]
 _Array = npt.NDArray[np.float64]
+Vector = Sequence[float] | _Array
+Vectors = Sequence[Vector] | _Array
 _ROUNDING = 1e-12
+_CELLS = 4_000_000
+"""Distances held at a time, 32 MB: the whole table of 20,000 chunks would take 3 GB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +28,14 @@ class QuerySimilarity:
     """Mean over chunks; those with a zero vector are skipped."""
     query_relevant_similarity: float | None
     """Mean over the relevant chunks."""
+    query_other_similarity: float | None
+    """Mean over the chunks that are not relevant."""
     similarity_margin: float | None
     """Mean to the relevant minus mean to the other chunks; needs both. Higher is better."""
 
 
 def compute_query_similarity(
-    query: Sequence[float], chunks: Vectors, relevant: Sequence[bool]
+    query: Vector, chunks: Sequence[Vector], relevant: Sequence[bool]
 ) -> QuerySimilarity:
     """Compare a query with the chunks that it retrieved.
 
@@ -50,12 +55,14 @@ def compute_query_similarity(
     vectors = _unit(np.asarray(chunks, dtype=np.float64).reshape(len(chunks), len(query)))
     # A zero vector has no direction, so no cosine with anything.
     usable = vectors.any(axis=1) & bool(unit.any())
-    cosines = vectors @ unit
+    # Rounding may carry the cosine of equal directions past 1.
+    cosines = np.clip(vectors @ unit, -1.0, 1.0)
     flags = np.asarray(relevant, dtype=bool)
     inside, outside = _mean(cosines[usable & flags]), _mean(cosines[usable & ~flags])
     return QuerySimilarity(
         query_chunk_similarity=_mean(cosines[usable]),
         query_relevant_similarity=inside,
+        query_other_similarity=outside,
         similarity_margin=None if inside is None or outside is None else inside - outside,
     )
 
@@ -78,21 +85,34 @@ def compute_silhouette(vectors: Vectors, labels: Sequence[Hashable]) -> float | 
     """
     if len(labels) != len(vectors):
         raise ValueError(f"labels: expected {len(vectors)}, got {len(labels)}")
-    names = list(dict.fromkeys(labels))
-    if not 2 <= len(names) <= len(vectors) - 1:
+    codes = {label: code for code, label in enumerate(dict.fromkeys(labels))}
+    if not 2 <= len(codes) <= len(labels) - 1:
         return None
-    unit = _unit(np.asarray(vectors, dtype=np.float64))
-    distances = np.clip(1.0 - unit @ unit.T, 0.0, 2.0)
+    own = np.asarray([codes[label] for label in labels])
+    # Vectors of one label side by side, so that distances to a label are sums of a slice.
+    order = np.argsort(own, kind="stable")
+    own, sizes = own[order], np.bincount(own)
+    starts = np.cumsum(sizes) - sizes
+    unit = _unit(np.asarray(vectors, dtype=np.float64))[order]
+    scores = np.empty(len(own))
+    step = max(1, _CELLS // len(own))
+    for begin in range(0, len(own), step):
+        rows = np.arange(begin, min(begin + step, len(own)))
+        sums = np.add.reduceat(_distances(unit, rows), starts, axis=1)
+        scores[rows] = _silhouettes(sums, own[rows], sizes)
+    return float(np.mean(scores))
+
+
+def _distances(unit: _Array, rows: npt.NDArray[Any]) -> _Array:
+    """Return the cosine distances of some rows to all."""
+    distances: _Array = np.clip(1.0 - unit[rows] @ unit.T, 0.0, 2.0)
     # Equal directions differ by rounding alone, and a silhouette would magnify that to -1 or 1.
     distances[distances < _ROUNDING] = 0.0
-    np.fill_diagonal(distances, 0.0)
-    own = np.asarray([names.index(label) for label in labels])
-    members = np.eye(len(names))[own]
-    sizes = members.sum(axis=0)
-    return float(np.mean(_silhouettes(distances @ members, own, sizes)))
+    distances[np.arange(len(rows)), rows] = 0.0
+    return distances
 
 
-def _silhouettes(sums: _Array, own: npt.NDArray[Any], sizes: _Array) -> _Array:
+def _silhouettes(sums: _Array, own: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> _Array:
     """Score each vector from its summed distances to every label (vectors x labels)."""
     rows = np.arange(len(own))
     own_sizes = sizes[own]
@@ -106,6 +126,9 @@ def _silhouettes(sums: _Array, own: npt.NDArray[Any], sizes: _Array) -> _Array:
 
 
 def _unit(vectors: _Array) -> _Array:
+    # Divided by their largest number first: squares of 1e200 overflow, those of 1e-200 vanish.
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
+    vectors = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: _Array = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
     return unit

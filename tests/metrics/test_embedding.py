@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rageval.metrics import embedding
 from pytest_rageval.metrics.embedding import compute_query_similarity, compute_silhouette
 
 
@@ -13,6 +14,7 @@ def test_similarity_and_margin_skip_zero_vectors() -> None:
     found = compute_query_similarity([1, 0], [[2, 0], [0, 1], [0, 0]], [True, False, False])
     assert found.query_chunk_similarity == pytest.approx(0.5)
     assert found.query_relevant_similarity == pytest.approx(1)
+    assert found.query_other_similarity == pytest.approx(0)
     assert found.similarity_margin == pytest.approx(1)
 
 
@@ -38,6 +40,47 @@ def test_vectors_of_other_lengths_are_refused() -> None:
         compute_query_similarity([1, 0], [[1, 0]], [])
     with pytest.raises(ValueError, match="expected 1, got 2"):
         compute_silhouette([[1, 0]], ["a", "b"])
+
+
+@given(
+    st.lists(st.floats(-1, 1, allow_subnormal=False), min_size=3, max_size=3),
+    st.floats(0.01, 100),
+)
+def test_rounding_never_carries_a_cosine_past_its_range(query: list[float], scale: float) -> None:
+    scaled = [scale * x for x in query]
+    found = compute_query_similarity(query, [scaled, [-x for x in scaled]], [True, False])
+    if found.query_relevant_similarity is None or found.query_other_similarity is None:
+        assert not any(query) or not any(scaled)
+        return
+    assert 1 - 1e-9 <= found.query_relevant_similarity <= 1
+    assert -1 <= found.query_other_similarity <= -1 + 1e-9
+    assert found.similarity_margin is not None
+    assert found.similarity_margin <= 2
+
+
+def test_a_cosine_that_rounds_past_1_is_clipped() -> None:
+    # Unclipped, this vector has a cosine of 1.0000000000000002 with itself.
+    found = compute_query_similarity([0.2, 0.8, 0.8], [[0.2, 0.8, 0.8]], [True])
+    assert found.query_chunk_similarity == 1.0
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1.0, 1e200, 1e300])
+def test_numbers_of_any_size_have_a_direction(size: float) -> None:
+    found = compute_query_similarity([size, size], [[size, 0], [0, 7]], [True, False])
+    assert found.query_chunk_similarity == pytest.approx(math.sqrt(0.5))
+    assert compute_silhouette([[size, 0], [size, 0], [0, size]], list("aab")) == pytest.approx(
+        2 / 3
+    )
+
+
+def test_a_silhouette_taken_in_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = [[math.cos(i * i), math.sin(i * i), i / 40] for i in range(40)]
+    labels = [i % 7 for i in range(40)]
+    whole = compute_silhouette(vectors, labels)
+    assert whole is not None
+    for cells in (1, 97, 400):
+        monkeypatch.setattr(embedding, "_CELLS", cells)
+        assert compute_silhouette(vectors, labels) == pytest.approx(whole, abs=1e-12)
 
 
 def test_the_silhouette_of_a_checked_example() -> None:
