@@ -33,12 +33,11 @@ class ReferenceEngine:
         """
         self.config = config
         vault = read_vault(config.vault)
-        self.warnings = vault.warnings
-        for warning in vault.warnings:
-            _log.warning("vault %s: %s", config.effective_vault_name, warning)
-        self._vault_notes = vault.notes
+        self._vault_notes, self._findings = vault.notes, vault.findings
         self._overlay: dict[str, Note] = {}
-        self._vault_index = open_index(config, vault.notes, vault.warnings)
+        self._vault_index = open_index(config, vault.notes, vault.findings)
+        for warning in self._vault_index.coverage["warnings"]:
+            _log.warning("vault %s: %s", config.effective_vault_name, warning)
         self._index = self._vault_index
         self._update_lock = threading.Lock()
 
@@ -112,7 +111,7 @@ class ReferenceEngine:
             notes = [merged[path] for path in sorted(merged)]
             version = index_version(index_key(self.config, notes))
             index = build_index(
-                self.config, notes, version=version, warnings=self.warnings, known=self._index
+                self.config, notes, version=version, findings=self._findings, known=self._index
             )
         else:
             index = self._vault_index

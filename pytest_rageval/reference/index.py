@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from .chunking import CHUNKER_VERSION, Chunk, chunk_note
 from .config import ReferenceConfig
 from .endpoints import Endpoint, EndpointEmbedder
+from .findings import content_findings, finding_lines
 from .frequencies import TermFrequencies
 from .lexical import LexicalIndex, create_passages
 from .terms import terms
-from .vault import Note
+from .vault import Finding, Note
 from .vector import LsaModel, fit_lsa, unit_rows
 
 INDEX_FORMAT = "1"
@@ -83,7 +84,7 @@ def build_index(
     notes: Sequence[Note],
     *,
     version: str,
-    warnings: Sequence[str] = (),
+    findings: Sequence[Finding] = (),
     known: Index | None = None,
 ) -> Index:
     """Chunk, count, embed and store notes in memory.
@@ -92,7 +93,7 @@ def build_index(
         config: Chunk sizes and embedder.
         notes: In the order in which equal scores shall rank.
         version: What `index_version` reports.
-        warnings: Lines on files left out, reported with the coverage.
+        findings: On files left out or read with loss, reported with the coverage.
         known: An earlier index of the same settings whose vectors from an endpoint are reused.
     """
     by_note = [_chunks_of(config, note) for note in notes]
@@ -118,14 +119,21 @@ def build_index(
         vectors=vectors,
         lsa=lsa,
         embedder=embedder,
-        coverage=_coverage(by_note, skipped, version, warnings),
+        coverage=_coverage(by_note, skipped, version, _warnings(findings, notes, chunks)),
         origin="built",
     )
 
 
-def with_warnings(index: Index, warnings: Sequence[str]) -> Index:
-    """Return the index with other warnings: they depend on the folder, not on what was read."""
-    return replace(index, coverage={**index.coverage, "warnings": list(warnings)})
+def with_findings(index: Index, notes: Sequence[Note], findings: Sequence[Finding]) -> Index:
+    """Return the index with other findings: they depend on the folder, not on what was read."""
+    warnings = _warnings(findings, notes, index.chunks)
+    return replace(index, coverage={**index.coverage, "warnings": warnings})
+
+
+def _warnings(
+    findings: Sequence[Finding], notes: Sequence[Note], chunks: Sequence[Chunk]
+) -> list[str]:
+    return list(finding_lines([*findings, *content_findings(notes, chunks)]))
 
 
 def _chunks_of(config: ReferenceConfig, note: Note) -> tuple[Chunk, ...]:

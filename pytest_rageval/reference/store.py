@@ -19,9 +19,9 @@ import numpy as np
 from .chunking import CHUNKER_VERSION, Chunk
 from .config import ReferenceConfig
 from .frequencies import TermFrequencies
-from .index import INDEX_FORMAT, Index, build_index, embedder_of, with_warnings
+from .index import INDEX_FORMAT, Index, build_index, embedder_of, with_findings
 from .lexical import LexicalIndex
-from .vault import Note
+from .vault import Finding, Note
 from .vector import LsaModel
 
 KEPT_INDEXES = 8
@@ -56,7 +56,9 @@ def index_version(key: str) -> str:
     return f"{INDEX_FORMAT}-{key[:12]}"
 
 
-def open_index(config: ReferenceConfig, notes: Sequence[Note], warnings: Sequence[str]) -> Index:
+def open_index(
+    config: ReferenceConfig, notes: Sequence[Note], findings: Sequence[Finding]
+) -> Index:
     """Load the index of these notes from the cache, or build and keep it."""
     key = index_key(config, notes)
     entry = config.cache_dir / key if config.cache_dir else None
@@ -73,8 +75,8 @@ def open_index(config: ReferenceConfig, notes: Sequence[Note], warnings: Sequenc
         ) as error:
             _log.warning("cached index %s is damaged (%s); building it again", key, error)
         else:
-            return with_warnings(loaded, warnings)
-    index = build_index(config, notes, version=index_version(key), warnings=warnings)
+            return with_findings(loaded, notes, findings)
+    index = build_index(config, notes, version=index_version(key), findings=findings)
     if entry is not None:
         try:
             _save(index, entry)

@@ -16,6 +16,14 @@ class VaultError(ValueError):
     """The vault itself cannot be read."""
 
 
+class _NoteError(ValueError):
+    """A note that is left out."""
+
+    def __init__(self, text: str, kind: str = "") -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
     """A Markdown file of the vault, or a document put over HTTP."""
@@ -36,22 +44,34 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What is odd about one file, and what was done with it."""
+
+    rel_path: str
+    text: str
+    kind: str = ""
+    """What it shares with others of its kind; empty: the whole text."""
+    one_line: bool = False
+    """Whether a second file of the kind already shares a line with the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Vault:
     """What was read from a folder."""
 
     notes: tuple[Note, ...]
     """In order of path."""
-    warnings: tuple[str, ...]
-    """One line for each file left out or read with loss."""
+    findings: tuple[Finding, ...]
+    """One for each file left out or read with loss."""
 
 
 def read_vault(root: Path) -> Vault:
     """Read every `*.md` and `*.markdown` file under `root`.
 
-    Hidden files and folders are left out silently. Left out with a warning: links that lead out
+    Hidden files and folders are left out silently. Left out with a finding: links that lead out
     of the vault and links to folders, files that are not text (NUL bytes, UTF-16), that cannot be
     read, or that are larger than `MAX_NOTE_BYTES`. Bytes that are not UTF-8 read as U+FFFD, with a
-    warning.
+    finding.
 
     Raises:
         VaultError: `root` is not a folder.
@@ -61,13 +81,13 @@ def read_vault(root: Path) -> Vault:
         raise VaultError(f"vault {str(root)!r} {what}; expected a folder of Markdown notes")
     real_root = root.resolve()
     notes: list[Note] = []
-    warnings: list[str] = []
-    for path, rel_path in _candidates(real_root, warnings):
-        data = _read_note(path, rel_path, real_root, warnings)
+    findings: list[Finding] = []
+    for path, rel_path in _candidates(real_root, findings):
+        data = _read_note(path, rel_path, real_root, findings)
         if data is not None:
             notes.append(Note(rel_path=rel_path, data=data))
     notes.sort(key=lambda note: note.rel_path)
-    return Vault(notes=tuple(notes), warnings=tuple(sorted(warnings)))
+    return Vault(notes=tuple(notes), findings=tuple(findings))
 
 
 def folder_contains(folder: str, rel_path: str) -> bool:
@@ -81,10 +101,10 @@ def _folder_parts(folder: str) -> tuple[str, ...]:
     return () if cleaned in ("", ".", "*") else PurePosixPath(cleaned).parts
 
 
-def _candidates(root: Path, warnings: list[str]) -> Iterator[tuple[Path, str]]:
+def _candidates(root: Path, findings: list[Finding]) -> Iterator[tuple[Path, str]]:
     def note_error(error: OSError) -> None:
         name = os.path.relpath(error.filename, root) if error.filename else "a folder"
-        warnings.append(f"{_shown(name)}: not read: {error.strerror}")
+        findings.append(Finding(rel_path=name, text=f"not read: {error.strerror}"))
 
     for parent, folders, files in os.walk(root, onerror=note_error):
         visible = sorted(name for name in folders if not name.startswith("."))
@@ -92,35 +112,38 @@ def _candidates(root: Path, warnings: list[str]) -> Iterator[tuple[Path, str]]:
         for name in visible:
             if name not in folders:
                 rel = os.path.relpath(os.path.join(parent, name), root)
-                warnings.append(f"{_shown(rel)}: not followed: a symbolic link to a folder")
+                text = "not followed: a symbolic link to a folder"
+                findings.append(Finding(rel_path=rel, text=text))
         for name in sorted(files):
             if not name.startswith(".") and name.lower().endswith(NOTE_SUFFIXES):
                 path = Path(parent, name)
                 yield path, path.relative_to(root).as_posix()
 
 
-def _read_note(path: Path, rel_path: str, root: Path, warnings: list[str]) -> bytes | None:
+def _read_note(path: Path, rel_path: str, root: Path, findings: list[Finding]) -> bytes | None:
+    kind = ""
     try:
         rel_path.encode()
         data = _read_inside(path, root)
     except UnicodeEncodeError:
-        problem = "not read: its file name is not valid UTF-8"
-    except (OSError, RuntimeError, VaultError) as error:
-        problem = f"not read: {getattr(error, 'strerror', None) or error}"
+        text = "not read: its file name is not valid UTF-8"
+    except _NoteError as error:
+        text, kind = f"not read: {error}", error.kind
+    except (OSError, RuntimeError) as error:
+        text = f"not read: {getattr(error, 'strerror', None) or error}"
     else:
-        problem = _text_problem(data)
-        if not problem.startswith("not read"):
-            if problem:
-                warnings.append(f"{_shown(rel_path)}: {problem}")
+        text = _not_text(data)
+        if not text:
+            findings.extend(_loss(rel_path, data))
             return data
-    warnings.append(f"{_shown(rel_path)}: {problem}")
+    findings.append(Finding(rel_path=rel_path, text=text, kind=kind))
     return None
 
 
 def _read_inside(path: Path, root: Path) -> bytes:
     target = path.resolve(strict=True)
     if not target.is_relative_to(root):
-        raise VaultError("a symbolic link that leads out of the vault")
+        raise _NoteError("a symbolic link that leads out of the vault")
     # The resolved path holds no link any more; O_NOFOLLOW keeps it so if the file is swapped
     # meanwhile, and O_NONBLOCK keeps a FIFO of this name from blocking the open.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -128,26 +151,27 @@ def _read_inside(path: Path, root: Path) -> bytes:
     with os.fdopen(os.open(target, flags), "rb") as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise VaultError("not a regular file")
+            raise _NoteError("not a regular file")
         if status.st_size > MAX_NOTE_BYTES:
-            size, limit = status.st_size, MAX_NOTE_BYTES
-            raise VaultError(f"{size:,} bytes, over the limit of {limit:,} for one note")
+            size, limit = status.st_size, f"over the limit of {MAX_NOTE_BYTES:,} bytes for one note"
+            raise _NoteError(f"{size:,} bytes, {limit}", kind=f"not read: {limit}")
         return stream.read()
 
 
-def _text_problem(data: bytes) -> str:
+def _not_text(data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "not read: UTF-16; save it as UTF-8"
-    if b"\0" in data:
-        return "not read: it holds NUL bytes, so it is not text"
+    return "not read: it holds NUL bytes, so it is not text" if b"\0" in data else ""
+
+
+def _loss(rel_path: str, data: bytes) -> Iterator[Finding]:
     try:
         data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return f"invalid UTF-8 at byte {error.start} (line {line}); read with U+FFFD in its place"
-    return ""
-
-
-def _shown(name: str) -> str:
-    """Keep a warning on one line whatever characters a file name holds."""
-    return name if name.isprintable() else ascii(name)
+        done = "read with U+FFFD in its place"
+        yield Finding(
+            rel_path=rel_path,
+            text=f"invalid UTF-8 at byte {error.start} (line {line}); {done}",
+            kind=f"invalid UTF-8; {done}",
+        )

@@ -52,3 +52,39 @@ def test_hostile_text_never_reaches_the_terminal_raw(project: Project) -> None:
     assert "ConnectionRefusedError" in told
     assert not [c for c in ("\x1b", "\u202e", "\x07") if c in told]
     assert not [line for line in told.splitlines() if line.lstrip().startswith("::error")]
+
+
+def _serve_vault(project: Project) -> None:
+    project.write("conftest.py", "")
+    project.write(
+        "pyproject.toml",
+        '[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n'
+        '[tool.rageval.target]\nvault = "evals/vault"\n',
+    )
+    project.write("evals/vault/a.md", "# A\n\nThe hit counter of the gate is seven.\n")
+
+
+def test_faults_of_a_vault_are_told_in_a_run_that_passes(project: Project) -> None:
+    _serve_vault(project)
+    vault = project.path / "evals" / "vault"
+    (vault / "bad.md").write_bytes(b"# Bad\n\nbyte \xff here\n")
+    (vault / "empty.md").write_bytes(b"")
+    (vault / "dos.md").write_bytes(b"# Dos\r\n\r\nsome text\r\n")
+    (project.path / "secret.md").write_text("# S\n\nhit xylophone\n", encoding="utf-8")
+    (vault / "out.md").symlink_to(project.path / "secret.md")
+    project.cases([case("ok-1", "What is the hit counter of the gate?")])
+    result = project.run()
+    assert result.ret == 0
+    told = " ".join(line[9:] for line in summary_lines(result))
+    expected = [
+        "bad.md: invalid UTF-8 at byte 12 (line 3); read with U+FFFD in its place",
+        "dos.md: Windows line ends, read as line ends",
+        "empty.md: no chunk made: the note is empty",
+        "out.md: not read: a symbolic link that leads out of the vault",
+    ]
+    for line in expected:
+        assert f"indexing coverage: {line}" in told
+    stored = project.stored("metrics.json")["warnings"]
+    assert [w for w in stored if w.startswith("indexing")] == [
+        f"indexing coverage: {line}" for line in expected
+    ]

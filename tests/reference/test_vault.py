@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.reference import vault as vault_module
-from pytest_rageval.reference.vault import VaultError, folder_contains, read_vault
+from pytest_rageval.reference.findings import finding_lines
+from pytest_rageval.reference.vault import Vault, VaultError, folder_contains, read_vault
 from tests.reference.builders import ask, make_engine, retrieved, write_vault
+
+
+def warnings_of(vault: Vault) -> tuple[str, ...]:
+    return finding_lines(vault.findings)
 
 
 def test_markdown_files_are_read_in_order_of_path(tmp_path: Path) -> None:
@@ -22,7 +27,7 @@ def test_markdown_files_are_read_in_order_of_path(tmp_path: Path) -> None:
 def test_hidden_files_and_folders_are_left_out_silently(tmp_path: Path) -> None:
     write_vault(tmp_path, {".git/x.md": "x", "a/.hidden.md": "x", "a/b.md": "b"})
     vault = read_vault(tmp_path)
-    assert ([note.rel_path for note in vault.notes], vault.warnings) == (["a/b.md"], ())
+    assert ([note.rel_path for note in vault.notes], warnings_of(vault)) == (["a/b.md"], ())
 
 
 def test_a_link_out_of_the_vault_is_never_read_and_is_named(tmp_path: Path) -> None:
@@ -45,7 +50,7 @@ def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     (root / "loop").symlink_to(root, target_is_directory=True)
     vault = read_vault(root)
     assert [note.rel_path for note in vault.notes] == ["a.md"]
-    assert [line.split(":")[0] for line in vault.warnings] == ["linked", "loop"]
+    assert [line.split(":")[0] for line in warnings_of(vault)] == ["linked", "loop"]
 
 
 def test_a_link_inside_the_vault_is_read(tmp_path: Path) -> None:
@@ -56,20 +61,20 @@ def test_a_link_inside_the_vault_is_read(tmp_path: Path) -> None:
 
 def test_a_broken_link_is_named(tmp_path: Path) -> None:
     (tmp_path / "gone.md").symlink_to(tmp_path / "nowhere.md")
-    assert read_vault(tmp_path).warnings[0].startswith("gone.md: not read: ")
+    assert warnings_of(read_vault(tmp_path))[0].startswith("gone.md: not read: ")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
 def test_a_fifo_does_not_block_the_reader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
-    assert read_vault(tmp_path).warnings == ("pipe.md: not read: not a regular file",)
+    assert warnings_of(read_vault(tmp_path)) == ("pipe.md: not read: not a regular file",)
 
 
 def test_invalid_utf_8_is_read_with_a_warning_that_says_where(tmp_path: Path) -> None:
     write_vault(tmp_path, {"a.md": b"# A\nok\nbad \xff byte\n"})
     vault = read_vault(tmp_path)
     assert len(vault.notes) == 1
-    assert vault.warnings == (
+    assert warnings_of(vault) == (
         "a.md: invalid UTF-8 at byte 11 (line 3); read with U+FFFD in its place",
     )
 
@@ -82,7 +87,7 @@ def test_a_file_that_is_not_text_is_skipped(tmp_path: Path, data: bytes, problem
     write_vault(tmp_path, {"a.md": data})
     vault = read_vault(tmp_path)
     assert vault.notes == ()
-    assert problem in vault.warnings[0]
+    assert problem in warnings_of(vault)[0]
 
 
 def test_a_note_over_the_size_limit_is_skipped(
@@ -92,12 +97,14 @@ def test_a_note_over_the_size_limit_is_skipped(
     write_vault(tmp_path, {"a.md": "0123456789", "b.md": "0123456789+"})
     vault = read_vault(tmp_path)
     assert [note.rel_path for note in vault.notes] == ["a.md"]
-    assert vault.warnings == ("b.md: not read: 11 bytes, over the limit of 10 for one note",)
+    assert warnings_of(vault) == (
+        "b.md: not read: 11 bytes, over the limit of 10 bytes for one note",
+    )
 
 
 def test_a_file_name_with_a_newline_keeps_its_warning_on_one_line(tmp_path: Path) -> None:
     write_vault(tmp_path, {"a\nb.md": b"\x00"})
-    assert "\n" not in read_vault(tmp_path).warnings[0]
+    assert "\n" not in warnings_of(read_vault(tmp_path))[0]
 
 
 def test_a_file_name_that_is_not_utf_8_is_skipped(tmp_path: Path) -> None:
@@ -108,7 +115,7 @@ def test_a_file_name_that_is_not_utf_8_is_skipped(tmp_path: Path) -> None:
         pytest.skip("this file system takes UTF-8 names only")
     vault = read_vault(tmp_path)
     assert vault.notes == ()
-    assert "file name is not valid UTF-8" in vault.warnings[0]
+    assert "file name is not valid UTF-8" in warnings_of(vault)[0]
 
 
 def test_a_missing_vault_is_an_error_that_names_it(tmp_path: Path) -> None:
