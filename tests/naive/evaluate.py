@@ -1,0 +1,52 @@
+"""One function from a row of checked examples to its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.naive import matching, runs, scoring
+from tests.naive.matching import Values
+
+OPERATIONS: dict[str, Callable[[Values], Values]] = {
+    "norm_path": lambda row: {
+        "path": matching.norm_path(row["path"], row.get("path_case", "sensitive"))
+    },
+    "norm_text": lambda row: {"text": matching.norm_text(row["text"])},
+    "norm_heading": lambda row: {"segments": matching.norm_heading(row["heading_path"])},
+    "match": lambda row: {
+        "match": matching.matches(row["anchor"], row["chunk"], row.get("settings") or {})
+    },
+    "score": scoring.score,
+    "rerank_delta": scoring.rerank_delta,
+    "aggregate": runs.aggregate,
+    "judge_score": runs.judge_score,
+    "composite": runs.composite,
+    "claim_support": runs.claim_support,
+    "disagreement": runs.disagreement,
+    "percentile": runs.percentile,
+    "latency": runs.latency,
+    "operational": runs.operational,
+    "cost": runs.cost,
+    "indexing": runs.indexing,
+    "embedding_query": runs.embedding_query,
+    "silhouette": runs.silhouette,
+}
+
+
+def evaluate(op: str, row: Values) -> Values:
+    """Answer one row literally by the definitions."""
+    return OPERATIONS[op](row)
+
+
+def differences(expected: object, got: object, tol: float = 1e-9, where: str = "") -> list[str]:
+    """Paths at which two answers differ, over the keys of ``expected``."""
+    if isinstance(expected, dict) and isinstance(got, dict):
+        return [
+            line
+            for key, value in expected.items()
+            for line in differences(value, got.get(key, "<absent>"), tol, f"{where}.{key}")
+        ]
+    numbers = isinstance(expected, int | float) and isinstance(got, int | float)
+    if numbers and abs(expected - got) <= tol:  # type: ignore[operator]
+        return []
+    return [] if not numbers and expected == got else [f"{where}: {expected!r} != {got!r}"]

@@ -1,0 +1,141 @@
+"""METRICS 1.1: paths, texts, headings, and whether a chunk matches an anchor."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+Values = dict[str, Any]
+Segments = list[str]
+
+INVISIBLE = ("\u200b", "\ufeff", "\u00ad")
+
+
+def percent_decode(path: str) -> str:
+    """Decode ``%XX`` once; the whole path is left alone if the bytes are not UTF-8."""
+    out = bytearray()
+    at = 0
+    while at < len(path):
+        if re.match(r"%[0-9A-Fa-f]{2}", path[at : at + 3], re.ASCII):
+            out.append(int(path[at + 1 : at + 3], 16))
+            at += 3
+        else:
+            out += path[at].encode("utf-8", "surrogatepass")
+            at += 1
+    try:
+        return out.decode("utf-8")
+    except UnicodeDecodeError:
+        return path
+
+
+def norm_path(path: str, path_case: str = "sensitive") -> str:
+    """Remove the spelling differences of one path."""
+    path = percent_decode(path).replace("\\", "/").strip()
+    path = unicodedata.normalize("NFC", path)
+    kept: list[str] = []
+    for segment in path.split("/"):
+        if segment in ("", "."):
+            continue
+        if segment == ".." and kept and kept[-1] != "..":
+            kept.pop()
+        else:
+            kept.append(segment)
+    joined = "/".join(kept)
+    return caseless(joined) if path_case == "insensitive" else joined
+
+
+def caseless(text: str) -> str:
+    """Fold case canonically (Unicode D145)."""
+    decomposed = unicodedata.normalize("NFD", text)
+    return unicodedata.normalize("NFC", decomposed.casefold())
+
+
+def norm_text(text: str) -> str:
+    """Make two texts equal that differ only by case, whitespace or invisible characters."""
+    for character in INVISIBLE:
+        text = text.replace(character, "")
+    return " ".join(caseless(text).split())
+
+
+def norm_heading(heading: str | None) -> Segments | None:
+    """List the segments of a heading path; None stays None."""
+    if heading is None:
+        return None
+    text = " ".join(heading.split())
+    segments = [""]
+    for at, character in enumerate(text):
+        if character == ">" and _is_delimiter(text, at):
+            segments.append("")
+        else:
+            segments[-1] += character
+    cleaned = [norm_text(_without_marker(segment.strip())) for segment in segments]
+    return [segment for segment in cleaned if segment]
+
+
+def _is_delimiter(text: str, at: int) -> bool:
+    before, after = text[:at], text[at + 1 :]
+    open_left = before == "" or before.endswith(" ")
+    open_right = after == "" or after.startswith(" ")
+    return (open_left and open_right) or re.match("#{1,6} ", after) is not None
+
+
+def _without_marker(segment: str) -> str:
+    opening = re.match("#{1,6} ", segment)
+    if opening is None:
+        return segment
+    segment = segment[opening.end() :]
+    return re.sub(" #+$", "", segment)
+
+
+def chunk_segments(chunk: Values) -> Segments:
+    """Segments of a chunk; a null or absent heading is the chunk without heading."""
+    return norm_heading(chunk.get("heading_path")) or []
+
+
+def anchor_segments(anchor: Values) -> Segments:
+    """Segments of an anchor; none = the whole document."""
+    return norm_heading(anchor.get("heading_path") or "") or []
+
+
+def same_document(one: Values, other: Values, settings: Values) -> bool:
+    """Compare paths, and vaults where both name one."""
+    case = settings.get("path_case", "sensitive")
+    vaults = {one.get("vault"), other.get("vault")} - {None}
+    same_path = norm_path(one["rel_path"], case) == norm_path(other["rel_path"], case)
+    return same_path and len(vaults) <= 1
+
+
+def matches(anchor: Values, chunk: Values, settings: Values) -> bool:
+    """Say whether a chunk matches a gold or irrelevant support."""
+    if not same_document(anchor, chunk, settings):
+        return False
+    wanted, got = anchor_segments(anchor), chunk_segments(chunk)
+    snippets = [norm_text(snippet) for snippet in anchor.get("snippets") or []]
+    text = norm_text(chunk.get("text") or "")
+    held = [snippet in text for snippet in snippets]
+    if got[: len(wanted)] == wanted:
+        rule = settings.get("snippets", "off")
+        if rule == "off" or not snippets:
+            return True
+        return any(held) if rule == "any" else all(held)
+    coarser = len(got) < len(wanted) and wanted[: len(got)] == got
+    return bool(settings.get("coarse_chunks") and coarser and snippets and all(held))
+
+
+def judge_chunk(case: Values, chunk: Values, settings: Values) -> tuple[set[int], bool]:
+    """Indices of the golds a chunk matches, and whether it is irrelevant."""
+    golds = [
+        index
+        for index, gold in enumerate(case.get("gold_supports") or [])
+        if matches(gold, chunk, settings)
+    ]
+    junk = [
+        len(anchor_segments(anchor))
+        for anchor in case.get("irrelevant_supports") or []
+        if matches(anchor, chunk, settings)
+    ]
+    depths = [len(anchor_segments(case["gold_supports"][index])) for index in golds]
+    if junk and max(junk) >= max(depths, default=-1):
+        return set(), True
+    return set(golds), False

@@ -1,0 +1,362 @@
+"""METRICS 1.2, 1.3 and the outcome of 1.5: every deterministic metric of one case."""
+
+from __future__ import annotations
+
+import math
+
+from tests.naive.citations import cited, in_context, points_into
+from tests.naive.matching import (
+    Values,
+    anchor_segments,
+    chunk_segments,
+    judge_chunk,
+    norm_path,
+    norm_text,
+)
+
+NA = "not_applicable"
+ERROR = "error"
+Cell = float | str
+"""A number, or one of the two other states of a metric."""
+
+UNITS = (
+    "hit_at_k",
+    "recall_at_k",
+    "mrr",
+    "precision_at_k",
+    "precision_returned_at_k",
+    "ndcg_at_k",
+    "map",
+)
+ANCHOR_LEVEL = (*UNITS, "recall_all_at_k", "group_recall_at_k", "specificity_accuracy")
+DOCUMENT_LEVEL = tuple(f"doc_{key}" for key in UNITS)
+SCOPE = ("scope_miss_rate", "scope_selection_miss_rate", "scope_any_excluded_rate")
+RETRIEVAL = (*ANCHOR_LEVEL, *DOCUMENT_LEVEL, "negative_accuracy")
+ATTRIBUTION = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
+ANSWER_SIDE = (
+    *ATTRIBUTION,
+    "citation_in_context_rate",
+    "recency_conflict_accuracy",
+    "abstention_accuracy",
+    "hallucination_rate_unanswerable",
+    "over_abstention_rate",
+)
+
+
+class Row:
+    """One row of op ``score``, with the few things every metric asks of it."""
+
+    def __init__(self, row: Values) -> None:
+        self.case: Values = row["case"]
+        self.response: Values = row.get("response") or {}
+        self.settings: Values = row.get("settings") or {}
+        self.k: int = self.case.get("k") or row.get("k") or 5
+        self.folder_mode = row.get("folder_mode")
+        self.retrieval_only = bool(row.get("retrieval_only"))
+        self.judge: Values | None = row.get("judge")
+        self.answerable: bool = self.case.get("answerable", True)
+        self.golds: list[Values] = self.case.get("gold_supports") or []
+        self.junk: list[Values] = self.case.get("irrelevant_supports") or []
+        self.debug: Values = self.response.get("debug") or {}
+        self.chunks: list[Values] | None = self.debug.get("retrieved_chunks")
+        self.dead = row.get("response") is None or row.get("error") is not None
+        blank = not (self.response.get("answer") or "").strip()
+        self.empty = not self.dead and blank and self.response.get("abstained") is not True
+        self.failed = self.dead or self.empty
+
+    @property
+    def path_case(self) -> str:
+        """The path setting."""
+        return str(self.settings.get("path_case", "sensitive"))
+
+
+def rank_order(chunks: list[Values], key: str = "rank") -> list[Values]:
+    """List order, or by integer rank where every chunk has one."""
+    ranks = [chunk.get(key) for chunk in chunks]
+    if all(isinstance(rank, int) for rank in ranks):
+        return sorted(chunks, key=lambda chunk: int(chunk[key]))
+    return list(chunks)
+
+
+def score(row: Values) -> Values:
+    """Answer one row of op ``score``."""
+    of = Row(row)
+    cells = {**retrieval(of), **scope(of), **answer_side(of)}
+    return {
+        "metrics": {k: None if isinstance(v, str) else v for k, v in cells.items()},
+        "status": {k: v if isinstance(v, str) else "scored" for k, v in cells.items()},
+        "outcome": outcome(of, cells),
+    }
+
+
+def retrieval(of: Row) -> dict[str, Cell]:
+    """Every key of the tables of 1.2 but scope."""
+    populations = {
+        **dict.fromkeys((*UNITS, *DOCUMENT_LEVEL), of.answerable and bool(of.golds)),
+        "recall_all_at_k": of.answerable and has_groups(of),
+        "group_recall_at_k": of.answerable and has_groups(of),
+        "specificity_accuracy": bool(of.junk),
+        "negative_accuracy": not of.answerable,
+    }
+    if of.settings.get("headings_reported", True) is False:
+        if any(anchor_segments(anchor) for anchor in [*of.golds, *of.junk]):
+            populations |= dict.fromkeys(ANCHOR_LEVEL, False)
+    cells: dict[str, Cell] = dict.fromkeys(populations, NA)
+    inside = [key for key, holds in populations.items() if holds]
+    if of.chunks is None:
+        return cells | dict.fromkeys(inside, ERROR if of.failed else NA)
+    ranked = rank_order(of.chunks)
+    values = retrieval_of(of, ranked)
+    return cells | {key: values[key] for key in inside}
+
+
+def has_groups(of: Row) -> bool:
+    """Say whether the case requires groups of golds."""
+    return bool(of.golds) and of.case.get("required_support_groups") is not None
+
+
+def retrieval_of(of: Row, ranked: list[Values]) -> dict[str, Cell]:
+    """Values of one order of the chunks, whatever the population."""
+    cut = ranked[: of.k]
+    values: dict[str, Cell] = {"negative_accuracy": float(not ranked)}
+    if not text_suffices(of, cut):
+        values |= dict.fromkeys(ANCHOR_LEVEL, NA)
+    else:
+        values |= anchor_level(of, cut)
+    return values | document_level(of, cut)
+
+
+def text_suffices(of: Row, cut: list[Values]) -> bool:
+    """False where snippets are read and a chunk of the cut lacks its whole text."""
+    read = of.settings.get("snippets", "off") != "off" or of.settings.get("coarse_chunks")
+    if not read or not any(anchor.get("snippets") for anchor in [*of.golds, *of.junk]):
+        return True
+    return not any(chunk.get("text") is None or chunk.get("text_truncated") for chunk in cut)
+
+
+def anchor_level(of: Row, cut: list[Values]) -> dict[str, Cell]:
+    """Metrics whose unit is the gold."""
+    judged = [judge_chunk(of.case, chunk, of.settings) for chunk in cut]
+    found = [matched for matched, _ in judged]
+    copies = duplicates(of, cut)
+    reached: set[int] = set().union(*found)
+    grades = {index: gold.get("grade", 1) for index, gold in enumerate(of.golds)}
+    values = unit_metrics(found, grades, copies, of.k)
+    values["specificity_accuracy"] = float(not any(irrelevant for _, irrelevant in judged))
+    if has_groups(of):
+        groups = [set(group) for group in of.case["required_support_groups"]]
+        values["recall_all_at_k"] = float(any(group <= reached for group in groups))
+        values["group_recall_at_k"] = max(len(group & reached) / len(group) for group in groups)
+    return values
+
+
+def document_level(of: Row, cut: list[Values]) -> dict[str, Cell]:
+    """The same metrics over each document's first occurrence."""
+    paths = [norm_path(gold["rel_path"], of.path_case) for gold in of.golds]
+    distinct = sorted(set(paths))
+    grades = {
+        index: max(
+            gold.get("grade", 1) for gold, at in zip(of.golds, paths, strict=True) if at == path
+        )
+        for index, path in enumerate(distinct)
+    }
+    documents: dict[str, set[int]] = {}
+    for chunk in cut:
+        path = norm_path(chunk["rel_path"], of.path_case)
+        relevant = path in distinct and not judge_chunk(of.case, chunk, of.settings)[1]
+        found = documents.setdefault(path, set())
+        if relevant:
+            found.add(distinct.index(path))
+    values = unit_metrics(list(documents.values()), grades, set(), of.k)
+    return {f"doc_{key}": value for key, value in values.items()}
+
+
+def duplicates(of: Row, cut: list[Values]) -> set[int]:
+    """Indices of chunks that repeat an earlier one."""
+    seen: set[object] = set()
+    copies = set()
+    for index, chunk in enumerate(cut):
+        path = norm_path(chunk["rel_path"], of.path_case)
+        if chunk.get("chunk_id") is not None:
+            key: object = ("id", path, chunk["chunk_id"])
+        elif chunk.get("text") is not None:
+            key = ("text", path, tuple(chunk_segments(chunk)), norm_text(chunk["text"]))
+        else:
+            continue
+        if key in seen:
+            copies.add(index)
+        seen.add(key)
+    return copies
+
+
+def unit_metrics(
+    found: list[set[int]], grades: dict[int, int], copies: set[int], k: int
+) -> dict[str, Cell]:
+    """The seven metrics shared by both levels; ``found`` holds the units met at each rank."""
+    if not grades:
+        return dict.fromkeys(UNITS, NA)
+    relevant_ranks = [rank for rank, units in enumerate(found, 1) if units]
+    good = sum(1 for index, units in enumerate(found) if units and index not in copies)
+    matched: set[int] = set()
+    dcg = 0.0
+    precisions = []
+    for rank, units in enumerate(found, 1):
+        fresh = units - matched
+        matched |= units
+        if fresh and rank - 1 not in copies:
+            dcg += max(grades[unit] for unit in fresh) / math.log2(rank + 1)
+            precisions.append((len(precisions) + 1) / rank)
+    ideal = sorted(grades.values(), reverse=True)[:k]
+    idcg = sum(grade / math.log2(rank + 1) for rank, grade in enumerate(ideal, 1))
+    return {
+        "hit_at_k": float(bool(matched)),
+        "recall_at_k": len(matched) / len(grades),
+        "mrr": 1 / relevant_ranks[0] if relevant_ranks else 0.0,
+        "precision_at_k": good / k,
+        "precision_returned_at_k": good / len(found) if found else 0.0,
+        "ndcg_at_k": dcg / idcg,
+        "map": sum(precisions) / len(grades),
+    }
+
+
+def scope(of: Row) -> dict[str, Cell]:
+    """Folder selection."""
+    selection = of.debug.get("folder_selection") or {}
+    selected = selection.get("selected_folders")
+    fallback = selection.get("fallback_used")
+    cells: dict[str, Cell] = dict.fromkeys((*SCOPE, "fallback_rate"), NA)
+    if fallback is not None:
+        cells["fallback_rate"] = float(fallback)
+    elif of.failed and of.folder_mode == "on_with_fallback":
+        cells["fallback_rate"] = ERROR
+    if not of.answerable or not of.golds or of.folder_mode == "off":
+        return cells
+    if selected is None:
+        asked = of.folder_mode in ("on", "on_with_fallback")
+        return cells | dict.fromkeys(SCOPE, ERROR if of.failed and asked else NA)
+    chosen = [in_scope(gold, selected, of.path_case) for gold in of.golds]
+    effective = [True for _ in chosen] if fallback else chosen
+    cells["scope_miss_rate"] = float(not any(effective))
+    cells["scope_selection_miss_rate"] = float(not any(chosen))
+    cells["scope_any_excluded_rate"] = float(not all(effective))
+    return cells
+
+
+def in_scope(gold: Values, folders: list[str], path_case: str) -> bool:
+    """Say whether a folder holds a gold's document."""
+    path = norm_path(gold["rel_path"], path_case).split("/")
+    for folder in folders:
+        if folder.strip() in ("", ".", "/", "*"):
+            return True
+        name = norm_path(folder, path_case)
+        parts = name.split("/") if name else []
+        if len(parts) < len(path) and path[: len(parts)] == parts:
+            return True
+    return False
+
+
+def answer_side(of: Row) -> dict[str, Cell]:
+    """Every key of the table of 1.3."""
+    cells: dict[str, Cell] = dict.fromkeys(ANSWER_SIDE, NA)
+    if of.retrieval_only:
+        return cells
+    labelled = of.answerable and bool(of.golds)
+    rule = of.case.get("recency_conflict_rule")
+    dated = labelled and rule is not None and len(of.golds) >= 2
+    if rule == "acknowledge_both" and of.judge is None:
+        dated = False
+    populations = {
+        **dict.fromkeys(ATTRIBUTION, labelled),
+        "citation_in_context_rate": True,
+        "recency_conflict_accuracy": dated,
+        "abstention_accuracy": not of.answerable,
+        "hallucination_rate_unanswerable": not of.answerable,
+        "over_abstention_rate": of.answerable,
+    }
+    inside = [key for key, holds in populations.items() if holds]
+    if of.failed:
+        return cells | dict.fromkeys(inside, ERROR)
+    values = {**attribution(of), **abstention(of)}
+    return cells | {key: values[key] for key in inside}
+
+
+def attribution(of: Row) -> dict[str, Cell]:
+    """What the citations hit."""
+    ranked = None if of.chunks is None else rank_order(of.chunks)
+    citations = cited(of.response, ranked, of.settings)
+    keys = (*ATTRIBUTION, "citation_in_context_rate", "recency_conflict_accuracy")
+    cells: dict[str, Cell] = dict.fromkeys(keys, NA)
+    if citations is None:
+        return cells
+    hits = [[points_into(one, gold, of.settings) for gold in of.golds] for one in citations]
+    met = [any(column) for column in zip(*hits, strict=True)] or [False] * len(of.golds)
+    if of.golds:
+        cells["attribution_hit_rate"] = float(any(met))
+        cells["attribution_recall"] = sum(met) / len(met)
+    if citations:
+        cells["attribution_precision"] = sum(any(one) for one in hits) / len(hits)
+        if ranked is not None:
+            there = [in_context(one, ranked, of.settings) for one in citations]
+            cells["citation_in_context_rate"] = sum(there) / len(there)
+    if len(met) >= 2:
+        cells["recency_conflict_accuracy"] = recency(of, met)
+    return cells
+
+
+def recency(of: Row, met: list[bool]) -> Cell:
+    """Whether the rule for conflicting sources was kept; ``met``: golds that are cited."""
+    rule = of.case.get("recency_conflict_rule")
+    if rule == "cite_newer":
+        return float(met[0])
+    if rule != "acknowledge_both" or not all(met):
+        return float(all(met))
+    verdict = (of.judge or {}).get("acknowledges_conflict")
+    return ERROR if verdict is None else float(verdict)
+
+
+def abstention(of: Row) -> dict[str, Cell]:
+    """Whether the answer abstained, by flag or by judge."""
+    flag = of.response.get("abstained")
+    unknown = NA
+    if flag is None and of.judge is not None:
+        flag, unknown = of.judge.get("abstained"), ERROR
+    keys = ("abstention_accuracy", "hallucination_rate_unanswerable", "over_abstention_rate")
+    if flag is None:
+        return dict.fromkeys(keys, unknown)
+    return dict(zip(keys, (float(flag), float(not flag), float(flag)), strict=True))
+
+
+def outcome(of: Row, cells: dict[str, Cell]) -> str:
+    """Passed, missed or error."""
+    if of.failed:
+        return ERROR
+    first = "recall_all_at_k" if has_groups(of) else "hit_at_k"
+    wanted = {
+        first: 1.0,
+        "specificity_accuracy": 1.0,
+        "recency_conflict_accuracy": 1.0,
+        "abstention_accuracy": 1.0,
+        "over_abstention_rate": 0.0,
+    }
+    fell_short = [
+        key for key, want in wanted.items() if not isinstance(cells[key], str) and cells[key] != want
+    ]
+    return "missed" if fell_short else "passed"
+
+
+def rerank_delta(row: Values) -> Values:
+    """Answer one row of op ``rerank_delta``."""
+    of = Row(row)
+    after = retrieval(of)
+    unknown: dict[str, float | None] = dict.fromkeys(after)
+    if of.chunks is None:
+        return {"delta": unknown}
+    if not all(isinstance(chunk.get("rank_before_rerank"), int) for chunk in of.chunks):
+        return {"delta": unknown}
+    before = retrieval_of(of, rank_order(of.chunks, "rank_before_rerank"))
+    delta = dict(unknown)
+    for key, value in after.items():
+        earlier = before.get(key, NA)
+        if not isinstance(value, str) and not isinstance(earlier, str):
+            delta[key] = value - earlier
+    return {"delta": delta}
