@@ -48,7 +48,7 @@ WHOLE: dict[str, Kernel] = {
     "ndcg": ndcg_at_k,
     "set_P": precision_returned_at_k,
     "set_recall": recall_at_k,
-    # trec_eval defines it so: as precise at every rank as the whole set is.
+    # As trec_eval defines it: every relevant document counts with the precision of the whole set.
     "set_map": lambda ranking: precision_returned_at_k(ranking) * recall_at_k(ranking),
 }
 CUT: dict[str, Kernel] = {
