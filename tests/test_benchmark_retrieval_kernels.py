@@ -8,6 +8,10 @@ import pytest
 from benchmarks import retrieval_kernels as bench
 
 
+def always(value: float) -> bench.Contender:
+    return lambda queries, k: [(value,) * 5] * len(queries)
+
+
 def test_every_contender_gives_the_same_values() -> None:
     queries = bench.synthetic(50)
     expected = bench.ours(queries, 10)
@@ -24,14 +28,13 @@ def test_the_values_agree_at_cutoffs_other_than_the_length_of_the_lists(k: int) 
 
 
 def test_a_wrong_contender_is_refused() -> None:
-    wrong = {**bench.CONTENDERS, "wrong": lambda queries, k: [(0.0,) * 5] * len(queries)}
+    wrong = {**bench.CONTENDERS, "wrong": always(0.0)}
     with pytest.raises(ValueError, match=r"wrong: differs by 1, expected 1e-09 at most"):
         bench.measure(bench.synthetic(20), k=10, repeats=1, contenders=wrong)
 
 
 def test_a_value_that_is_not_a_number_is_refused() -> None:
-    nan = float("nan")
-    wrong = {**bench.CONTENDERS, "wrong": lambda queries, k: [(nan,) * 5] * len(queries)}
+    wrong = {**bench.CONTENDERS, "wrong": always(float("nan"))}
     with pytest.raises(ValueError, match="wrong: differs by nan"):
         bench.measure(bench.synthetic(1), k=10, repeats=1, contenders=wrong)
 
