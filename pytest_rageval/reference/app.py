@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from .embeddings_endpoint import embed_texts, parse_embeddings
 from .endpoints import UpstreamError
 from .engine import ReferenceEngine
 from .fields import RequestError
@@ -28,7 +29,7 @@ class _BodyError(RequestError):
 
 
 def create_app(engine: ReferenceEngine) -> Starlette:
-    """Return the application: ask, documents and health.
+    """Return the application: ask, documents, embeddings and health.
 
     Errors are JSON, `{"error": message}`: 400 for a body that is not JSON or a document out of
     scope, 413 for one too large, 422 for a bad field, 502 when a model endpoint failed.
@@ -48,6 +49,11 @@ def create_app(engine: ReferenceEngine) -> Starlette:
         removed = await run_in_threadpool(engine.delete_documents, parse_deletion(body))
         return JSONResponse({"deleted": removed})
 
+    async def embeddings(request: Request) -> JSONResponse:
+        query = parse_embeddings(await _json_body(request), engine.config)
+        model = engine.config.embedding_model
+        return JSONResponse(await run_in_threadpool(embed_texts, query, engine.index, model))
+
     async def healthz(request: Request) -> JSONResponse:
         coverage = engine.index.coverage
         return JSONResponse(
@@ -65,6 +71,7 @@ def create_app(engine: ReferenceEngine) -> Starlette:
         routes=[
             Route("/api/v1/ask", _guarded(ask), methods=["POST"]),
             Route("/api/v1/documents", _guarded(documents), methods=["PUT", "DELETE"]),
+            Route("/v1/embeddings", _guarded(embeddings), methods=["POST"]),
             Route("/healthz", healthz, methods=["GET"]),
         ]
     )

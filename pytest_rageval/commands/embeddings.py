@@ -1,0 +1,215 @@
+"""``rageval embeddings``: what the vectors of a stored run show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.commands.output import (
+    CommandError,
+    UnreachableError,
+    json_option,
+    print_json,
+)
+from pytest_rageval.report.terminal_text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.matching import PathCase
+    from pytest_rageval.metrics.embedding_run import VectorTable, WantedTexts
+    from pytest_rageval.models import CaseRecord
+
+DOCUMENT = "embeddings.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """Where vectors come from, as the command line says."""
+
+    url: str | None
+    model: str | None
+    api_key_env: str | None
+    file: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Obtained:
+    vectors: VectorTable
+    named: Mapping[str, Any]
+    """The source for the document: model and address, or the name of the file."""
+    warnings: tuple[str, ...] = ()
+
+
+@click.command("embeddings")
+@click.argument("run")
+@click.option("--embeddings-url", "url", help="Base URL of an OpenAI-compatible API.")
+@click.option("--embeddings-model", "model", help="Model of that API.")
+@click.option("--embeddings-api-key-env", "api_key_env", help="Variable that holds its key.")
+@click.option(
+    "--vectors",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Read vectors from this JSONL file instead; nothing is sent.",
+)
+@click.option(
+    "--allow-cut-texts",
+    is_flag=True,
+    help="Embed the stored beginnings of texts where a run did not keep them whole.",
+)
+@click.option("--save", is_flag=True, help=f"Write {DOCUMENT} into the folder of the run.")
+@json_option
+def command(
+    run: str,
+    url: str | None,
+    model: str | None,
+    api_key_env: str | None,
+    file: Path | None,
+    allow_cut_texts: bool,
+    save: bool,
+    as_json: bool,
+) -> None:
+    """Compare questions, chunks and languages of the stored RUN.
+
+    Questions and chunk texts are sent to the API that is named, and nowhere else. With --vectors
+    each line of the file is {"text" or "chunk_id": ..., "embedding": [...]}.
+    """
+    source = _Source(url=url, model=model, api_key_env=api_key_env, file=file)
+    _check(source)
+    from pytest_rageval.storage import read_records
+
+    folder = _run_folder(run)
+    records = read_records(folder)
+    document = _document(folder, records, source, allow_cut_texts=allow_cut_texts)
+    if save:
+        _save(folder, document)
+    for warning in document["warnings"]:
+        click.echo(clean(f"warning: {warning}"), err=True)
+    if as_json:
+        print_json(document)
+        return
+    from pytest_rageval.report.embedding_report import embedding_lines
+
+    for line in embedding_lines(document):
+        click.echo(line)
+
+
+def _check(source: _Source) -> None:
+    if (source.url is None) == (source.file is None):
+        raise click.UsageError("expected either --embeddings-url or --vectors")
+    if source.url is not None and not source.model:
+        raise click.UsageError("--embeddings-url: expected --embeddings-model beside it")
+    if source.file is not None and (source.model or source.api_key_env):
+        raise click.UsageError(
+            "--vectors: takes neither --embeddings-model nor --embeddings-api-key-env"
+        )
+
+
+def _run_folder(run: str) -> Path:
+    import os
+
+    from pytest_rageval.config import load_settings
+    from pytest_rageval.storage import resolve_run
+
+    settings = load_settings(Path.cwd(), flags={}, environ=os.environ)
+    return resolve_run(Path(settings.results_dir), run)
+
+
+def _save(folder: Path, document: Mapping[str, Any]) -> None:
+    import json
+    import os
+
+    from pytest_rageval.models import SCHEMA_VERSION
+
+    versioned = {"schema_version": SCHEMA_VERSION, **document}
+    text = json.dumps(versioned, ensure_ascii=True, allow_nan=False, indent=2)
+    beside = folder / f".{DOCUMENT}.{os.getpid()}.tmp"
+    try:
+        # Beside its place, then renamed: a reader sees the old one or the new one.
+        beside.write_text(f"{text}\n", encoding="utf-8")
+        os.replace(beside, folder / DOCUMENT)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise CommandError(f"{folder / DOCUMENT}: cannot be written: {error.strerror}") from error
+
+
+# --- vectors -------------------------------------------------------------------------------
+
+
+def _document(
+    folder: Path, records: Sequence[CaseRecord], source: _Source, *, allow_cut_texts: bool
+) -> dict[str, Any]:
+    from pytest_rageval.metrics.embedding_run import (
+        analyse_embeddings,
+        compare_translations,
+        wanted_texts,
+    )
+    from pytest_rageval.report.embedding_report import embedding_document
+
+    obtained = None if source.file is None else _read(source.file)
+    wanted = wanted_texts(records, None if obtained is None else obtained.vectors.by_chunk_id)
+    _refuse_cut(folder, wanted, allow_cut_texts=allow_cut_texts)
+    if obtained is None:
+        obtained = _ask(folder, source, wanted)
+    path_case = _path_case(folder)
+    return embedding_document(
+        run_id=folder.name,
+        source=obtained.named,
+        n_cases=len({(record.file, record.case_id) for record in records}),
+        wanted=wanted,
+        vectors=obtained.vectors,
+        analysis=analyse_embeddings(records, obtained.vectors, path_case=path_case),
+        translations=compare_translations(records, path_case=path_case),
+        warnings=obtained.warnings,
+    )
+
+
+def _path_case(folder: Path) -> PathCase:
+    from pytest_rageval.errors import StorageError
+    from pytest_rageval.storage import read_json
+
+    try:
+        settings = read_json(folder / "config.json").get("settings")
+    except StorageError:  # a run of foreign origin may have none
+        return "sensitive"
+    insensitive = isinstance(settings, dict) and settings.get("path_case") == "insensitive"
+    return "insensitive" if insensitive else "sensitive"
+
+
+def _refuse_cut(folder: Path, wanted: WantedTexts, *, allow_cut_texts: bool) -> None:
+    if wanted.n_cut and not allow_cut_texts:
+        raise CommandError(
+            f"{folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
+            "pytest with --rageval-store-full-text, or add --allow-cut-texts to go on with them"
+        )
+
+
+def _read(file: Path) -> _Obtained:
+    from pytest_rageval.vector_file import load_vectors
+
+    return _Obtained(vectors=load_vectors(file), named={"kind": "file", "file": file.name})
+
+
+def _ask(folder: Path, source: _Source, wanted: WantedTexts) -> _Obtained:
+    from pytest_rageval.embeddings import EmbeddingsClient, EmbeddingsEndpoint
+    from pytest_rageval.errors import EndpointError
+    from pytest_rageval.metrics.embedding_run import VectorTable
+
+    if not wanted.chunks:
+        raise CommandError(f"{folder}: no record holds the text of a chunk, so nothing was sent")
+    endpoint = EmbeddingsEndpoint(
+        url=str(source.url), model=str(source.model), api_key_env=source.api_key_env
+    )
+    client = EmbeddingsClient(endpoint)
+    try:
+        embedded = client.embed([*wanted.questions, *wanted.chunks])
+    except EndpointError as error:
+        raise UnreachableError(str(error)) from error
+    refused = f"texts refused: {embedded.n_refused}; the first: {embedded.refusal}"
+    return _Obtained(
+        vectors=VectorTable(by_text=embedded.vectors),
+        named={"kind": "endpoint", "url": client.shown, "model": source.model},
+        warnings=(refused,) if embedded.n_refused else (),
+    )

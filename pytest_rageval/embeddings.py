@@ -1,0 +1,341 @@
+"""Asks an OpenAI-compatible ``/v1/embeddings`` endpoint for vectors; imports httpx.
+
+Nothing here runs unless a user names an endpoint. Batches go out one after the other on the event
+loop of the session, since only there can one limit span connecting, sending and reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import httpx
+import numpy as np
+import numpy.typing as npt
+
+from pytest_rageval.contract import excerpt, parse_reply_bytes
+from pytest_rageval.errors import ConfigError, EndpointError, TargetErrorKind
+from pytest_rageval.loop_thread import LoopThread, session_loop
+from pytest_rageval.retry import is_retryable, parse_http_date, retry_after_seconds, wait_seconds
+from pytest_rageval.target_url import Address, blot_out, join_url
+from pytest_rageval.vector_file import read_vector
+
+_Array = npt.NDArray[np.float64]
+
+MAX_BODY_BYTES: Final = 64 * 1024 * 1024
+BATCH_TEXTS: Final = 64
+BATCH_CHARS: Final = 100_000
+"""Hosted endpoints limit the tokens of one request as well as its texts."""
+_TEXT_REFUSED: Final = frozenset({400, 413, 422})
+"""Statuses that may be about one text, such as one longer than the model reads."""
+_VERSION: Final = re.compile(r"v\d[0-9a-z]*")
+_ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingsEndpoint:
+    """A model behind an OpenAI-compatible API."""
+
+    url: str
+    """Base URL with or without ``/v1``, or that of the endpoint itself."""
+    model: str
+    api_key_env: str | None = None
+    """Environment variable that holds the key; None: no key is sent."""
+    timeout_s: float = 60.0
+    """Limit of one attempt from connecting to the last byte read."""
+    retries: int = 3
+    """Attempts after the first, on 408, 429, 5xx and connection errors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """The vectors of texts, all of one length."""
+
+    vectors: Mapping[str, _Array]
+    """By text; without those that the endpoint refused."""
+    n_refused: int = 0
+    refusal: str | None = None
+    """What the endpoint said of the first one that it refused."""
+
+
+class EmbeddingsClient:
+    """Turns texts into vectors.
+
+    Args:
+        endpoint: where and which model.
+        environ: where the key is, looked up once.
+        sleep: coroutine function that pauses between attempts, in seconds.
+        rng: jitter of the pauses.
+        loop: where requests run; None: the loop of the session.
+
+    Raises:
+        ConfigError: the URL is wrong, or the variable of the key is not set. No message holds
+            the variable's name or value: a key may have been given in place of its name.
+    """
+
+    def __init__(
+        self,
+        endpoint: EmbeddingsEndpoint,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        sleep: Any = asyncio.sleep,
+        rng: random.Random | None = None,
+        loop: LoopThread | None = None,
+    ) -> None:
+        # Both would log the whole URL or headers, and with them a key, into captured logs.
+        for chatty in ("httpx", "httpcore"):
+            logging.getLogger(chatty).setLevel(logging.WARNING)
+        self._endpoint = endpoint
+        self._address = _address(endpoint.url)
+        self._key = _key(endpoint.api_key_env, environ)
+        self._sleep = sleep
+        self._rng = rng or random.Random()
+        self._loop = loop or session_loop()
+
+    @property
+    def shown(self) -> str:
+        """The address without credentials and query, for messages and files."""
+        return self._address.shown
+
+    def __repr__(self) -> str:
+        return f"EmbeddingsClient({self.shown!r}, model={self._endpoint.model!r})"
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """Return one vector for each distinct text.
+
+        A text that the endpoint refuses with HTTP 400, 413 or 422 is left out and counted; the
+        rest of its batch is asked for again.
+
+        Raises:
+            EndpointError: the endpoint failed, refused every text of the first batch, or did not
+                reply with one vector of finite numbers for each text, all of one length.
+        """
+        try:
+            return self._loop.run(self._embed(list(dict.fromkeys(texts))))
+        except EndpointError as error:
+            message = blot_out(error.message, self._secrets)
+            raise EndpointError(error.kind, message, attempts=error.attempts) from None
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        key = () if self._key is None else (self._key,)
+        return (*self._address.secrets, *key)
+
+    async def _embed(self, texts: Sequence[str]) -> Embedded:
+        vectors: dict[str, _Array] = {}
+        refusals: list[_RefusedError] = []
+        async with self._http() as http:
+            for batch in _batches(texts):
+                await self._add(http, batch, vectors, refusals)
+                if not vectors and refusals:
+                    # Not about a text, then, but about the model or the request.
+                    raise refusals[0]
+        lengths = sorted({len(vector) for vector in vectors.values()})
+        if len(lengths) > 1:
+            raise self._error("protocol", f"vectors of {lengths[0]} and of {lengths[-1]} numbers")
+        refusal = blot_out(refusals[0].message, self._secrets) if refusals else None
+        return Embedded(vectors=vectors, n_refused=len(refusals), refusal=refusal)
+
+    async def _add(
+        self,
+        http: httpx.AsyncClient,
+        batch: Sequence[str],
+        vectors: dict[str, _Array],
+        refusals: list[_RefusedError],
+    ) -> None:
+        try:
+            body = await self._post(http, batch)
+        except _RefusedError as error:
+            if len(batch) == 1:
+                refusals.append(error)
+                return
+            # Halving finds one refused text of 64 in 13 requests.
+            half = len(batch) // 2
+            await self._add(http, batch[:half], vectors, refusals)
+            await self._add(http, batch[half:], vectors, refusals)
+            return
+        vectors.update(zip(batch, self._read(body, len(batch)), strict=True))
+
+    # --- one request -----------------------------------------------------------------------
+
+    async def _post(self, http: httpx.AsyncClient, batch: Sequence[str]) -> bytes:
+        # ASCII, so that even a lone surrogate in a text can be sent.
+        content = json.dumps({"model": self._endpoint.model, "input": list(batch)}).encode("ascii")
+        attempt = 1
+        while True:
+            try:
+                return await self._attempt(http, content)
+            except _AttemptError as error:
+                final = attempt > self._endpoint.retries
+                if final or not is_retryable(error.kind, error.status):
+                    raise _final(error, attempt) from None
+                await self._sleep(wait_seconds(attempt, self._rng, error.retry_after_s))
+            attempt += 1
+
+    async def _attempt(self, http: httpx.AsyncClient, content: bytes) -> bytes:
+        try:
+            async with asyncio.timeout(self._endpoint.timeout_s):
+                return await self._exchange(http, content)
+        except TimeoutError:
+            limit = f"no complete reply within {self._endpoint.timeout_s:g} s"
+            raise self._error("timeout", limit) from None
+        except httpx.HTTPError as error:
+            raise self._error("connection", _connection_text(error)) from None
+
+    async def _exchange(self, http: httpx.AsyncClient, content: bytes) -> bytes:
+        address = self._address
+        auth = httpx.BasicAuth(*address.credentials) if address.credentials else None
+        async with http.stream("POST", address.url, content=content, auth=auth) as response:
+            body = bytearray()
+            async for piece in response.aiter_bytes():
+                body += piece
+                if len(body) > MAX_BODY_BYTES:
+                    size = MAX_BODY_BYTES >> 20
+                    raise self._error("protocol", f"the reply is larger than {size} MB")
+                if not response.is_success and len(body) > 4096:
+                    break
+            if response.is_success:
+                return bytes(body)
+        shown = excerpt(bytes(body).decode("utf-8", "replace"), 200)
+        raise self._error(
+            "http",
+            f"HTTP {response.status_code}" + (f"; the reply begins: {shown}" if shown else ""),
+            status=response.status_code,
+            retry_after_s=_retry_after(response.headers),
+        )
+
+    def _http(self) -> httpx.AsyncClient:
+        headers = {"Content-Type": "application/json", "User-Agent": "pytest-rageval"}
+        if self._key is not None:
+            headers["Authorization"] = f"Bearer {self._key}"
+        return httpx.AsyncClient(
+            headers=headers,
+            # A redirect would carry texts and the key to another host.
+            follow_redirects=False,
+            timeout=None,  # the deadline of the whole attempt stands in _attempt
+            trust_env=not self._address.loopback,
+        )
+
+    # --- the reply -------------------------------------------------------------------------
+
+    def _read(self, body: bytes, n_texts: int) -> list[_Array]:
+        reply: Any = parse_reply_bytes(body)
+        data = reply.get("data") if isinstance(reply, dict) else None
+        if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
+            raise self._error("protocol", "no embeddings reply; expected an object with data")
+        indices = [entry.get("index") for entry in data]
+        counted = all(type(index) is int for index in indices)
+        if not counted or sorted(indices) != list(range(n_texts)):
+            raise self._error(
+                "protocol", f"{len(data)} vectors for {n_texts} texts, expected one each by index"
+            )
+        try:
+            ordered = sorted(data, key=lambda entry: int(entry["index"]))
+            return [read_vector(entry.get("embedding")) for entry in ordered]
+        except ValueError as error:
+            raise self._error("protocol", excerpt(str(error), 160)) from None
+
+    def _error(
+        self,
+        kind: TargetErrorKind,
+        text: str,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> _AttemptError:
+        message = f"{self.shown}: {text}"
+        return _AttemptError(kind, message, status=status, retry_after_s=retry_after_s)
+
+
+class _AttemptError(EndpointError):
+    """One request that failed."""
+
+    def __init__(
+        self,
+        kind: TargetErrorKind,
+        message: str,
+        *,
+        attempts: int = 1,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(kind, message, attempts=attempts)
+        self.status = status
+        self.retry_after_s = retry_after_s
+
+
+class _RefusedError(EndpointError):
+    """The endpoint refused what it was sent."""
+
+
+def _final(error: _AttemptError, attempts: int) -> EndpointError:
+    message = error.message + (f" (after {attempts} attempts)" if attempts > 1 else "")
+    refused = error.status in _TEXT_REFUSED
+    return (_RefusedError if refused else EndpointError)(error.kind, message, attempts=attempts)
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    chars = 0
+    for text in texts:
+        if batch and (len(batch) == BATCH_TEXTS or chars + len(text) > BATCH_CHARS):
+            yield batch
+            batch, chars = [], 0
+        batch.append(text)
+        chars += len(text)
+    if batch:
+        yield batch
+
+
+def _address(url: str) -> Address:
+    if re.search("[?#]", url):
+        raise ConfigError("--embeddings-url: holds a query or a fragment, expected a base URL")
+    base, path = url.strip().rstrip("/"), "embeddings"
+    last = base.rsplit("/", 1)[-1]
+    if last == "embeddings":
+        base = base.removesuffix("/embeddings")
+    elif not _VERSION.fullmatch(last):
+        path = "v1/embeddings"
+    try:
+        return join_url(base, path)
+    except ConfigError as error:
+        reason = str(error).partition(": ")[2]
+        raise ConfigError(f"--embeddings-url: {reason}") from None
+
+
+def _key(variable: str | None, environ: Mapping[str, str]) -> str | None:
+    if variable is None:
+        return None
+    where = "--embeddings-api-key-env"
+    if not _ENV_NAME.fullmatch(variable):
+        raise ConfigError(f"{where}: expected the name of an environment variable, not a key")
+    key = environ.get(variable, "").strip()
+    if not key:
+        raise ConfigError(f"{where}: the variable of this name is not set")
+    if not key.isascii() or not key.isprintable():
+        raise ConfigError(f"{where}: its value holds a character that no header may hold")
+    return key
+
+
+def _retry_after(headers: httpx.Headers) -> float | None:
+    # By the server's own clock, if it tells the time: ours may be off by minutes.
+    now = parse_http_date(headers.get("date")) or datetime.now(UTC)
+    return retry_after_seconds(headers.get("retry-after"), now)
+
+
+def _connection_text(error: httpx.HTTPError) -> str:
+    if isinstance(error, httpx.ConnectError):
+        return "cannot connect: does the server run, and on this port?"
+    if isinstance(error, httpx.DecodingError):
+        return "the reply cannot be decoded"
+    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError):
+        return "connection cut short before the reply was complete"
+    return f"connection failed: {excerpt(str(error), 160) or type(error).__name__}"

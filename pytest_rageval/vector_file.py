@@ -1,0 +1,110 @@
+"""Vectors that were made elsewhere, read from a JSONL file. No network.
+
+This module exists for numpy and is imported only where such a file is named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_rageval.errors import DatasetError, Fault
+from pytest_rageval.jsonl import read_lines
+from pytest_rageval.metrics.embedding_run import VectorTable
+from pytest_rageval.strict_json import UnfitJsonError, parse
+
+_Array = npt.NDArray[np.float64]
+_NAMES: Final = ("text", "chunk_id")
+_EXPECTED: Final = 'expected {"text" or "chunk_id": a string, "embedding": a list of numbers}'
+
+
+def load_vectors(path: Path, *, display: str | None = None) -> VectorTable:
+    """Read a file whose lines are ``{"text" or "chunk_id": ..., "embedding": [...]}``.
+
+    A line may name both, which stand for one vector; other fields are ignored. What stands twice
+    must have the same vector.
+
+    Raises:
+        DatasetError: with every line that is no such object, that has no vector of finite
+            numbers, or whose vector is not as long as the first; or the file holds none.
+    """
+    display = path.as_posix() if display is None else display
+    lines, faults = read_lines(path, display)
+    tables: dict[str, dict[str, _Array]] = {name: {} for name in _NAMES}
+    length = 0
+    for lineno, text in lines:
+        try:
+            entry = _entry(text)
+            vector = read_vector(entry.get("embedding"))
+            length = length or len(vector)
+            if len(vector) != length:
+                raise ValueError(f"embedding: {len(vector)} numbers, expected {length} as above")
+            _add(tables, entry, vector)
+        except json.JSONDecodeError as error:
+            message = f"{error.msg}, {_EXPECTED}"
+            faults.append(Fault(file=display, line=lineno, col=error.colno, message=message))
+        except (ValueError, RecursionError) as error:
+            faults.append(Fault(file=display, line=lineno, message=str(error)))
+    if not lines and not faults:
+        faults.append(Fault(file=display, message=f"holds no line, {_EXPECTED}"))
+    if faults:
+        faults.sort(key=lambda fault: fault.line)
+        raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
+    return VectorTable(by_text=tables["text"], by_chunk_id=tables["chunk_id"])
+
+
+def read_vector(value: object) -> _Array:
+    """Read a JSON value as a vector.
+
+    Raises:
+        ValueError: it is no list of finite numbers; begins with ``embedding: ``.
+    """
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"embedding: {_shown(value)}, expected a list of numbers")
+    for index, number in enumerate(value):
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise ValueError(f"embedding[{index}]: {_shown(number)}, expected a number")
+    try:
+        vector: _Array = np.asarray(value, dtype=np.float64)
+    except OverflowError:
+        raise ValueError("embedding: an integer too large, expected finite numbers") from None
+    if not np.isfinite(vector).all():
+        index = int(np.flatnonzero(~np.isfinite(vector))[0])
+        raise ValueError(f"embedding[{index}]: {value[index]}, expected a finite number")
+    return vector
+
+
+def _shown(value: object) -> str:
+    return "missing" if value is None else f"{value!r:.40}"
+
+
+def _entry(text: str) -> Mapping[str, Any]:
+    try:
+        entry = parse(text)
+    except UnfitJsonError:
+        raise ValueError(
+            "a key twice, a number that is not finite or half a surrogate pair"
+        ) from None
+    if not isinstance(entry, dict):
+        raise ValueError(f"got no JSON object, {_EXPECTED}")
+    given = [name for name in _NAMES if entry.get(name) is not None]
+    if not given:
+        raise ValueError(f"text and chunk_id missing, {_EXPECTED}")
+    for name in given:
+        if not isinstance(entry[name], str) or not entry[name]:
+            raise ValueError(f"{name}: {_shown(entry[name])}, expected a non-empty string")
+    return entry
+
+
+def _add(tables: Mapping[str, dict[str, _Array]], entry: Mapping[str, Any], vector: _Array) -> None:
+    for name in _NAMES:
+        key = entry.get(name)
+        if key is not None:
+            known = tables[name].setdefault(key, vector)
+            if not np.array_equal(known, vector):
+                raise ValueError(f"{name}: {key!r:.60} stands above with another vector")
