@@ -1,0 +1,251 @@
+"""``rageval explain``: why one case of a stored run has the numbers that it has."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pytest_rageval.commands.output import CommandError, json_option, print_json
+from pytest_rageval.errors import DatasetError, StorageError
+
+if TYPE_CHECKING:
+    from pytest_rageval.models import Case, CaseRecord, ScoreSettings, Settings
+    from pytest_rageval.report.summary import Line
+
+_STYLES: Final[dict[str, dict[str, Any]]] = {
+    "": {},
+    "green": {"fg": "green"},
+    "red": {"fg": "red"},
+    "yellow": {"fg": "yellow"},
+    "bold": {"bold": True},
+    "dim": {"dim": True},
+}
+_SCORING_CHOICES: Final[dict[str, tuple[object, ...]]] = {
+    "path_case": ("sensitive", "insensitive"),
+    "snippets": ("off", "any", "all"),
+    "coarse_chunks": (True, False),
+    "folder_mode": (None, "off", "on", "on_with_fallback"),
+    "retrieval_only": (True, False),
+}
+_WIDEST: Final = 100
+_NAMED: Final = 5
+
+
+@click.command("explain")
+@click.argument("run")
+@click.argument("case")
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=0),
+    help="Only this repeat, from 0, of a case that was asked several times.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Add chunk texts, scores and the whole answer.")
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "yes", "no"]),
+    default="auto",
+    show_default=True,
+    help="auto: on a terminal, unless NO_COLOR is set.",
+)
+@json_option
+def command(
+    run: str,
+    case: str,
+    repeat: int | None,
+    verbose: bool,
+    color: str,
+    as_json: bool,
+) -> None:
+    """Explain the case CASE of the stored run RUN.
+
+    RUN is an id, a prefix of one, last, last~N or a path. CASE is a case id, file::id where
+    several files have it, or a prefix that only one case has. Shown are which chunk matched
+    which anchor and why, the arithmetic of each metric, and the rule by which the others are
+    not applicable.
+    """
+    from pytest_rageval.config import load_settings
+    from pytest_rageval.explain.case import explain_record
+    from pytest_rageval.record_json import to_plain
+    from pytest_rageval.storage import read_records, resolve_run
+
+    here = Path.cwd()
+    folder = resolve_run(here / load_settings(here, flags={}, environ=os.environ).results_dir, run)
+    found = _latest(read_records(folder))
+    settings, notes = _settings_of(folder)
+    scoring = _score_settings(settings, found)
+    explanations = []
+    for record in _choose(found, case, repeat):
+        known = record.case or _case_of_file(here / record.file, record)
+        settled = _settled(record, known, settings, scoring)
+        explanation = explain_record(settled, scoring, case=known)
+        explanations.append(replace(explanation, notes=(*notes, *explanation.notes)))
+    if as_json:
+        print_json({"run_id": folder.name, "repeats": to_plain(explanations)})
+        return
+    from pytest_rageval.report.explanation import render_explanation
+
+    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+    for number, explanation in enumerate(explanations):
+        lines = render_explanation(explanation, run_id=folder.name, width=width, verbose=verbose)
+        _print([(), *lines] if number else lines, colored=_wants_color(color))
+
+
+# --- what is stored ------------------------------------------------------------------------
+
+
+def _latest(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+    """Keep the last record of each case and repeat: a resumed run asks again what erred."""
+    found = {(record.file, record.case_id, record.repeat): record for record in records}
+    return sorted(found.values(), key=lambda r: (r.file, r.lineno, r.repeat))
+
+
+def _settings_of(folder: Path) -> tuple[Settings, list[str]]:
+    """Return the settings that a run was scored with, and what to say where they are unknown."""
+    from pytest_rageval.models import Settings
+    from pytest_rageval.storage import read_json
+
+    try:
+        stored = read_json(folder / "config.json").get("settings")
+    except StorageError:
+        stored = None
+    if not isinstance(stored, dict):
+        note = "The run has no readable config.json: default matching settings are assumed."
+        return Settings(rootdir="."), [note]
+    return Settings(rootdir=".", **{key: stored[key] for key in _fitting(stored)}), []
+
+
+def _fitting(stored: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the settings that scoring depends on, as far as they hold what they may hold."""
+    for key, choices in _SCORING_CHOICES.items():
+        if key in stored and any(stored[key] is choice for choice in choices):
+            yield key
+        elif isinstance(stored.get(key), str) and stored[key] in choices:
+            yield key
+    if isinstance(stored.get("judge"), str):
+        yield "judge"
+    if type(stored.get("k")) is int and stored["k"] >= 1:
+        yield "k"
+
+
+def _score_settings(settings: Settings, records: Iterable[CaseRecord]) -> ScoreSettings:
+    from pytest_rageval.aggregate import headings_reported
+    from pytest_rageval.engine import score_settings
+
+    return replace(
+        score_settings(settings, headings_reported=headings_reported(records)),
+        judge_configured=settings.judge != "none",
+    )
+
+
+def _settled(
+    record: CaseRecord, case: Case | None, settings: Settings, scoring: ScoreSettings
+) -> CaseRecord:
+    """Return the record as the end of the run scored it.
+
+    A line of ``results.jsonl`` is written before the whole run tells whether the target reports
+    headings. Verdicts do not depend on that, so theirs stay.
+    """
+    from pytest_rageval.dataset import LocatedCase
+    from pytest_rageval.engine import settle_headings
+    from pytest_rageval.metrics.registry import METRICS
+
+    if case is None:
+        return record
+    located = LocatedCase(case=case, lineno=record.lineno)
+    settled = settle_headings(
+        record, located, settings, headings_reported=scoring.headings_reported
+    )
+    if settled is record:
+        return record
+    judged = {
+        key: value
+        for key, value in record.metrics.items()
+        if key in METRICS and METRICS[key].judged
+    }
+    reasons = {key: reason for key, reason in settled.not_applicable.items() if key not in judged}
+    reasons |= {key: reason for key, reason in record.not_applicable.items() if key in judged}
+    return replace(settled, metrics={**settled.metrics, **judged}, not_applicable=reasons)
+
+
+def _case_of_file(path: Path, record: CaseRecord) -> Case | None:
+    """Return the case from its file, if that still holds it as it was asked."""
+    from pytest_rageval.dataset import load_cases
+
+    try:
+        cases = load_cases(path).cases
+    except DatasetError:
+        return None
+    same = (one for one in cases if one.case.id == record.case_id)
+    return next((one.case for one in same if one.case_hash == record.case_hash), None)
+
+
+# --- which case ----------------------------------------------------------------------------
+
+
+def _choose(records: Sequence[CaseRecord], name: str, repeat: int | None) -> list[CaseRecord]:
+    """Return the records of the one case that was named, in the order of their repeats."""
+    nodeids = dict.fromkeys(record.nodeid for record in records)
+    nodeid = _one_of(_named(records, name), name, nodeids)
+    chosen = [record for record in records if record.nodeid == nodeid]
+    if repeat is None:
+        return chosen
+    wanted = [record for record in chosen if record.repeat == repeat]
+    if not wanted:
+        there = ", ".join(str(record.repeat) for record in chosen)
+        raise CommandError(f"case {name!r}: got --repeat {repeat}, the run has {there}")
+    return wanted
+
+
+def _named(records: Sequence[CaseRecord], name: str) -> list[str]:
+    """Return the node ids that a name may mean: the exact ones, else those it begins."""
+    rules: tuple[Callable[[CaseRecord], bool], ...] = (
+        lambda record: record.nodeid == name,
+        lambda record: record.case_id == name,
+        lambda record: "::" in name and record.nodeid.endswith(f"/{name}"),
+        lambda record: bool(name) and record.case_id.startswith(name),
+        lambda record: bool(name) and record.nodeid.startswith(name),
+    )
+    for rule in rules:
+        found = dict.fromkeys(record.nodeid for record in records if rule(record))
+        if found:
+            return list(found)
+    return []
+
+
+def _one_of(found: Sequence[str], name: str, nodeids: Iterable[str]) -> str:
+    if len(found) == 1:
+        return found[0]
+    if found:
+        shown = ", ".join(found[:_NAMED]) + (", ..." if len(found) > _NAMED else "")
+        raise CommandError(f"case {name!r}: {len(found)} cases are meant, name one of {shown}")
+    known = {nodeid.split("::", 1)[-1]: nodeid for nodeid in nodeids}
+    if not known:
+        raise CommandError(f"case {name!r}: the run holds no records")
+    near = difflib.get_close_matches(name[:200], [*known, *known.values()], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it holds {', '.join([*known][:_NAMED])}"
+    hint += "" if near or len(known) <= _NAMED else ", ..."
+    raise CommandError(f"case {name!r}: not in this run, {hint}")
+
+
+# --- terminal ------------------------------------------------------------------------------
+
+
+def _wants_color(asked: str) -> bool:
+    if asked != "auto":
+        return asked == "yes"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _print(lines: Iterable[Line], *, colored: bool) -> None:
+    for line in lines:
+        text = "".join(click.style(part, **_STYLES[style]) for part, style in line)
+        # Said outright: click would take the colours out where it sees no terminal.
+        click.echo(text if colored else click.unstyle(text), color=colored)

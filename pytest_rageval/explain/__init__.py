@@ -1,0 +1,1 @@
+"""Why a stored case has the numbers that it has: a record in, an explanation out."""

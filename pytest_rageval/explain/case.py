@@ -1,0 +1,234 @@
+"""One record in, its explanation out: the entry of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pytest_rageval.explain.answer_figures import (
+    abstention_figures,
+    citation_figures,
+    embedding_figures,
+    judge_failure,
+    judged_figures,
+    list_figures,
+    scope_figures,
+)
+from pytest_rageval.explain.chunks import explain_chunks
+from pytest_rageval.explain.figures import Figure, Terms, cut_text, group_figures, ranking_figures
+from pytest_rageval.explain.golds import (
+    explain_citations,
+    explain_golds,
+    explain_groups,
+    explain_irrelevant,
+)
+from pytest_rageval.explain.values import (
+    AnchorReason,
+    ChunkReason,
+    CitationReason,
+    Explanation,
+    MetricReason,
+    MetricStatus,
+)
+from pytest_rageval.explain.verdict import STAGE_MEANING, explain_expectations, next_steps
+from pytest_rageval.matching import document_key
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.rerank import order_before_rerank
+from pytest_rageval.metrics.retrieval import Ranking, anchor_ranking, document_ranking
+from pytest_rageval.models import Case, CaseRecord, RetrievedChunk, ScoreSettings
+
+_TOLERANCE: Final = 1e-9
+_CASE_UNKNOWN: Final = (
+    "The record does not hold its case, and the case in its file is no longer the one that was "
+    "asked: golds and the arithmetic over them cannot be shown."
+)
+_AS_RECORDED: Final = "as recorded; without the case its arithmetic cannot be shown"
+
+
+def explain_record(
+    record: CaseRecord, settings: ScoreSettings, *, case: Case | None = None
+) -> Explanation:
+    """Explain one record.
+
+    Args:
+        record: as stored. What its chunks match was decided when their full text was at hand,
+            and stands.
+        settings: matching settings of the run.
+        case: the case as it was asked, where the record itself does not hold it.
+    """
+    case = record.case or case
+    selection = record.folder_selection
+    folders = selection.selected_folders if selection is not None else None
+    chunks = citations = None
+    golds: tuple[AnchorReason, ...] = ()
+    if record.retrieved_chunks is not None:
+        chunks = explain_chunks(case, record.retrieved_chunks, record.k, settings, folders)
+    if case is not None:
+        golds = explain_golds(
+            case, record.retrieved_chunks, record.citations, selection, record.k, settings
+        )
+        if record.citations is not None:
+            citations = explain_citations(case, record.citations, record.retrieved_chunks, settings)
+    groups = explain_groups(case, golds) if case is not None else ()
+    irrelevant = explain_irrelevant(case, chunks, record.k) if case is not None else ()
+    metrics = _metrics(record, case, settings, chunks, golds, citations)
+    return Explanation(
+        case_id=record.case_id,
+        file=record.file,
+        lineno=record.lineno,
+        repeat=record.repeat,
+        category=record.category,
+        difficulty=record.difficulty,
+        tags=record.tags,
+        answerable=record.answerable,
+        k=record.k,
+        question=record.question,
+        answer=record.answer,
+        abstained=record.abstained,
+        abstain_reason=record.abstain_reason,
+        error=record.error,
+        outcome=record.outcome,
+        unchecked=record.unchecked,
+        failure_stage=record.failure_stage,
+        stage_meaning=STAGE_MEANING.get(record.failure_stage) if record.failure_stage else None,
+        next_steps=next_steps(record, golds, groups, irrelevant),
+        expectations=explain_expectations(case, record, metrics),
+        folder_selection=selection,
+        case_known=case is not None,
+        golds=golds,
+        groups=groups,
+        irrelevant=irrelevant,
+        chunks=chunks,
+        citations=citations,
+        metrics=metrics,
+        latency=record.latency,
+        notes=tuple(_notes(case, metrics)),
+    )
+
+
+def _notes(case: Case | None, metrics: Sequence[MetricReason]) -> list[str]:
+    notes = [] if case is not None else [_CASE_UNKNOWN]
+    differing = [
+        metric.key
+        for metric in metrics
+        if metric.value is not None
+        and metric.computed is not None
+        and abs(metric.value - metric.computed) > _TOLERANCE
+    ]
+    if differing:
+        notes.append(
+            f"What is stored gives other values than those recorded for {', '.join(differing)}: "
+            "the run was scored with other settings, or with texts that are stored cut."
+        )
+    return notes
+
+
+def _metrics(
+    record: CaseRecord,
+    case: Case | None,
+    settings: ScoreSettings,
+    chunks: Sequence[ChunkReason] | None,
+    golds: Sequence[AnchorReason],
+    citations: Sequence[CitationReason] | None,
+) -> tuple[MetricReason, ...]:
+    figures = {**abstention_figures(record), **embedding_figures(), **judged_figures(record)}
+    before: dict[str, Figure] = {}
+    if chunks is not None:
+        figures |= list_figures(chunks, record.k)
+    figures |= scope_figures(record, golds)
+    if case is not None:
+        figures |= _retrieval_figures(record, case, settings)
+        before = _figures_before_rerank(record, case, settings)
+        if citations is not None:
+            figures |= citation_figures(case, golds, citations)
+    order = [*(key for key in METRICS if key in record.metrics)]
+    order += [key for key in record.metrics if key not in METRICS]
+    return tuple(_metric(key, record, figures.get(key), before.get(key)) for key in order)
+
+
+def _metric(
+    key: str, record: CaseRecord, figure: Figure | None, before: Figure | None
+) -> MetricReason:
+    value, info = record.metrics[key], METRICS.get(key)
+    status: MetricStatus = "scored"
+    computed = None
+    if value is not None:
+        figure = figure or Figure(None, _AS_RECORDED)
+        computed, text = figure.value, figure.text
+    elif key in record.not_applicable:
+        status, text = "not_applicable", record.not_applicable[key]
+    else:
+        status, text = "error", _failure(record)
+    return MetricReason(
+        key=key,
+        level=info.level if info is not None else "other",
+        status=status,
+        value=value,
+        computed=computed,
+        before_rerank=(record.metrics_before_rerank or {}).get(key),
+        computed_before_rerank=before.value if before is not None else None,
+        reason=text,
+        reason_before_rerank=before.text if before is not None else None,
+        population=info.population if info is not None else "",
+    )
+
+
+def _failure(record: CaseRecord) -> str:
+    if record.error is None:
+        return judge_failure(record)
+    return f"{record.error.kind}: {record.error.message}"
+
+
+def _retrieval_figures(
+    record: CaseRecord, case: Case, settings: ScoreSettings
+) -> dict[str, Figure]:
+    chunks, k = record.retrieved_chunks, record.k
+    if chunks is None or not case.gold_supports:
+        return {}
+    place = cut_text(len(chunks), k)
+    names = tuple(f"[{index}]" for index in range(len(case.gold_supports)))
+    terms = Terms(unit="chunk", gold="gold", names=names, place=place)
+    ranking = _as_scored(anchor_ranking(case, chunks, k, settings), record)
+    figures = ranking_figures(ranking, terms)
+    if case.required_support_groups:
+        figures |= group_figures(ranking, case.required_support_groups, terms)
+    documents = dict.fromkeys(document_key(g, settings.path_case)[1] for g in case.gold_supports)
+    names = tuple(documents)
+    ranking = document_ranking(case, chunks, k, settings)
+    if len(names) != len(ranking.grades):  # two vaults may hold one path
+        names = tuple(f"document {index}" for index in range(len(ranking.grades)))
+    terms = Terms(unit="document", gold="gold document", names=names, place=place)
+    return figures | {f"doc_{key}": f for key, f in ranking_figures(ranking, terms).items()}
+
+
+def _as_scored(ranking: Ranking, record: CaseRecord) -> Ranking:
+    """Return the ranking with the copies that were told from full texts.
+
+    Stored texts are cut, so two chunks without ids may seem copies that were none.
+    """
+    recorded = record.metrics.get("precision_at_k")
+    if recorded is None or abs(ranking.n_relevant / ranking.k - recorded) <= _TOLERANCE:
+        return ranking
+    cut = (record.retrieved_chunks or ())[: ranking.k]
+    sure = tuple(
+        again and not _seems_only(chunk)
+        for again, chunk in zip(ranking.duplicate, cut, strict=True)
+    )
+    return replace(ranking, duplicate=sure)
+
+
+def _seems_only(chunk: RetrievedChunk) -> bool:
+    return not chunk.chunk_id and chunk.text_truncated
+
+
+def _figures_before_rerank(
+    record: CaseRecord, case: Case, settings: ScoreSettings
+) -> dict[str, Figure]:
+    before = order_before_rerank(record.retrieved_chunks)
+    if before is None or record.metrics_before_rerank is None:
+        return {}
+    reordered = replace(record, retrieved_chunks=before, metrics=record.metrics_before_rerank)
+    figures = _retrieval_figures(reordered, case, settings)
+    scored = record.metrics_before_rerank
+    return {key: figure for key, figure in figures.items() if scored.get(key) is not None}

@@ -1,0 +1,190 @@
+"""What an explanation is made of. Texts are plain sentences, not yet made safe for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_rageval.models import Citation, ErrorInfo, FailureStage, FolderSelection, Outcome
+
+Role = Literal["relevant", "irrelevant", "other", "undecided"]
+Rule = Literal[
+    # it lies there
+    "whole_document",
+    "same_section",
+    "below_section",
+    "coarse_chunk",
+    # it does not, nearest first
+    "no_snippet",
+    "above_section",
+    "no_heading",
+    "other_section",
+    "other_vault",
+    "path_case",
+    "path_prefix",
+    "similar_path",
+    "other_document",
+    # what became of it
+    "irrelevant_only",
+    "irrelevant_deeper",
+    "irrelevant_tie",
+    "decided_at_capture",
+    "no_anchor",
+    "undecided",
+]
+"""Name of the rule that decided about a chunk, stable for tools."""
+MetricStatus = Literal["scored", "not_applicable", "error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkReason:
+    """One retrieved chunk: what it matched and by which rule, or why it matched nothing."""
+
+    rank: int
+    """From 1, in the order that the generator saw."""
+    in_cut: bool
+    """Whether the rank is at most k."""
+    rel_path: str
+    heading_path: str | None
+    vault: str | None
+    chunk_id: str | None
+    start_line: int | None
+    end_line: int | None
+    score: float | None
+    """The target's ``score_final``."""
+    rank_before_rerank: int | None
+    text: str | None
+    """As stored: usually only the beginning."""
+    role: Role
+    golds: tuple[int, ...]
+    """Golds that it counts for."""
+    irrelevant: tuple[int, ...]
+    """The ``irrelevant_supports`` that win it."""
+    duplicate_of: int | None
+    """Rank of the earlier chunk that it repeats; None: it repeats none."""
+    in_scope: bool | None
+    """Whether it lies in the selected folders; None: none are reported."""
+    rule: Rule
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchorReason:
+    """One gold or irrelevant support: where it turned up, or how near the target came."""
+
+    index: int
+    rel_path: str
+    heading_path: str
+    vault: str | None
+    grade: int
+    ranks: tuple[int, ...]
+    """Every rank that counts for it, beyond the cut too."""
+    document_ranks: tuple[int, ...]
+    """Every rank of its document."""
+    found: bool
+    """Whether a rank within the cut counts for it."""
+    in_scope: bool | None
+    """Whether its document lies in the selected folders; None: none are reported."""
+    cited_by: tuple[int, ...] | None
+    """Citations, from 1, that point into it; None: citations are not reported."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CitationReason:
+    """One distinct citation and where it points."""
+
+    number: int
+    """From 1."""
+    citation: Citation
+    golds: tuple[int, ...]
+    ranks: tuple[int, ...] | None
+    """Ranks of the retrieved chunks it points at; None: chunks are not reported."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupReason:
+    """One group of ``required_support_groups``."""
+
+    golds: tuple[int, ...]
+    lacks: tuple[int, ...]
+    """Its golds that no chunk of the cut matches; empty: the group is met."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricReason:
+    """One metric of the case: its value and the arithmetic behind it."""
+
+    key: str
+    level: str
+    """Family of the metric, as in the registry; ``other`` for a key it does not know."""
+    status: MetricStatus
+    value: float | None
+    computed: float | None
+    """The value as it follows from what is stored; None: that does not tell."""
+    before_rerank: float | None
+    """Its value in the order before reranking; None: not reported, or no such metric."""
+    computed_before_rerank: float | None
+    reason: str
+    """The arithmetic in one line, the rule that makes it not applicable, or the error."""
+    reason_before_rerank: str | None
+    population: str
+    """The cases that the metric is about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """One thing that a case must meet to pass."""
+
+    key: str
+    expected: float
+    value: float | None
+    met: bool | None
+    """None: not scored, so not asked."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything that can be said about one record."""
+
+    case_id: str
+    file: str
+    lineno: int
+    repeat: int
+    category: str
+    difficulty: str | None
+    tags: tuple[str, ...]
+    answerable: bool
+    k: int
+    question: str
+    answer: str | None
+    abstained: bool | None
+    abstain_reason: str | None
+    error: ErrorInfo | None
+    outcome: Outcome
+    unchecked: bool
+    failure_stage: FailureStage | None
+    stage_meaning: str | None
+    next_steps: tuple[str, ...]
+    expectations: tuple[Expectation, ...]
+    folder_selection: FolderSelection | None
+    case_known: bool
+    """False: neither the record nor its file holds the case as it was asked."""
+    golds: tuple[AnchorReason, ...]
+    groups: tuple[GroupReason, ...]
+    irrelevant: tuple[AnchorReason, ...]
+    chunks: tuple[ChunkReason, ...] | None
+    """In rank order; None: not reported."""
+    citations: tuple[CitationReason, ...] | None
+    metrics: tuple[MetricReason, ...]
+    """In the order of the registry."""
+    latency: Mapping[str, float]
+    notes: tuple[str, ...]
+    """What a reader should know about the explanation itself."""
+
+    def metric(self, key: str) -> MetricReason | None:
+        """Return what is said about one metric, None if the record does not have it."""
+        return next((metric for metric in self.metrics if metric.key == key), None)

@@ -1,0 +1,371 @@
+"""The explanation of one record as styled lines: verdict first, then evidence, then numbers.
+
+Lines are at most ``width`` characters and plain ASCII but for what a case, a document or a model
+wrote, all of which passes through ``clean``. Meaning stands in words; colour only repeats it.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from pytest_rageval.explain.values import (
+    AnchorReason,
+    ChunkReason,
+    CitationReason,
+    Expectation,
+    Explanation,
+    MetricReason,
+)
+from pytest_rageval.report.numbers import TOLERANCE, format_value
+from pytest_rageval.report.summary import Line, Style
+from pytest_rageval.report.terminal_text import clean
+
+_OUTCOMES: Final[dict[str, tuple[str, Style]]] = {
+    "passed": ("PASSED", "green"),
+    "missed": ("MISSED", "yellow"),
+    "error": ("ERROR", "red"),
+}
+_LEVELS: Final = {
+    "anchor": "sections",
+    "document": "documents",
+    "list": "list",
+    "scope": "folders",
+    "embedding": "vectors",
+    "answer": "answer",
+    "judged": "judge",
+    "other": "other",
+}
+_ROLES: Final[dict[str, Style]] = {"relevant": "green", "irrelevant": "red", "undecided": "yellow"}
+_LABEL: Final = 10
+_ANSWER_CHARS: Final = 300
+_TEXT_CHARS: Final = 200
+_PLACE_CHARS: Final = 300
+_REASON_CHARS: Final = 600
+_NARROWEST: Final = 40
+
+
+def render_explanation(
+    explanation: Explanation, *, run_id: str, width: int = 80, verbose: bool = False
+) -> list[Line]:
+    """Lay out one explanation.
+
+    Args:
+        explanation: what ``explain_record`` returned.
+        run_id: name of the run, for the heading.
+        width: columns of the terminal; fewer than 40 are taken as 40.
+        verbose: adds the beginning of each chunk's text and the whole answer.
+    """
+    width = max(width, _NARROWEST)
+    parts = (
+        _verdict(explanation, run_id, width, verbose=verbose),
+        _expectations(explanation, width),
+        _anchors("golds", explanation.golds, width, grades=True),
+        _groups(explanation, width),
+        _anchors("irrelevant supports", explanation.irrelevant, width),
+        _folders(explanation, width),
+        _chunks(explanation, width, verbose=verbose),
+        _citations(explanation.citations, width),
+        _metrics(explanation, width),
+        _reranking(explanation, width),
+        _unscored(explanation, width),
+    )
+    lines: list[Line] = []
+    for part in parts:
+        found = list(part)
+        if found and lines:
+            lines.append(())
+        lines += found
+    return lines
+
+
+def _wrap(
+    text: str, width: int, *, first: str = "", rest: str = "", limit: int = _REASON_CHARS
+) -> list[str]:
+    """Make a text harmless and break it into lines with the given beginnings."""
+    return textwrap.wrap(
+        clean(text, limit), width, initial_indent=first, subsequent_indent=rest,
+        break_on_hyphens=False,
+    ) or [first.rstrip()]  # fmt: skip
+
+
+def _labelled(
+    label: str, text: str, width: int, *, style: Style = "", limit: int = _REASON_CHARS
+) -> Iterator[Line]:
+    for part in _wrap(text, max(width - _LABEL, 20), limit=limit):
+        yield ((f"{label:<{_LABEL}}", "bold"), (part, style))
+        label = ""
+
+
+def _heading(text: str) -> Line:
+    return ((text, "bold"),)
+
+
+# --- verdict -------------------------------------------------------------------------------
+
+
+def _verdict(explanation: Explanation, run_id: str, width: int, *, verbose: bool) -> Iterator[Line]:
+    word, style = _OUTCOMES[explanation.outcome]
+    stage = f"  at {explanation.failure_stage}" if explanation.failure_stage else ""
+    name = clean(explanation.case_id, width - len(word) - len(stage) - 2)
+    yield ((name, "bold"), ("  ", ""), (word, style), (stage, style))
+    yield from (((line, "dim"),) for line in _wrap(_origin(explanation, run_id), width))
+    yield from _labelled("question", explanation.question, width)
+    limit = None if verbose else _ANSWER_CHARS
+    yield from _answer(explanation, width, limit)
+    if explanation.error is not None:
+        error = explanation.error
+        text = f"{error.kind}: {error.message} (attempts: {error.attempts})"
+        yield from _labelled("error", text, width, style="red")
+    if explanation.unchecked:
+        yield from _labelled("note", "Nothing of this case could be checked.", width)
+    if explanation.stage_meaning:
+        yield from _labelled("why", explanation.stage_meaning, width, style=style)
+    for number, step in enumerate(explanation.next_steps):
+        yield from _labelled("" if number else "try", step, width)
+    for note in explanation.notes:
+        yield from _labelled("note", note, width, style="yellow")
+
+
+def _origin(explanation: Explanation, run_id: str) -> str:
+    parts = [
+        f"{explanation.file}:{explanation.lineno}",
+        ", ".join(filter(None, (explanation.category, explanation.difficulty))),
+        f"run {run_id}",
+        f"k {explanation.k}",
+    ]
+    if explanation.repeat:
+        parts.append(f"repeat {explanation.repeat}")
+    return " | ".join(parts)
+
+
+def _answer(explanation: Explanation, width: int, limit: int | None) -> Iterator[Line]:
+    if explanation.answer is None:
+        return
+    if explanation.abstained:
+        reason = clean(explanation.abstain_reason or "", _PLACE_CHARS)
+        yield from _labelled("abstained", reason or "yes", width)
+    whole = len(explanation.answer) if limit is None else limit
+    yield from _labelled("answer", explanation.answer, width, limit=whole)
+
+
+def _expectations(explanation: Explanation, width: int) -> Iterator[Line]:
+    asked = [e for e in explanation.expectations if e.met is not None]
+    if not asked or explanation.outcome == "error":
+        return
+    yield _heading("to pass")
+    for expectation in asked:
+        yield from _expectation(expectation, width)
+
+
+def _expectation(expectation: Expectation, width: int) -> Iterator[Line]:
+    style: Style = "green" if expectation.met else "red"
+    word = "  ok    " if expectation.met else "  FAIL  "
+    text = f"{expectation.key} {expectation.value:g}"
+    if not expectation.met:
+        text += f", expected {expectation.expected:g}"
+    for part in _wrap(f"{text}: {expectation.reason}", width - len(word)):
+        yield ((word, style), (part, ""))
+        word = " " * len(word)
+
+
+# --- evidence ------------------------------------------------------------------------------
+
+
+def _place(path: str, heading: str | None, lines: str = "") -> str:
+    shown = f"{path}{lines}"
+    return f"{shown} | {heading}" if heading else shown
+
+
+def _anchors(
+    title: str, anchors: Sequence[AnchorReason], width: int, *, grades: bool = False
+) -> Iterator[Line]:
+    if not anchors:
+        return
+    graded = grades and any(anchor.grade != 1 for anchor in anchors)
+    yield _heading(title)
+    for anchor in anchors:
+        mark = f"  [{anchor.index}] "
+        place = _place(anchor.rel_path, anchor.heading_path)
+        if anchor.vault:
+            place = f"{anchor.vault}: {place}"
+        if graded:
+            place += f" (grade {anchor.grade})"
+        for line in _wrap(place, width, first=mark, rest=" " * len(mark), limit=_PLACE_CHARS):
+            yield ((line, ""),)
+        good = anchor.found if grades else not anchor.found
+        style: Style = "green" if good else "yellow" if grades else "red"
+        blank = " " * len(mark)
+        for line in _wrap(anchor.reason, width, first=blank, rest=blank):
+            yield ((line, style),)
+
+
+def _groups(explanation: Explanation, width: int) -> Iterator[Line]:
+    if not explanation.groups:
+        return
+    yield _heading("groups (one of them must be whole)")
+    for group in explanation.groups:
+        golds = " ".join(f"[{index}]" for index in group.golds)
+        lacks = " ".join(f"[{index}]" for index in group.lacks)
+        text = f"{golds}: lacks {lacks}" if lacks else f"{golds}: whole"
+        style: Style = "yellow" if lacks else "green"
+        for line in _wrap(text, width, first="  ", rest="    "):
+            yield ((line, style),)
+
+
+def _folders(explanation: Explanation, width: int) -> Iterator[Line]:
+    selection = explanation.folder_selection
+    if selection is None or selection.selected_folders is None:
+        return
+    yield _heading("folders")
+    names = ", ".join(name or '""' for name in selection.selected_folders) or "none"
+    text = f"selected: {names}"
+    if selection.available_folders is not None:
+        text += f" (of {len(selection.available_folders)})"
+    if selection.fallback_used:
+        text += "; fallback used, everything was searched"
+    if selection.reasoning:
+        text += f"; {clean(selection.reasoning, _PLACE_CHARS)}"
+    for line in _wrap(text, width, first="  ", rest="    "):
+        yield ((line, ""),)
+
+
+def _chunks(explanation: Explanation, width: int, *, verbose: bool) -> Iterator[Line]:
+    chunks = explanation.chunks
+    if chunks is None:
+        return
+    if not chunks:
+        yield _heading("chunks: none were returned")
+        return
+    yield _heading("chunks: rank, gold matched, passage")
+    cut_shown = False
+    column = max(len(_match(chunk)) for chunk in chunks) + 2
+    for chunk in chunks:
+        if not chunk.in_cut and not cut_shown:
+            cut_shown = True
+            rule = f"  ---- cut at k = {explanation.k}: nothing below counts "
+            yield ((rule.ljust(min(width, 76), "-"), "dim"),)
+        yield from _chunk(chunk, column, width, verbose=verbose)
+
+
+def _match(chunk: ChunkReason) -> str:
+    if chunk.role == "irrelevant":
+        return "BAD"
+    if chunk.role == "undecided":
+        return "?"
+    shown = "".join(f"[{index}]" for index in chunk.golds[:4])
+    return (shown + ("+" if len(chunk.golds) > 4 else "")) or "-"
+
+
+def _chunk(chunk: ChunkReason, column: int, width: int, *, verbose: bool) -> Iterator[Line]:
+    style: Style = _ROLES.get(chunk.role, "")
+    blank = " " * (column + 6)
+    lines = ""
+    if chunk.start_line is not None:
+        lines = f":{chunk.start_line}"
+        lines += f"-{chunk.end_line}" if chunk.end_line is not None else ""
+    place = _place(chunk.rel_path, chunk.heading_path, lines)
+    mark = f"{chunk.rank:>4}  "
+    first, *more = _wrap(place, width - len(blank), limit=_PLACE_CHARS)
+    yield ((mark, ""), (f"{_match(chunk):<{column}}", style), (first, ""))
+    yield from (((blank + line, ""),) for line in more)
+    reason = chunk.reason
+    moved = chunk.rank_before_rerank
+    if moved is not None and moved != chunk.rank:
+        reason += f"; was rank {moved} before reranking"
+    if verbose and chunk.score is not None:
+        reason += f"; score {chunk.score:.4g}"
+    dim = style or "dim"
+    yield from (((line, dim),) for line in _wrap(reason, width, first=blank, rest=blank))
+    if verbose and chunk.text:
+        text = f"> {chunk.text}"
+        quoted = _wrap(text, width, first=blank, rest=f"{blank}  ", limit=_TEXT_CHARS)
+        yield from (((line, "dim"),) for line in quoted)
+
+
+def _citations(citations: Sequence[CitationReason] | None, width: int) -> Iterator[Line]:
+    if citations is None:
+        return
+    if not citations:
+        yield _heading("citations: none")
+        return
+    yield _heading("citations")
+    for one in citations:
+        mark = f"  #{one.number} "
+        blank = " " * len(mark)
+        place = _place(one.citation.rel_path or "(nothing)", one.citation.heading_path)
+        for line in _wrap(place, width, first=mark, rest=blank, limit=_PLACE_CHARS):
+            yield ((line, ""),)
+        style: Style = "green" if one.golds else "dim"
+        for line in _wrap(one.reason, width, first=blank, rest=blank):
+            yield ((line, style),)
+
+
+# --- numbers -------------------------------------------------------------------------------
+
+
+def _metrics(explanation: Explanation, width: int) -> Iterator[Line]:
+    scored = [metric for metric in explanation.metrics if metric.status == "scored"]
+    if not scored:
+        return
+    for level, title in _LEVELS.items():
+        group = [metric for metric in scored if metric.level == level]
+        if group:
+            yield _heading(f"metrics: {title}")
+            column = max(len(metric.key) for metric in group)
+            for metric in group:
+                yield from _metric(metric, column, width)
+
+
+def _metric(metric: MetricReason, column: int, width: int) -> Iterator[Line]:
+    head = f"  {clean(metric.key):<{column}}  {format_value(metric.value):>6}"
+    blank = " " * (len(head) + 3)
+    first, *more = _wrap(metric.reason, max(width - len(blank), 20))
+    yield ((head, ""), (" = ", "dim"), (first, "dim"))
+    yield from (((blank + line, "dim"),) for line in more)
+
+
+def _reranking(explanation: Explanation, width: int) -> Iterator[Line]:
+    pairs = [
+        metric
+        for metric in explanation.metrics
+        if metric.before_rerank is not None and metric.value is not None
+    ]
+    if not pairs:
+        return
+    changed = [m for m in pairs if abs((m.value or 0.0) - (m.before_rerank or 0.0)) > TOLERANCE]
+    if not changed:
+        yield _heading("reranking changed no metric")
+        return
+    yield _heading("reranking")
+    column = max(len(metric.key) for metric in changed)
+    for metric in changed:
+        now, before = metric.value or 0.0, metric.before_rerank or 0.0
+        style: Style = "green" if now > before else "red"
+        text = f"{format_value(before)} -> {format_value(now)}"
+        head = f"  {metric.key:<{column}}  {text} ({now - before:+.3f})"
+        yield ((head, style),)
+        blank = " " * (column + 4)
+        reason = f"before: {metric.reason_before_rerank}" if metric.reason_before_rerank else ""
+        if reason:
+            yield from (((line, "dim"),) for line in _wrap(reason, width, first=blank, rest=blank))
+
+
+def _unscored(explanation: Explanation, width: int) -> Iterator[Line]:
+    for status, title in (("error", "metrics in error"), ("not_applicable", "not applicable")):
+        reasons: dict[str, list[str]] = {}
+        for metric in explanation.metrics:
+            if metric.status == status:
+                reasons.setdefault(metric.reason, []).append(metric.key)
+        if reasons:
+            yield _heading(title)
+        for reason, keys in reasons.items():
+            yield from _reason_with_keys(reason, keys, width)
+
+
+def _reason_with_keys(reason: str, keys: Iterable[str], width: int) -> Iterator[Line]:
+    yield from (((line, ""),) for line in _wrap(reason, width, first="  ", rest="    "))
+    names = ", ".join(clean(key) for key in keys)
+    lines = _wrap(names, width, first="      ", rest="      ", limit=4000)
+    yield from (((line, "dim"),) for line in lines)
