@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
-from pytest_rageval.aggregate import CaseGroup, group_repeats
+from pytest_rageval.case_groups import CaseGroup, group_repeats
 from pytest_rageval.gate_differences import (
     Difference,
     decide_difference_check,

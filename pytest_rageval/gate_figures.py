@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pytest_rageval.aggregate import CaseGroup, CaseValue, group_repeats, summarise_metric
+from pytest_rageval.aggregate import summarise_metric
+from pytest_rageval.case_groups import CaseGroup, CaseValue, group_repeats
 from pytest_rageval.metrics.registry import METRICS, MetricInfo, metric_info
 from pytest_rageval.metrics_document import no_data_reason
 from pytest_rageval.models import Aggregate, CaseRecord, Check, LatencySummary, MetricSummary
@@ -281,5 +282,9 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Figur
         keys = ("cost_usd.total", "cost_usd.uncached", "judge_tokens")
         estimate = dict(zip(keys, totals, strict=True))[metric]
         return Figure(estimate=estimate, no_data="the price of the judge's tokens is unknown")
+    if metric == "cross_lingual_consistency":
+        pairs = run.aggregate.cross_lingual
+        no_pairs = "no case of the run is a translation of another"
+        return Figure(estimate=pairs.get("mean"), n=int(pairs.get("n") or 0), no_data=no_pairs)
     found = run.aggregate.rates.get(metric, run.aggregate.indexing.get(metric))
     return Figure(estimate=found, no_data=f"the run did not measure {metric}")

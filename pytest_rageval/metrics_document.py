@@ -7,10 +7,17 @@ number is equal between serial and parallel runs.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import SCHEMA_VERSION, Aggregate, LatencySummary, MetricSummary
+from pytest_rageval.models import (
+    SCHEMA_VERSION,
+    Aggregate,
+    LatencySummary,
+    MetricSummary,
+    RepeatSummary,
+)
 
 _ALIASES = {"recall_any_at_k_avg": "hit_at_k_avg"}
 _OPERATIONAL = ("error_rate", "timeout_rate", "empty_response_rate")
@@ -92,6 +99,7 @@ def aggregate_document(
     return {
         **means_document(aggregate.metrics),
         "pass_rate": aggregate.rates.get("pass_rate"),
+        "cross_lingual_consistency": aggregate.cross_lingual.get("mean"),
         "judge_reliability": dict(judge_reliability) if judge_reliability is not None else None,
         "latency": {
             **_latency_document(aggregate.latency),
@@ -163,5 +171,33 @@ def metrics_document(
                 ("by_vault", aggregate.by_vault),
             )
         },
+        **analyses_document(aggregate),
         "warnings": list(aggregate.warnings),
+    }
+
+
+def analyses_document(aggregate: Aggregate) -> dict[str, Any]:
+    """What a run tells beside its means; None: the run holds nothing to tell it from."""
+    repeats = aggregate.repeats
+    return {
+        "abstention": {name: dict(counts) for name, counts in aggregate.abstention.items()},
+        "rerank": {key: asdict(found) for key, found in aggregate.rerank.items()} or None,
+        "repeats": None if repeats is None else _repeats_document(repeats),
+        "cross_lingual_consistency": dict(aggregate.cross_lingual) or None,
+    }
+
+
+def _repeats_document(found: RepeatSummary) -> dict[str, Any]:
+    return {
+        "repeats": found.repeats,
+        "n": found.n,
+        "flaky_rate": found.flaky_rate,
+        "flip_probability": found.flip_probability,
+        "pass_at_k": {str(k): value for k, value in found.pass_at_k.items()},
+        "pass_hat_k": {str(k): value for k, value in found.pass_hat_k.items()},
+        "flaky_cases": [
+            {"file": file, "case_id": case_id, "passes": passes}
+            for file, case_id, passes in found.flaky_cases
+        ],
+        "variance": {key: dict(split) for key, split in found.variance.items()},
     }

@@ -351,6 +351,52 @@ class LatencySummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RerankSummary:
+    """What reranking did to one metric, over the cases scored in both orders."""
+
+    n: int
+    before: float
+    """Mean in the order before reranking."""
+    after: float
+    delta: float
+    """``after`` - ``before``: positive is an improvement."""
+    low: float | None
+    """Two-sided interval of ``delta`` from the paired cases."""
+    high: float | None
+    improved: int
+    """Cases whose value rose; the next two: fell, stayed."""
+    worsened: int
+    stayed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatSummary:
+    """What repeats of the same cases tell of noise; only cases asked ``repeats`` times count."""
+
+    repeats: int
+    """R, the largest number of repeats of any case; at least 2."""
+    n: int
+    """Cases that were asked R times."""
+    flaky_rate: float | None
+    """Cases that passed some but not all repeats / cases; an error is no pass."""
+    flip_probability: float | None
+    """Probability that two repeats of a case disagree on passing."""
+    pass_at_k: Mapping[int, float]
+    """For k = 1 to R: probability that at least one of k repeats passes, mean over cases."""
+    pass_hat_k: Mapping[int, float]
+    """The same for all of k repeats ("pass^k")."""
+    flaky_cases: tuple[tuple[str, str, int], ...]
+    """File, case id and passes of the flaky cases, nearest to half first."""
+    variance: Mapping[str, Mapping[str, float | None]]
+    """By metric: n, within, between, icc, se_mean and noise_share, over cases scored R times."""
+
+
+AbstentionCounts = Mapping[str, Mapping[str, int]]
+"""By ``answerable`` and ``unanswerable``: cases ``abstained``, ``answered``, ``error`` and
+``unknown`` (nothing says whether the answer abstains)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
     """All numbers of a run, computed from its records alone."""
 
@@ -377,6 +423,14 @@ class Aggregate:
     cost_usd: float | None = 0.0
     cost_usd_uncached: float | None = 0.0
     judge_tokens: int = 0
+    abstention: AbstentionCounts = field(default_factory=dict)
+    rerank: Mapping[str, RerankSummary] = field(default_factory=dict)
+    """By retrieval metric; empty: no case reports its ranks before reranking."""
+    repeats: RepeatSummary | None = None
+    """None: every case was asked once."""
+    cross_lingual: Mapping[str, float | int | None] = field(default_factory=dict)
+    """``mean``, ``n``, ``n_not_applicable``, ``n_error`` and ``n_unpaired`` of
+    ``cross_lingual_consistency``; empty: no case is a translation of another."""
     warnings: tuple[str, ...] = ()
 
 

@@ -6,7 +6,7 @@ Percentiles, rates and sums over records or plain observations (METRICS 1.5). Pu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -195,15 +195,18 @@ def summarise_latency(
 
 def record_latency(records: Sequence[CaseRecord], timeout_ms: float | None) -> LatencySummary:
     """Durations of the calls at the client; every repeat is a call of its own."""
-    observations = []
-    for record in records:
-        status = attempt_status(record)
-        observations.append(
-            LatencyObservation(
-                status=status if status == "ok" or status == "timeout" else "error",
-                ms=record.latency.get("total_ms"),
-            )
-        )
+    calls = ((attempt_status(r), r.latency.get("total_ms")) for r in records)
+    return summarise_calls(calls, timeout_ms=timeout_ms)
+
+
+def summarise_calls(
+    calls: Iterable[tuple[AttemptStatus, float | None]], *, timeout_ms: float | None
+) -> LatencySummary:
+    """``summarise_latency`` of calls by how their attempt ended and their milliseconds."""
+    observations = (
+        LatencyObservation(status=s if s == "ok" or s == "timeout" else "error", ms=ms)
+        for s, ms in calls
+    )
     return summarise_latency(observations, timeout_ms=timeout_ms)
 
 
@@ -248,7 +251,12 @@ def summarise_cost(calls: Sequence[JudgeCall], price: TokenPrice | None) -> Cost
 
 
 def record_cost(records: Iterable[CaseRecord]) -> CostSummary:
-    """Cost of a run from its records' ``cost``, where a cached verdict costs nothing.
+    """Cost of a run from its records' ``cost``, as `sum_costs`."""
+    return sum_costs(record.cost for record in records)
+
+
+def sum_costs(costs: Iterable[Mapping[str, float | None]]) -> CostSummary:
+    """Sum the ``cost`` of records, where a cached verdict costs nothing.
 
     ``judge_cost_usd_uncached`` is read for what a cached verdict once cost; without it a
     cached verdict leaves the uncached total unknown.
@@ -257,8 +265,7 @@ def record_cost(records: Iterable[CaseRecord]) -> CostSummary:
     uncached: list[float | None] = []
     tokens = 0.0
     cached = 0
-    for record in records:
-        cost = record.cost
+    for cost in costs:
         used = (cost.get("judge_prompt_tokens") or 0) + (cost.get("judge_completion_tokens") or 0)
         paid = cost.get("judge_cost_usd", None if used else 0.0)
         hit = bool(cost.get("cached"))

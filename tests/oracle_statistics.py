@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Literal
 
-from pytest_rageval.aggregate import CaseValue, summarise_metric
+from pytest_rageval.aggregate import summarise_metric
+from pytest_rageval.case_groups import CaseValue
 from pytest_rageval.gate import decide_limit, verdict
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS

@@ -15,12 +15,12 @@ PACKAGE = Path(pytest_rageval.__file__).parent
 FOUNDATION = {"models", "errors", "options", "discovery", "state"}
 DOORS = {"plugin", "preflight", "session", "items", "cli", "commands", "default_case"}
 PURE = {
-    "aggregate", "citations", "contract", "gate", "gate_differences", "gate_figures",
+    "aggregate", "case_groups", "citations", "columns", "contract", "explain", "gate", "gate_differences", "gate_figures",
     "gate_rules", "matching", "metrics", "metrics_document", "operational", "outcomes", "report",
-    "scoring", "stats",
+    "run_summaries", "scoring", "stats", "summaries",
 }  # fmt: skip
 EDGE_LIBRARIES = {
-    "httpx": {"client", "reference"},
+    "httpx": {"client", "embeddings", "reference"},
     "openai": set(),
     "jmespath": {"mappings"},
     "starlette": {"reference"},

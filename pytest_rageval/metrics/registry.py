@@ -252,6 +252,12 @@ def _run() -> list[MetricInfo]:
         ("judge_error_rate", "Failed verdicts", "lower", "verdicts needed"),
         ("judge_disagreement_rate", "Judge disagreement", "lower", "cases judged twice"),
         ("flaky_rate", "Flaky cases", "lower", "cases asked several times"),
+        (
+            "cross_lingual_consistency",
+            "Same documents in another language",
+            "higher",
+            "pairs of a case and its translation",
+        ),
         ("no_chunks_generated_rate", "Documents without chunks", "lower", "documents processed"),
         ("chunks_skipped_rate", "Chunks skipped", "lower", "chunks attempted"),
         (

@@ -11,16 +11,18 @@ import pytest
 @pytest.mark.parametrize(
     "name",
     [
-        "aggregate",
         "gate_rules",
         "report.numbers",
+        "metrics.cross_lingual",
         "stats.agreement",
         "stats.calibration",
+        "stats.clusters",
         "stats.intervals",
         "stats.multiplicity",
         "stats.paired",
         "stats.power",
         "stats.repeats",
+        "summaries",
     ],
 )
 def test_docstring_examples_hold(name: str) -> None:
