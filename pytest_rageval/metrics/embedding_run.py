@@ -299,7 +299,7 @@ def _distinct_chunks(records: Iterable[CaseRecord], path_case: PathCase) -> list
             key = (document_key(chunk, path_case), identity)
             chunks.setdefault(key, chunk)
             for section in _gold_sections(record, chunk):
-                if len(section) >= len(sections.get(key, ())):
+                if key not in sections or len(section) > len(sections[key]):
                     sections[key] = section
     return [
         _LabelledChunk(
