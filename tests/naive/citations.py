@@ -51,7 +51,8 @@ def written(answer: str, ranked: list[Values] | None, settings: Values) -> list[
     found = []
     for hit in WRITTEN.finditer(answer):
         if hit["number"] is not None:
-            found.append(_numbered(int(hit["number"]), ranked))
+            if ranked is not None:  # without chunks nothing tells what a number counts
+                found.append(_numbered(int(hit["number"]), ranked))
             continue
         path = hit["p1"] or hit["p2"] or hit["p3"]
         section = hit["s1"] or hit["s2"] or hit["s3"]
@@ -59,8 +60,7 @@ def written(answer: str, ranked: list[Values] | None, settings: Values) -> list[
     return found
 
 
-def _numbered(number: int, ranked: list[Values] | None) -> Values:
-    chunks = ranked or []
+def _numbered(number: int, chunks: list[Values]) -> Values:
     if not 1 <= number <= len(chunks):
         return NOTHING
     chunk = chunks[number - 1]
@@ -76,7 +76,7 @@ def _in_section(
     for chunk in ranked or []:
         got = chunk_segments(chunk)
         if wanted and same_document(citation, chunk, settings) and got[-len(wanted) :] == wanted:
-            return citation | {"heading_path": chunk["heading_path"]}
+            return citation | {key: chunk.get(key) for key in ("heading_path", "vault")}
     return citation
 
 

@@ -32,7 +32,7 @@ def valid(score: Any, scale: list[float]) -> float | None:
     """A judge's score, or None where it is not one."""
     if isinstance(score, bool) or not isinstance(score, int | float):
         return None
-    inside = not math.isnan(score) and scale[0] <= score <= scale[1]
+    inside = scale[0] <= score <= scale[1]  # NaN is inside nothing
     return float(score) if inside else None
 
 

@@ -12,6 +12,7 @@ from tests.naive.matching import (
     judge_chunk,
     norm_path,
     norm_text,
+    same_document,
 )
 
 NA = "not_applicable"
@@ -104,7 +105,8 @@ def retrieval(of: Row) -> dict[str, Cell]:
     cells: dict[str, Cell] = dict.fromkeys(populations, NA)
     inside = [key for key, holds in populations.items() if holds]
     if of.chunks is None:
-        return cells | dict.fromkeys(inside, ERROR if of.failed else NA)
+        # An empty answer is an error of the answer side alone (0.2); what is missing is missing.
+        return cells | dict.fromkeys(inside, ERROR if of.dead else NA)
     ranked = rank_order(of.chunks)
     values = retrieval_of(of, ranked)
     return cells | {key: values[key] for key in inside}
@@ -151,24 +153,37 @@ def anchor_level(of: Row, cut: list[Values]) -> dict[str, Cell]:
 
 
 def document_level(of: Row, cut: list[Values]) -> dict[str, Cell]:
-    """The same metrics over each document's first occurrence."""
-    paths = [norm_path(gold["rel_path"], of.path_case) for gold in of.golds]
-    distinct = sorted(set(paths))
+    """The same metrics over each document's first occurrence.
+
+    Irrelevant sections play no part: document level stands where headings are not reported, so
+    it cannot depend on them.
+    """
+    golds = distinct_documents(of, of.golds)
     grades = {
         index: max(
-            gold.get("grade", 1) for gold, at in zip(of.golds, paths, strict=True) if at == path
+            gold.get("grade", 1) for gold in of.golds if document(of, gold) == document(of, one)
         )
-        for index, path in enumerate(distinct)
+        for index, one in enumerate(golds)
     }
-    documents: dict[str, set[int]] = {}
-    for chunk in cut:
-        path = norm_path(chunk["rel_path"], of.path_case)
-        relevant = path in distinct and not judge_chunk(of.case, chunk, of.settings)[1]
-        found = documents.setdefault(path, set())
-        if relevant:
-            found.add(distinct.index(path))
-    values = unit_metrics(list(documents.values()), grades, set(), of.k)
+    found = [
+        {index for index, gold in enumerate(golds) if same_document(gold, chunk, of.settings)}
+        for chunk in distinct_documents(of, cut)
+    ]
+    values = unit_metrics(found, grades, set(), of.k)
     return {f"doc_{key}": value for key, value in values.items()}
+
+
+def document(of: Row, where: Values) -> tuple[object, str]:
+    """Name the document of an anchor or chunk."""
+    return where.get("vault"), norm_path(where["rel_path"], of.path_case)
+
+
+def distinct_documents(of: Row, places: list[Values]) -> list[Values]:
+    """First place of each document."""
+    first: dict[tuple[object, str], Values] = {}
+    for place in places:
+        first.setdefault(document(of, place), place)
+    return list(first.values())
 
 
 def duplicates(of: Row, cut: list[Values]) -> set[int]:
@@ -176,11 +191,11 @@ def duplicates(of: Row, cut: list[Values]) -> set[int]:
     seen: set[object] = set()
     copies = set()
     for index, chunk in enumerate(cut):
-        path = norm_path(chunk["rel_path"], of.path_case)
+        where = document(of, chunk)
         if chunk.get("chunk_id") is not None:
-            key: object = ("id", path, chunk["chunk_id"])
+            key: object = ("id", where, chunk["chunk_id"])
         elif chunk.get("text") is not None:
-            key = ("text", path, tuple(chunk_segments(chunk)), norm_text(chunk["text"]))
+            key = ("text", where, tuple(chunk_segments(chunk)), norm_text(chunk["text"]))
         else:
             continue
         if key in seen:
@@ -199,7 +214,7 @@ def unit_metrics(
     good = sum(1 for index, units in enumerate(found) if units and index not in copies)
     matched: set[int] = set()
     dcg = 0.0
-    precisions = []
+    precisions: list[float] = []
     for rank, units in enumerate(found, 1):
         fresh = units - matched
         matched |= units
@@ -227,13 +242,13 @@ def scope(of: Row) -> dict[str, Cell]:
     cells: dict[str, Cell] = dict.fromkeys((*SCOPE, "fallback_rate"), NA)
     if fallback is not None:
         cells["fallback_rate"] = float(fallback)
-    elif of.failed and of.folder_mode == "on_with_fallback":
+    elif of.dead and of.folder_mode == "on_with_fallback":
         cells["fallback_rate"] = ERROR
     if not of.answerable or not of.golds or of.folder_mode == "off":
         return cells
     if selected is None:
         asked = of.folder_mode in ("on", "on_with_fallback")
-        return cells | dict.fromkeys(SCOPE, ERROR if of.failed and asked else NA)
+        return cells | dict.fromkeys(SCOPE, ERROR if of.dead and asked else NA)
     chosen = [in_scope(gold, selected, of.path_case) for gold in of.golds]
     effective = [True for _ in chosen] if fallback else chosen
     cells["scope_miss_rate"] = float(not any(effective))
@@ -339,7 +354,9 @@ def outcome(of: Row, cells: dict[str, Cell]) -> str:
         "over_abstention_rate": 0.0,
     }
     fell_short = [
-        key for key, want in wanted.items() if not isinstance(cells[key], str) and cells[key] != want
+        key
+        for key, want in wanted.items()
+        if not isinstance(cells[key], str) and cells[key] != want
     ]
     return "missed" if fell_short else "passed"
 
@@ -353,7 +370,7 @@ def rerank_delta(row: Values) -> Values:
         return {"delta": unknown}
     if not all(isinstance(chunk.get("rank_before_rerank"), int) for chunk in of.chunks):
         return {"delta": unknown}
-    before = retrieval_of(of, rank_order(of.chunks, "rank_before_rerank"))
+    before = retrieval_of(of, rank_order(rank_order(of.chunks), "rank_before_rerank"))
     delta = dict(unknown)
     for key, value in after.items():
         earlier = before.get(key, NA)

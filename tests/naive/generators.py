@@ -1,0 +1,602 @@
+"""Nasty inputs per operation, drawn from small pools so that things collide often.
+
+Only inputs that a case file may hold: what is refused at load (equal golds, empty groups, a
+gold equal to an irrelevant anchor) is not drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from tests.naive.matching import Values, anchor_segments, norm_path, norm_text
+
+PATH_PARTS = (
+    *("a.md", "A.md", "docs", "Docs", "notes", "notes-archive", "b.md", "..", ".", ""),
+    *("caf\u00e9.md", "cafe\u0301.md", "caf%C3%A9.md", "cafe%CC%81.md", "a%20b.md", "a b.md"),
+    *("a+b.md", "a%2Bb.md", "%2e%2E", "x%2Fy", "x%5Cy", "%252e", "100%.md", "%zz", "%FF.md"),
+    *("%ff%20z", "%C3.md", "%E2%82", "%e2%82%ac", "stra\u00dfe", "STRASSE", "\u0130.md", "i.md"),
+    *("\ud55c.md", "\u1112\u1161\u11ab.md", " a", "a ", "...", "a..b", "#frag", "a.md#x", "%00"),
+    *(
+        "\u03a3\u03c2",
+        "\u212b",
+        "\u00c5",
+        "\u00a0",
+        "%C2%A0",
+        "%C2%AD",
+        "%41",
+        "%4",
+        "%\uff11\uff12",
+    ),
+)
+SEPARATORS = ("/", "/", "/", "//", "\\", "/./", "/../", "%2F", "\\\\")
+WORDS = (
+    *("Setup", "setup", "SETUP", "Embeddings", "C#", "#", "##", "#Overview", "Vec<T>", "a>b"),
+    *("caf\u00e9", "cafe\u0301", "\u0130stanbul", "i\u0307stanbul", "\u0131", "stra\u00dfe"),
+    *(
+        "STRASSE",
+        "\u1e9e",
+        "\u039f\u0394\u039f\u03a3",
+        "\u03bf\u03b4\u03bf\u03c2",
+        "\u03bf\u03b4\u03bf\u03c3",
+    ),
+    *("\ud55c\uae00", "\u1112\u1161\u11ab\u1100\u1173\u11af", "Set\u00adup", "Set\u200bup"),
+    *(
+        "\ufeffSetup",
+        "\ufb01n",
+        "\u2126",
+        "\u03a9",
+        "\u0345",
+        "\u1fb3",
+        "\u01f0",
+        "J\u030c",
+        "\u0390",
+        "\u212b",
+        "a\u0323\u0307",
+    ),
+    *("a\u0307\u0323", "\U0001f600", "\u201cq\u201d", "2.", "(x)", "<!-- -->", "\u200b", "\u00ad"),
+)
+JOINTS = (
+    *(" > ", " > ", " > ", ">", "> ", " >", " >> ", " > > ", ">## ", "> ## ", " >## ", ">##"),
+    *(" > ## ", " > ### ", "\t>\t", "\u00a0>\u00a0", "\n>\n", ">####### ", " > ####### ", " / "),
+    *("\u200b>\u200b", " >\u200b ", " \uff1e ", ">\u0338 "),
+)
+SPACES = (" ", " ", " ", "  ", "\t", "\u00a0", "\u2003", "\n", "\u200b", "", "\x1f", "\x85")
+OPENINGS = ("", "", "# ", "## ", "###### ", "####### ", "#", "#\t", " # ", "# # ", "\u200b# ")
+CLOSINGS = (
+    "",
+    "",
+    "",
+    " ##",
+    " #",
+    "#",
+    "##",
+    " # ",
+    " ## #",
+    " \\#",
+    " #x",
+    "\u00a0##",
+    " ########",
+)
+
+SECTIONS = ("# A", "# A > ## B", "# A > ## B > ### C", "# A > ## Old", "# Z", "# AB", "")
+SAME_SECTION = ("A", "a", "#  A ##", "A > B", "# A>## B", "# a > ## b > ### c", "A > Old", "z")
+PATHS = ("a.md", "b.md", "docs/a.md", "docs/b.md", "notes/x.md", "notes-archive/x.md")
+SAME_PATH = ("./a.md", "/b.md", "docs\\a.md", "docs//b.md", "notes/./x.md", "docs/../a.md", "A.md")
+SNIPPETS = ("set MODEL", "use  Redis", "stra\u00dfe", "caf\u00e9", "v2")
+TEXTS = ("we SET\nmodel and use redis", "STRASSE, cafe\u0301", "set mo\u00addel", "v2", "", "other")
+FOLDERS = ("docs", "notes", "note", "docs/", "./docs", "", ".", "/", "*", "docs/a.md", "DOCS", "..")
+
+
+def chance(rng: Random, probability: float) -> bool:
+    """True that often."""
+    return rng.random() < probability
+
+
+def path(rng: Random) -> Values:
+    """Input of ``norm_path``."""
+    parts = [rng.choice(PATH_PARTS) for _ in range(rng.randint(0, 5))]
+    text = "".join(part + rng.choice(SEPARATORS) for part in parts)
+    text = rng.choice(("", "", "/", "./", "../", " ", "\\", "\n")) + text
+    if chance(rng, 0.6):
+        text = text.rstrip("/\\")
+    row: Values = {"path": text}
+    if chance(rng, 0.3):
+        row["path_case"] = rng.choice(("sensitive", "insensitive"))
+    return row
+
+
+def words(rng: Random, most: int = 3) -> str:
+    """Words with odd spaces between them."""
+    return "".join(rng.choice(WORDS) + rng.choice(SPACES) for _ in range(rng.randint(0, most)))
+
+
+def text(rng: Random) -> Values:
+    """Input of ``norm_text``."""
+    made = rng.choice(SPACES) + words(rng, 5)
+    if chance(rng, 0.3):
+        made += "".join(
+            chr(rng.choice((rng.randint(32, 0x2FF), rng.randint(0x300, 0x2100)))) for _ in range(4)
+        )
+    return {"text": made}
+
+
+def heading_text(rng: Random) -> str:
+    """A heading path as somebody might print it."""
+    segments = [
+        rng.choice(OPENINGS) + words(rng) + rng.choice(CLOSINGS) for _ in range(rng.randint(0, 4))
+    ]
+    made = segments[0] if segments else rng.choice(("", " ", ">", "> ", "# ", "#", " > "))
+    for segment in segments[1:]:
+        made += rng.choice(JOINTS) + segment
+    return made
+
+
+def heading(rng: Random) -> Values:
+    """Input of ``norm_heading``."""
+    return {"heading_path": None if chance(rng, 0.02) else heading_text(rng)}
+
+
+def match(rng: Random) -> Values:
+    """Input of ``match``."""
+    wild = chance(rng, 0.3)
+    section = heading_text(rng) if wild else rng.choice(SECTIONS)
+    got = rng.choice((section, section + " > Sub", section.upper(), rng.choice(SAME_SECTION)))
+    row: Values = {
+        "anchor": {"rel_path": rng.choice(PATHS[:2]), "heading_path": section},
+        "chunk": {"rel_path": rng.choice((*PATHS[:2], *SAME_PATH[:2], "A.md"))},
+    }
+    if chance(rng, 0.9):
+        row["chunk"]["heading_path"] = None if chance(rng, 0.1) else got
+    if chance(rng, 0.5):
+        row["anchor"]["snippets"] = rng.sample(SNIPPETS, rng.randint(0, 2))
+    if chance(rng, 0.6):
+        row["chunk"]["text"] = rng.choice(TEXTS)
+    for side in ("anchor", "chunk"):
+        if chance(rng, 0.2):
+            row[side]["vault"] = rng.choice(("v", "w"))
+    if chance(rng, 0.7):
+        row["settings"] = settings(rng)
+    return row
+
+
+def settings(rng: Random) -> Values:
+    """Matching settings."""
+    made: Values = {}
+    if chance(rng, 0.2):
+        made["path_case"] = rng.choice(("sensitive", "insensitive"))
+    if chance(rng, 0.5):
+        made["snippets"] = rng.choice(("off", "any", "all"))
+    if chance(rng, 0.4):
+        made["coarse_chunks"] = chance(rng, 0.7)
+    return made
+
+
+def anchor(rng: Random) -> Values:
+    """A gold or irrelevant support."""
+    made: Values = {"rel_path": rng.choice((*PATHS, *PATHS, *SAME_PATH))}
+    if chance(rng, 0.9):
+        made["heading_path"] = rng.choice((*SECTIONS, *SECTIONS, *SAME_SECTION))
+    if chance(rng, 0.25):
+        made["snippets"] = rng.sample(SNIPPETS, rng.randint(1, 2))
+    if chance(rng, 0.3):
+        made["grade"] = rng.randint(1, 4)
+    return made
+
+
+def identity(one: Values) -> tuple[object, ...]:
+    """What makes two anchors equal at load."""
+    segments = tuple(anchor_segments(one))
+    snippets = tuple(sorted(map(norm_text, one.get("snippets") or [])))
+    return norm_path(one["rel_path"]), segments, snippets
+
+
+def distinct_anchors(rng: Random, most: int, taken: set[tuple[object, ...]]) -> list[Values]:
+    """Anchors that differ from each other and from those taken."""
+    made = []
+    for _ in range(rng.randint(0, most)):
+        one = anchor(rng)
+        if identity(one) not in taken:
+            taken.add(identity(one))
+            made.append(one)
+    return made
+
+
+def case(rng: Random) -> Values:
+    """A case."""
+    taken: set[tuple[object, ...]] = set()
+    made: Values = {"id": "x", "question": "q?", "answerable": not chance(rng, 0.2)}
+    if made["answerable"]:
+        made["gold_supports"] = distinct_anchors(rng, rng.choice((1, 2, 5)), taken)
+    if chance(rng, 0.35):
+        made["irrelevant_supports"] = distinct_anchors(rng, 2, taken)
+        golds = made.get("gold_supports")
+        if golds and chance(rng, 0.3):
+            # The same place told apart by a snippet alone: the tie that irrelevant wins.
+            rival = {**rng.choice(golds), "snippets": [rng.choice(SNIPPETS)]}
+            if identity(rival) not in taken:
+                made["irrelevant_supports"].append(rival)
+    n = len(made.get("gold_supports", []))
+    if n and chance(rng, 0.5):
+        made["required_support_groups"] = [
+            [rng.randrange(n) for _ in range(rng.randint(1, 4))] for _ in range(rng.randint(1, 3))
+        ]
+    if chance(rng, 0.35):
+        rules = ("cite_newer", "acknowledge_both", "cite_both", None)
+        made["recency_conflict_rule"] = rng.choice(rules)
+    if chance(rng, 0.15):
+        made["k"] = rng.choice((1, 2, 3, 30))
+    return made
+
+
+def chunk(rng: Random, anchors: list[Values]) -> Values:
+    """A retrieved chunk, often near an anchor."""
+    near = rng.choice(anchors) if anchors and chance(rng, 0.6) else None
+    made: Values = {"rel_path": near["rel_path"] if near else rng.choice((*PATHS, *SAME_PATH))}
+    if near and chance(rng, 0.7):
+        made["heading_path"] = near.get("heading_path", "") + rng.choice(("", "", " > ## Sub"))
+    elif chance(rng, 0.9):
+        made["heading_path"] = rng.choice((*SECTIONS, *SAME_SECTION, None))
+    return made
+
+
+def chunks(rng: Random, anchors: list[Values]) -> list[Values]:
+    """A result list with copies, ranks, ids and texts that may be missing."""
+    made: list[Values] = []
+    ids, texts, ranks = chance(rng, 0.4), chance(rng, 0.6), chance(rng, 0.3)
+    for _ in range(rng.choice((0, 1, 2, 3, 5, 8))):
+        one = dict(rng.choice(made)) if made and chance(rng, 0.25) else chunk(rng, anchors)
+        if ids and chance(rng, 0.9):
+            # An id names one passage, so it goes with the section.
+            one["chunk_id"] = f"{one.get('heading_path')}-{rng.randint(0, 1)}"
+        if texts and "text" not in one and chance(rng, 0.9):
+            one["text"] = rng.choice(TEXTS)
+            if chance(rng, 0.1):
+                one["text_truncated"] = True
+        if ranks and chance(rng, 0.97):
+            one["rank"] = rng.choice((rng.randint(1, 9), rng.randint(-2, 3)))
+        if chance(rng, 0.2):
+            one["score_final"] = rng.random()
+        made.append(one)
+    return made
+
+
+def reference(rng: Random, anchors: list[Values]) -> Values:
+    """A citation as the target reports it."""
+    made = chunk(rng, anchors)
+    if chance(rng, 0.15):
+        made["heading_path"] = None
+    return made
+
+
+def answer(rng: Random, anchors: list[Values]) -> str:
+    """An answer, sometimes with citations written in it, sometimes blank."""
+    if chance(rng, 0.08):
+        return rng.choice(("", " ", "\n\t", "\u00a0"))
+    said = ["It is so."]
+    for _ in range(rng.choice((0, 0, 1, 2, 3))):
+        place = rng.choice(anchors) if anchors else {"rel_path": "a.md"}
+        section = rng.choice((place.get("heading_path") or "# A", "B", "Old", "# A > ## B"))
+        where = place["rel_path"]
+        forms = (
+            f"[File: {where}, Section: {section}]",
+            f"(File: {where}, Section: {section})",
+            f"[{where}, Section: {section}]",
+            f"[File: {where}]",
+            f"(File: {where})",
+            f"[{rng.randint(0, 9)}]",
+            f"[{rng.randint(1, 3)}]",
+        )
+        said.append(rng.choice(forms))
+    return " ".join(said)
+
+
+def folder_selection(rng: Random, anchors: list[Values]) -> Values:
+    """What the folder selector reports; now and then a gold's file, which is no folder."""
+    made: Values = {}
+    if chance(rng, 0.85):
+        pool = FOLDERS[: rng.choice((5, len(FOLDERS)))]
+        folders = [rng.choice(pool) for _ in range(rng.choice((0, 1, 1, 2, 3)))]
+        if anchors and chance(rng, 0.15):
+            folders = [rng.choice(anchors)["rel_path"]]
+        made["selected_folders"] = None if chance(rng, 0.15) else folders
+    if chance(rng, 0.6):
+        made["fallback_used"] = rng.choice((True, False, None))
+    return made
+
+
+def response(rng: Random, anchors: list[Values]) -> Values:
+    """A response from which anything but the answer may be missing."""
+    made: Values = {"answer": answer(rng, anchors)}
+    if chance(rng, 0.6):
+        made["references"] = [reference(rng, anchors) for _ in range(rng.choice((0, 1, 2, 4)))]
+    if chance(rng, 0.6):
+        made["abstained"] = rng.choice((True, False, None))
+    debug: Values = {}
+    if chance(rng, 0.9):
+        debug["retrieved_chunks"] = chunks(rng, anchors)
+    if chance(rng, 0.5):
+        debug["folder_selection"] = folder_selection(rng, anchors)
+    if debug or chance(rng, 0.5):
+        made["debug"] = debug
+    return made
+
+
+def with_vaults(rng: Random, anchors: list[Values], reply: Values) -> None:
+    """Name vaults: the golds' may differ, what one target reports lies in one vault."""
+    for one in anchors:
+        one["vault"] = rng.choice(("v", "v", "v", "w", None))
+    references: list[Values] = reply.get("references") or []
+    for one in [*reported_chunks(reply), *references]:
+        one["vault"] = "v"
+
+
+def with_nulls(rng: Random, reply: Values) -> None:
+    """Write some of what is absent as null."""
+    for key in ("references", "abstained", "abstain_reason", "debug"):
+        if key not in reply and chance(rng, 0.3):
+            reply[key] = None
+    debug = reply.get("debug")
+    for key in ("retrieved_chunks", "folder_selection", "latency", "models"):
+        if debug is not None and key not in debug and chance(rng, 0.3):
+            debug[key] = None
+    for one in (debug or {}).get("retrieved_chunks") or []:
+        for key in ("chunk_id", "text", "rank", "vault", "heading_path"):
+            if key not in one and chance(rng, 0.1):
+                one[key] = None
+
+
+def reported_chunks(reply: Values | None) -> list[Values]:
+    """Chunks of a response, if any."""
+    debug: Values = (reply or {}).get("debug") or {}
+    found: list[Values] = debug.get("retrieved_chunks") or []
+    return found
+
+
+def score(rng: Random) -> Values:
+    """Input of ``score``."""
+    made: Values = {"case": case(rng), "k": rng.choice((1, 2, 3, 5, 5, 20))}
+    anchors = [
+        *made["case"].get("gold_supports", []),
+        *made["case"].get("irrelevant_supports", []),
+    ]
+    made["response"] = response(rng, anchors)
+    if chance(rng, 0.15):
+        with_vaults(rng, anchors, made["response"])
+    with_nulls(rng, made["response"])
+    if chance(rng, 0.5):
+        made["settings"] = settings(rng)
+        if chance(rng, 0.2):
+            made["settings"]["headings_reported"] = False
+            for one in reported_chunks(made["response"]):
+                one.pop("heading_path", None)
+    if chance(rng, 0.1):
+        made["response"] = None
+        kinds = ("timeout", "connection", "http", "protocol", "status", "not_attempted")
+        made["error"] = {"kind": rng.choice(kinds)}
+    if chance(rng, 0.5):
+        made["folder_mode"] = rng.choice(("off", "on", "on_with_fallback"))
+    if chance(rng, 0.1):
+        made["retrieval_only"] = True
+    if chance(rng, 0.4):
+        made["judge"] = verdict(rng)
+    return made
+
+
+def verdict(rng: Random) -> Values:
+    """What a judge says; null or absent: no verdict."""
+    keys = [key for key in ("acknowledges_conflict", "abstained") if chance(rng, 0.7)]
+    return {key: rng.choice((True, False, None)) for key in keys}
+
+
+def rerank_delta(rng: Random) -> Values:
+    """Input of ``rerank_delta``."""
+    made = score(rng)
+    while made["response"] is None:
+        made = score(rng)
+    for key in ("error", "judge", "folder_mode", "retrieval_only"):
+        made.pop(key, None)
+    found = reported_chunks(made["response"])
+    before = [rng.randint(1, 6) for _ in found]
+    for one, rank in zip(found, before, strict=True):
+        if chance(rng, 0.98):
+            one["rank_before_rerank"] = rank
+    return made
+
+
+def aggregate(rng: Random) -> Values:
+    """Input of ``aggregate``."""
+    values: list[Values] = []
+    for _ in range(rng.choice((0, 1, 2, 3, 10, 40))):
+        status = rng.choice(("scored", "scored", "scored", "error", "not_applicable"))
+        number = rng.choice((0, 1, 0.0, 1.0, 0.1, 1 / 3, rng.random()))
+        values.append({"value": number if status == "scored" else None, "status": status})
+    return {"values": values, "worst": rng.choice((0, 1))}
+
+
+SCORES: tuple[object, ...] = (
+    *(0, 1, 2, 3, 4, 5, 4.5, 5.1, -0.1, -0.0, 3.999999, 0.8, 0.6, 1.0, 4.0, 1e-12, 6, 10**400),
+    *("4", "", "NaN", None, True, False, float("nan"), float("inf"), -float("inf"), [4], {}),
+)
+
+
+def judge_score(rng: Random) -> Values:
+    """Input of ``judge_score``."""
+    return {"score": rng.choice(SCORES), "scale": rng.choice(([0, 5], [0, 1], [1, 5], [0.0, 5.0]))}
+
+
+def composite(rng: Random) -> Values:
+    """Input of ``composite``."""
+    names = ["faithfulness", "citation_accuracy", "abstention", "synthesis", "relevance"]
+    names = names[: rng.randint(1, 5)]
+    values = {name: None if chance(rng, 0.08) else rng.random() for name in names}
+    weights = {name: rng.choice((0, 0.15, 0.2, 0.3, 1, 2.5)) for name in names}
+    if chance(rng, 0.05):
+        values.pop(names[0])
+    if chance(rng, 0.05):
+        values["extra"] = 0.5
+    return {"values": values, "weights": weights}
+
+
+def claim_support(rng: Random) -> Values:
+    """Input of ``claim_support``."""
+    return {"supported": rng.randint(0, 4), "unsupported": rng.randint(0, 4)}
+
+
+def disagreement(rng: Random) -> Values:
+    """Input of ``disagreement``."""
+    top = rng.choice((1, 5))
+    steps = 10 * top if chance(rng, 0.7) else 7
+    odd = (None, True, "4", top + 0.1, -0.1, float("nan"))
+
+    def one() -> object:
+        return rng.choice(odd) if chance(rng, 0.1) else rng.randint(0, steps) * top / steps
+
+    return {"pairs": [[one(), one()] for _ in range(rng.randint(0, 12))], "scale": [0, top]}
+
+
+def percentile(rng: Random) -> Values:
+    """Input of ``percentile``."""
+    values = [
+        rng.choice((rng.randint(0, 9), rng.random() * 1e4)) for _ in range(rng.randint(1, 25))
+    ]
+    return {"values": values, "p": rng.choice((0, 5, 25, 50, 50, 90, 95, 95, 99, 100, 33.3))}
+
+
+def latency(rng: Random) -> Values:
+    """Input of ``latency``."""
+    cases: list[Values] = []
+    for _ in range(rng.choice((0, 1, 2, 3, 5, 21, 30))):
+        status = rng.choice(("ok", "ok", "ok", "timeout", "error"))
+        one: Values = {
+            "status": status,
+            "total_ms": rng.choice((rng.randint(1, 99) * 10, 1000, 1200)),
+        }
+        if status == "timeout":
+            one["total_ms"] = rng.choice((None, 1000))
+        if status == "error":
+            one["total_ms"] = rng.choice((None, 3))
+        if status == "ok" and chance(rng, 0.15):
+            one["cached"] = rng.choice((True, True, False))
+        cases.append(one)
+    return {"cases": cases, "timeout_ms": 1000}
+
+
+def operational(rng: Random) -> Values:
+    """Input of ``operational``."""
+    kinds = ("ok", "ok", "ok", "ok", "error", "timeout", "empty")
+    return {"statuses": [rng.choice(kinds) for _ in range(rng.choice((0, 1, 5, 50, 200)))]}
+
+
+def cost(rng: Random) -> Values:
+    """Input of ``cost``."""
+    calls: list[Values] = []
+    for _ in range(rng.choice((1, 1, 2, 5, 20))):
+        call: Values = {
+            "prompt_tokens": rng.randint(0, 5000),
+            "completion_tokens": rng.randint(0, 900),
+        }
+        if chance(rng, 0.4):
+            call["cached"] = chance(rng, 0.7)
+        calls.append(call)
+    prices = (
+        {"input_per_mtok": 0.15, "output_per_mtok": 0.6},
+        None,
+        {"input_per_mtok": 0, "output_per_mtok": 0},
+    )
+    return {"calls": calls, "price": rng.choice(prices)}
+
+
+def counts(rng: Random) -> Values:
+    """Consistent counts of one index."""
+    skipped = [rng.choice((0, 0, rng.randint(0, 9))) for _ in range(2)]
+    embedded = rng.choice((0, rng.randint(0, 99)))
+    documents = rng.choice((0, rng.randint(1, 30)))
+    return {
+        "docs_processed": documents,
+        "docs_with_0_chunks": rng.randint(0, documents),
+        "chunks_attempted": embedded + sum(skipped),
+        "chunks_embedded": embedded,
+        "chunks_skipped": sum(skipped),
+        "chunks_skipped_reasons": {
+            "context_limit_exceeded": skipped[0],
+            "too_small": skipped[1],
+        },
+    }
+
+
+def indexing(rng: Random) -> Values:
+    """Input of ``indexing``."""
+    made = counts(rng)
+    if chance(rng, 0.4):
+        types = {"markdown": counts(rng), "pdf": counts(rng)}
+        for key in made:
+            if key != "chunks_skipped_reasons":
+                made[key] = sum(one[key] for one in types.values())
+        reasons = [one["chunks_skipped_reasons"] for one in types.values()]
+        made["chunks_skipped_reasons"] = {
+            name: sum(one[name] for one in reasons) for name in reasons[0]
+        }
+        made["by_doc_type"] = types
+    if chance(rng, 0.3):
+        made[
+            rng.choice([key for key in made if key.startswith(("docs", "chunks_e", "chunks_a"))])
+        ] += 1
+    if chance(rng, 0.15):
+        made["chunks_skipped_reasons"]["too_small"] += 1
+    if chance(rng, 0.15):
+        made["chunks_skipped_reasons"].pop("context_limit_exceeded")
+    return made
+
+
+def vector(rng: Random, size: int) -> list[float]:
+    """A small vector, now and then zero."""
+    if chance(rng, 0.08):
+        return [0.0] * size
+    if chance(rng, 0.3):
+        return [float(rng.randint(-1, 1)) for _ in range(size)]
+    return [rng.gauss(0, 1) for _ in range(size)]
+
+
+def embedding_query(rng: Random) -> Values:
+    """Input of ``embedding_query``."""
+    size, n = rng.randint(1, 5), rng.randint(0, 6)
+    return {
+        "query": vector(rng, size),
+        "chunks": [vector(rng, size) for _ in range(n)],
+        "relevant": [chance(rng, 0.5) for _ in range(n)],
+    }
+
+
+def silhouette(rng: Random) -> Values:
+    """Input of ``silhouette``."""
+    size, n = rng.randint(2, 4), rng.randint(0, 9)
+    vectors: list[list[float]] = []
+    for _ in range(n):
+        vectors.append(
+            list(rng.choice(vectors)) if vectors and chance(rng, 0.1) else vector(rng, size)
+        )
+    labels = [rng.choice("abcd"[: rng.randint(1, 4)]) for _ in range(n)]
+    return {"vectors": vectors, "labels": labels}
+
+
+GENERATORS: dict[str, Callable[[Random], Values]] = {
+    "norm_path": path,
+    "norm_text": text,
+    "norm_heading": heading,
+    "match": match,
+    "score": score,
+    "rerank_delta": rerank_delta,
+    "aggregate": aggregate,
+    "judge_score": judge_score,
+    "composite": composite,
+    "claim_support": claim_support,
+    "disagreement": disagreement,
+    "percentile": percentile,
+    "latency": latency,
+    "operational": operational,
+    "cost": cost,
+    "indexing": indexing,
+    "embedding_query": embedding_query,
+    "silhouette": silhouette,
+}
