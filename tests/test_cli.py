@@ -80,7 +80,7 @@ def test_asking_about_the_command_is_no_error(arguments: list[str], capsys: Outp
     ("arguments", "message"),
     [
         (["chek"], "rageval: no command 'chek', did you mean 'check'?"),
-        (["bogus"], "rageval: no command 'bogus', expected one of check, schema, score, serve"),
+        (["bogus"], f"rageval: no command 'bogus', expected one of {', '.join(cli.COMMANDS)}"),
         (["--bogus"], "rageval: No such option"),
         (["check"], "rageval check: Missing argument"),
         (["check", "--jsn", "x"], "rageval check: No such option"),

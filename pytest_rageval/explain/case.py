@@ -70,7 +70,7 @@ def explain_record(
         )
         if record.citations is not None:
             citations = explain_citations(case, record.citations, record.retrieved_chunks, settings)
-    groups = explain_groups(case, golds) if case is not None else ()
+    groups = explain_groups(case, golds, reported=chunks is not None) if case is not None else ()
     irrelevant = explain_irrelevant(case, chunks, record.k) if case is not None else ()
     metrics = _metrics(record, case, settings, chunks, golds, citations)
     return Explanation(

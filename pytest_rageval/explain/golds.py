@@ -175,8 +175,9 @@ def _out_of_scope(selection: FolderSelection | None) -> str:
         return ""
     if selection.fallback_used:
         return "; outside the selected folders, but the fallback searched everything"
-    names = join([repr(name) for name in selection.selected_folders or ()])
-    return f"; outside the searched folders ({names or 'none was selected'})"
+    if not selection.selected_folders:
+        return "; no folder was searched"
+    return "; outside the searched folders"
 
 
 def _cited(cited_by: Sequence[int] | None) -> str:
@@ -187,11 +188,21 @@ def _cited(cited_by: Sequence[int] | None) -> str:
     )
 
 
-def explain_groups(case: Case, golds: Sequence[AnchorReason]) -> tuple[GroupReason, ...]:
-    """Say for each group of ``required_support_groups`` which of its golds are lacking."""
+def explain_groups(
+    case: Case, golds: Sequence[AnchorReason], *, reported: bool
+) -> tuple[GroupReason, ...]:
+    """Say for each group of ``required_support_groups`` which of its golds are lacking.
+
+    Args:
+        case: the case as it was asked.
+        golds: its golds, explained.
+        reported: whether the target reports chunks at all.
+    """
     found = {gold.index for gold in golds if gold.found}
     return tuple(
-        GroupReason(golds=tuple(group), lacks=tuple(sorted(set(group) - found)))
+        GroupReason(
+            golds=tuple(group), lacks=tuple(sorted(set(group) - found)) if reported else None
+        )
         for group in case.required_support_groups or ()
     )
 
@@ -234,14 +245,18 @@ def _citation(
         citation=citation,
         golds=golds,
         ranks=places,
-        reason=_citation_text(citation, golds, places),
+        reason=_citation_text(case, citation, golds, places),
     )
 
 
-def _citation_text(citation: Citation, golds: Sequence[int], places: Sequence[int] | None) -> str:
+def _citation_text(
+    case: Case, citation: Citation, golds: Sequence[int], places: Sequence[int] | None
+) -> str:
     if citation.rel_path is None:
         return "cites nothing: a number beyond the retrieved chunks"
-    text = f"points into gold {indices(golds)}" if golds else "points into no gold"
-    if places is None:
-        return text
-    return f"{text}; retrieved at {ranks(places)}" if places else f"{text}; was not retrieved"
+    parts = []
+    if case.gold_supports:
+        parts.append(f"points into gold {indices(golds)}" if golds else "points into no gold")
+    if places is not None:
+        parts.append(f"retrieved at {ranks(places)}" if places else "was not retrieved")
+    return "; ".join(parts) or "nothing to compare it with"

@@ -109,8 +109,9 @@ class GroupReason:
     """One group of ``required_support_groups``."""
 
     golds: tuple[int, ...]
-    lacks: tuple[int, ...]
-    """Its golds that no chunk of the cut matches; empty: the group is met."""
+    lacks: tuple[int, ...] | None
+    """Its golds that no chunk of the cut matches; empty: the group is met; None: chunks are not
+    reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

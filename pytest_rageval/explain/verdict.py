@@ -135,8 +135,8 @@ def _needed(golds: Sequence[AnchorReason], groups: Sequence[GroupReason]) -> lis
     if not groups:
         return missing
     # The group that lacks least is the shortest way to a pass.
-    nearest = min(groups, key=lambda group: len(group.lacks))
-    return [gold for gold in missing if gold.index in nearest.lacks]
+    nearest = min((group.lacks or () for group in groups), key=len)
+    return [gold for gold in missing if gold.index in nearest]
 
 
 def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Iterator[str]:

@@ -116,8 +116,7 @@ def _verdict(explanation: Explanation, run_id: str, width: int, *, verbose: bool
     yield from _answer(explanation, width, limit)
     if explanation.error is not None:
         error = explanation.error
-        text = f"{error.kind}: {error.message} (attempts: {error.attempts})"
-        yield from _labelled("error", text, width, style="red")
+        yield from _labelled("error", f"{error.kind}: {error.message}", width, style="red")
     if explanation.unchecked:
         yield from _labelled("note", "Nothing of this case could be checked.", width)
     if explanation.stage_meaning:
@@ -207,6 +206,9 @@ def _groups(explanation: Explanation, width: int) -> Iterator[Line]:
     yield _heading("groups (one of them must be whole)")
     for group in explanation.groups:
         golds = " ".join(f"[{index}]" for index in group.golds)
+        if group.lacks is None:
+            yield ((f"  {golds}"[:width], ""),)
+            continue
         lacks = " ".join(f"[{index}]" for index in group.lacks)
         text = f"{golds}: lacks {lacks}" if lacks else f"{golds}: whole"
         style: Style = "yellow" if lacks else "green"
@@ -270,18 +272,24 @@ def _chunk(chunk: ChunkReason, column: int, width: int, *, verbose: bool) -> Ite
     first, *more = _wrap(place, width - len(blank), limit=_PLACE_CHARS)
     yield ((mark, ""), (f"{_match(chunk):<{column}}", style), (first, ""))
     yield from (((blank + line, ""),) for line in more)
-    reason = chunk.reason
-    moved = chunk.rank_before_rerank
-    if moved is not None and moved != chunk.rank:
-        reason += f"; was rank {moved} before reranking"
-    if verbose and chunk.score is not None:
-        reason += f"; score {chunk.score:.4g}"
+    reason = "; ".join(_chunk_facts(chunk, verbose=verbose))
     dim = style or "dim"
-    yield from (((line, dim),) for line in _wrap(reason, width, first=blank, rest=blank))
+    if reason:
+        yield from (((line, dim),) for line in _wrap(reason, width, first=blank, rest=blank))
     if verbose and chunk.text:
         text = f"> {chunk.text}"
         quoted = _wrap(text, width, first=blank, rest=f"{blank}  ", limit=_TEXT_CHARS)
         yield from (((line, "dim"),) for line in quoted)
+
+
+def _chunk_facts(chunk: ChunkReason, *, verbose: bool) -> Iterator[str]:
+    if chunk.rule != "no_anchor" or chunk.duplicate_of is not None or chunk.in_scope is False:
+        yield chunk.reason
+    moved = chunk.rank_before_rerank
+    if moved is not None and moved != chunk.rank:
+        yield f"rank {moved} before reranking"
+    if verbose and chunk.score is not None:
+        yield f"score {chunk.score:.4g}"
 
 
 def _citations(citations: Sequence[CitationReason] | None, width: int) -> Iterator[Line]:
