@@ -115,8 +115,9 @@ class EmbeddingsClient:
         rest of its batch is asked for again.
 
         Raises:
-            EndpointError: the endpoint failed, refused every text of the first batch, or did not
-                reply with one vector of finite numbers for each text, all of one length.
+            EndpointError: the endpoint failed, refused even the first text (put a short one
+                there), or did not reply with one vector of finite numbers for each text, all of
+                one length.
         """
         try:
             return self._loop.run(self._embed(list(dict.fromkeys(texts))))
@@ -135,9 +136,6 @@ class EmbeddingsClient:
         async with self._http() as http:
             for batch in _batches(texts):
                 await self._add(http, batch, vectors, refusals)
-                if not vectors and refusals:
-                    # Not about a text, then, but about the model or the request.
-                    raise refusals[0]
         lengths = sorted({len(vector) for vector in vectors.values()})
         if len(lengths) > 1:
             raise self._error("protocol", f"vectors of {lengths[0]} and of {lengths[-1]} numbers")
@@ -155,6 +153,9 @@ class EmbeddingsClient:
             body = await self._post(http, batch)
         except _RefusedError as error:
             if len(batch) == 1:
+                if not vectors:
+                    # The very first text: this is about the model or the request.
+                    raise
                 refusals.append(error)
                 return
             # Halving finds one refused text of 64 in 13 requests.

@@ -68,7 +68,7 @@ def read_vector(value: object) -> _Array:
         raise ValueError(f"embedding: {_shown(value)}, expected a list of numbers")
     for index, number in enumerate(value):
         if isinstance(number, bool) or not isinstance(number, int | float):
-            raise ValueError(f"embedding[{index}]: {_shown(number)}, expected a number")
+            raise ValueError(f"embedding[{index}]: {number!r:.40}, expected a number")
     try:
         vector: _Array = np.asarray(value, dtype=np.float64)
     except OverflowError:

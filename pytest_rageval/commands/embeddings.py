@@ -149,8 +149,13 @@ def _document(
     from pytest_rageval.report.embedding_report import embedding_document
 
     obtained = None if source.file is None else _read(source.file)
-    wanted = wanted_texts(records, None if obtained is None else obtained.vectors.by_chunk_id)
-    _refuse_cut(folder, wanted, allow_cut_texts=allow_cut_texts)
+    known = {} if obtained is None else obtained.vectors.by_chunk_id
+    wanted = wanted_texts(records, known)
+    if wanted.n_cut and not known and not allow_cut_texts:
+        raise CommandError(
+            f"{folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
+            "pytest with --rageval-store-full-text, or add --allow-cut-texts to go on with them"
+        )
     if obtained is None:
         obtained = _ask(folder, source, wanted)
     path_case = _path_case(folder)
@@ -176,14 +181,6 @@ def _path_case(folder: Path) -> PathCase:
         return "sensitive"
     insensitive = isinstance(settings, dict) and settings.get("path_case") == "insensitive"
     return "insensitive" if insensitive else "sensitive"
-
-
-def _refuse_cut(folder: Path, wanted: WantedTexts, *, allow_cut_texts: bool) -> None:
-    if wanted.n_cut and not allow_cut_texts:
-        raise CommandError(
-            f"{folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
-            "pytest with --rageval-store-full-text, or add --allow-cut-texts to go on with them"
-        )
 
 
 def _read(file: Path) -> _Obtained:
