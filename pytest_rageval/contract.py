@@ -14,11 +14,12 @@ lone surrogates, which no file can hold, become U+FFFD.
 from __future__ import annotations
 
 import json
-import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from itertools import islice
+from math import isfinite
+from types import NoneType
 from typing import Any, TypeGuard, TypeVar
 
 from pytest_rageval.errors import EndpointError
@@ -141,7 +142,7 @@ def _ask_response(payload: object) -> AskResponse:
         abstained=_optional(reply.get("abstained"), "abstained", _boolean),
         abstain_reason=_string_or_none(reply.get("abstain_reason")),
         retrieved_chunks=_in_rank_order(
-            _list_of(debug.get("retrieved_chunks"), "debug.retrieved_chunks", _chunk)
+            _chunks(debug.get("retrieved_chunks"), "debug.retrieved_chunks")
         ),
         query_embedding=_vector_or_none(debug.get("query_embedding")),
         folder_selection=folders,
@@ -159,6 +160,55 @@ def _citation(value: object, where: str) -> Citation:
         vault=_optional(entry.get("vault"), f"{where}.vault", _string),
         chunk_index=_integer_or_none(entry.get("chunk_index")),
     )
+
+
+def _chunks(value: object, where: str) -> tuple[RetrievedChunk, ...] | None:
+    if type(value) is not list:
+        return _list_of(value, where, _chunk)
+    # Ten chunks a case are most of a reply, and nearly all of them hold what they should.
+    return tuple(
+        [_usual_chunk(entry) or _chunk(entry, f"{where}[{i}]") for i, entry in enumerate(value)]
+    )
+
+
+_CHUNK_TYPES = {
+    "rel_path": frozenset({str}),
+    "heading_path": frozenset({str, NoneType}),
+    "chunk_id": frozenset({str, NoneType}),
+    "vault": frozenset({str, NoneType}),
+    "text": frozenset({str, NoneType}),
+    "start_line": frozenset({int, NoneType}),
+    "end_line": frozenset({int, NoneType}),
+    "rank": frozenset({int, NoneType}),
+    "rank_before_rerank": frozenset({int, NoneType}),
+    "token_count": frozenset({int, NoneType}),
+    "score_vector": frozenset({float, NoneType}),
+    "score_lexical": frozenset({float, NoneType}),
+    "score_final": frozenset({float, NoneType}),
+    "text_truncated": frozenset({bool}),
+}
+
+
+def _usual_chunk(value: object) -> RetrievedChunk | None:
+    """Read a chunk whose fields all have the types of the contract; None: read it with care."""
+    if type(value) is not dict or "rel_path" not in value:
+        return None
+    usual: dict[str, Any] = {}
+    for name, field in value.items():
+        types = _CHUNK_TYPES.get(name)
+        if types is None:
+            if name == "embedding":
+                return None
+            continue
+        kind = type(field)
+        if kind not in types:
+            return None
+        if kind is float and not isfinite(field):
+            return None
+        if kind is int and field.bit_length() > _MAX_INTEGER_BITS:
+            return None
+        usual[name] = _clean(field) if kind is str else field
+    return RetrievedChunk(**usual)
 
 
 def _chunk(value: object, where: str) -> RetrievedChunk:
@@ -255,7 +305,7 @@ def _identifier(value: object, where: str) -> str:
 
 
 def _rank(value: object, where: str) -> int | None:
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and not isfinite(value):
         return None
     rank = _integer_or_none(value)
     if rank is None:
@@ -288,7 +338,7 @@ def _number_or_none(value: object) -> float | None:
         return _finite_float(value)
     if _is_integer(value):
         return _finite_float(value)
-    return value if isinstance(value, float) and math.isfinite(value) else None
+    return value if isinstance(value, float) and isfinite(value) else None
 
 
 def _integer_or_none(value: object) -> int | None:
@@ -336,11 +386,13 @@ def _finite_float(literal: str | int) -> float | None:
         number = float(literal)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    return number if isfinite(number) else None
 
 
 def _clean(text: str) -> str:
     r"""Replace lone surrogates, which JSON can spell (``\ud800``) and UTF-8 cannot hold."""
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -87,7 +87,7 @@ def case_hash(case: Case) -> str:
     Left out are notes, metadata, tags, category, difficulty and required. A field that holds its
     default counts as absent, so a later version that adds a field keeps the hashes of today.
     """
-    text = json.dumps(_content(case, skip=_NOT_HASHED), sort_keys=True, separators=(",", ":"))
+    text = json.dumps(_content(case, _CASE_DEFAULTS), sort_keys=True, separators=(",", ":"))
     return _digest(text)
 
 
@@ -104,15 +104,24 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
 
-def _content(value: Case | Anchor, skip: frozenset[str] = frozenset()) -> dict[str, Any]:
+_CASE_DEFAULTS: Final = {
+    one.name: one.default for one in dataclasses.fields(Case) if one.name not in _NOT_HASHED
+}
+_ANCHOR_DEFAULTS: Final = {one.name: one.default for one in dataclasses.fields(Anchor)}
+
+
+def _content(value: Case | Anchor, defaults: Mapping[str, Any]) -> dict[str, Any]:
     content = {}
-    for one in dataclasses.fields(value):
-        item = getattr(value, one.name)
-        if one.name in skip or item == one.default:
+    for name, default in defaults.items():
+        item = getattr(value, name)
+        if item == default:
             continue
         if isinstance(item, tuple):
-            item = [_content(part) if isinstance(part, Anchor) else part for part in item]
-        content[one.name] = item
+            item = [
+                _content(part, _ANCHOR_DEFAULTS) if isinstance(part, Anchor) else part
+                for part in item
+            ]
+        content[name] = item
     return content
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pytest_rageval.adapters import call_client
 from pytest_rageval.dataset import LocatedCase
@@ -97,7 +98,7 @@ def record_of(located: LocatedCase, file: str, result: AskResult, settings: Sett
         latency["total_ms"] = result.total_ms
     else:
         latency.pop("total_ms", None)
-    record = CaseRecord(
+    return CaseRecord(
         case_id=case.id,
         file=file,
         lineno=located.lineno,
@@ -123,8 +124,8 @@ def record_of(located: LocatedCase, file: str, result: AskResult, settings: Sett
         retrieved_chunks=scores.chunks,
         citations=scores.citations,
         case=case,
+        **({} if response is None else _response_fields(response)),
     )
-    return record if response is None else _with_response(record, response)
 
 
 def settle_headings(
@@ -168,15 +169,14 @@ def _response_of(record: CaseRecord) -> AskResponse | None:
     )
 
 
-def _with_response(record: CaseRecord, response: AskResponse) -> CaseRecord:
-    return replace(
-        record,
-        answer=response.answer,
-        answer_chars=len(response.answer),
-        references=response.references,
-        abstained=response.abstained,
-        abstain_reason=response.abstain_reason,
-        folder_selection=response.folder_selection,
-        indexing_coverage=response.indexing_coverage,
-        models=response.models,
-    )
+def _response_fields(response: AskResponse) -> dict[str, Any]:
+    return {
+        "answer": response.answer,
+        "answer_chars": len(response.answer),
+        "references": response.references,
+        "abstained": response.abstained,
+        "abstain_reason": response.abstain_reason,
+        "folder_selection": response.folder_selection,
+        "indexing_coverage": response.indexing_coverage,
+        "models": response.models,
+    }

@@ -49,12 +49,13 @@ def _settings(row: Values) -> ScoreSettings:
         folder_mode=row.get("folder_mode"),
         retrieval_only=row.get("retrieval_only", False),
         judge_configured=row.get("judge") is not None,
-        **row.get("settings", {}),
+        **(row.get("settings") or {}),
     )
 
 
 def _anchor(values: Values) -> Anchor:
-    return Anchor(**values | {"snippets": tuple(values.get("snippets", ()))})
+    given = {name: value for name, value in values.items() if value is not None}
+    return Anchor(**given | {"snippets": tuple(given.get("snippets", ()))})
 
 
 def _match(row: Values) -> Values:

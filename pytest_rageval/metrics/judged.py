@@ -27,7 +27,11 @@ def valid_score(score: object, scale: tuple[float, float]) -> float | None:
     if isinstance(score, bool) or not isinstance(score, int | float):
         return None
     low, high = scale
-    return float(score) if math.isfinite(score) and low <= score <= high else None
+    try:
+        number = float(score)
+    except OverflowError:  # an integer of some hundred digits
+        return None
+    return number if math.isfinite(number) and low <= number <= high else None
 
 
 def composite(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:

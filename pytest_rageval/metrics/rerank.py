@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pytest_rageval.metrics.retrieval import score_retrieval
+from pytest_rageval.metrics.retrieval import score_lists, score_retrieval
 from pytest_rageval.metrics.view import CaseView
 from pytest_rageval.models import RetrievedChunk
 
@@ -49,5 +49,5 @@ def compute_rerank(view: CaseView) -> RerankDelta | None:
 
 
 def _values(view: CaseView) -> dict[str, float | None]:
-    scores = score_retrieval(view)
+    scores = {**score_retrieval(view), **score_lists(view)}
     return {key: s if isinstance(s, float) else None for key, s in scores.items()}

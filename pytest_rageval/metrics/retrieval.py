@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import log2
 from typing import Final
 
@@ -34,7 +35,7 @@ from pytest_rageval.models import Case, RetrievedChunk, ScoreSettings
 Groups = Sequence[Sequence[int]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Ranking:
     """A ranked list cut at k, reduced to which golds each rank matches."""
 
@@ -46,18 +47,18 @@ class Ranking:
     """Grade of each gold, at least 1."""
     k: int
 
-    @property
+    @cached_property
     def found(self) -> frozenset[int]:
         """Distinct golds matched anywhere in the cut."""
         return frozenset().union(*self.matched)
 
-    @property
+    @cached_property
     def n_relevant(self) -> int:
         """Ranks that match a gold and are not duplicates."""
         pairs = zip(self.matched, self.duplicate, strict=True)
         return sum(bool(golds) and not duplicate for golds, duplicate in pairs)
 
-    @property
+    @cached_property
     def gains(self) -> tuple[int, ...]:
         """Gain of each rank: the largest grade among its golds not matched at an earlier rank."""
         seen: set[int] = set()

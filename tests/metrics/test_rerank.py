@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.models import RetrievedChunk, ScoreSettings
+from pytest_rageval.models import Anchor, RetrievedChunk, ScoreSettings
 from pytest_rageval.scoring import rerank_case
 from tests.score_builders import case, chunk, response
 
@@ -47,8 +47,20 @@ def test_without_every_rank_before_there_is_nothing_to_compare(
     assert rerank_case(GOLD, response(retrieved_chunks=chunks), ScoreSettings()) is None
 
 
-def test_an_unanswerable_case_has_no_delta() -> None:
+def test_an_unanswerable_case_has_no_delta_of_a_ranking() -> None:
     reply = response(retrieved_chunks=reranked(2, 1))
     found = rerank_case(case(answerable=False), reply, ScoreSettings())
     assert found is not None
-    assert set(found.delta.values()) == {None}
+    # Reranking empties no list, so what was returned for the unanswerable stays as bad.
+    assert {k: v for k, v in found.delta.items() if v is not None} == {"negative_accuracy": 0.0}
+
+
+def test_reranking_what_is_irrelevant_out_of_the_cut_improves_specificity() -> None:
+    asked = case("a.md", irrelevant_supports=(Anchor(rel_path="b.md"),))
+    chunks = (
+        RetrievedChunk(rel_path="a.md", rank=1, rank_before_rerank=2),
+        RetrievedChunk(rel_path="b.md", rank=2, rank_before_rerank=1),
+    )
+    found = rerank_case(asked, response(retrieved_chunks=chunks), ScoreSettings(k=1))
+    assert found is not None
+    assert found.delta["specificity_accuracy"] == 1.0

@@ -139,6 +139,8 @@ def cost(row: Values) -> Values:
         return sum(call[key] for call in calls)
 
     def price(calls: list[Values]) -> float | None:
+        if not calls:  # a sum over nothing needs no price
+            return 0.0
         if row["price"] is None:
             return None
         spent = tokens(calls, "prompt_tokens") * row["price"]["input_per_mtok"]
