@@ -1,0 +1,168 @@
+"""Whatever a case and a target come with, every metric is on its scale, or says why not."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+
+from pytest_rageval.aggregate import aggregate
+from pytest_rageval.contract import parse_ask_response
+from pytest_rageval.dataset import LocatedCase
+from pytest_rageval.engine import measure
+from pytest_rageval.errors import TargetErrorKind
+from pytest_rageval.metrics.indexing import indexing_summary
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics_document import metrics_document
+from pytest_rageval.models import CaseRecord, CaseScores, ErrorInfo, MetricSummary, Settings
+from pytest_rageval.record_json import record_to_json
+from pytest_rageval.scoring import score_case
+from tests.properties.scenes import (
+    chance,
+    make_case,
+    make_payload,
+    make_settings,
+    make_verdicts,
+    seeded,
+)
+
+
+def make_scores(dice: Random) -> CaseScores:
+    """The scores of any case, answered or not, judged or not."""
+    response = parse_ask_response(make_payload(dice)) if chance(dice, 0.9) else None
+    kind = dice.choice(get_args(TargetErrorKind))
+    return score_case(
+        make_case(dice),
+        response,
+        make_settings(dice),
+        error=ErrorInfo(kind=kind, message="no answer") if response is None else None,
+        verdicts=make_verdicts(dice) if chance(dice, 0.8) else None,
+    )
+
+
+@given(seeded(make_scores))
+def test_every_metric_is_on_its_scale_or_says_why_not(scores: CaseScores) -> None:
+    assert list(scores.metrics) == list(METRICS)
+    for key, value in scores.metrics.items():
+        low, high = METRICS[key].scale
+        if value is None:
+            continue
+        assert isinstance(value, float), key
+        assert low <= value <= (math.inf if high is None else high), key
+        assert value in {0.0, 1.0} or not METRICS[key].binary, key
+        assert key not in scores.not_applicable
+    assert all(scores.not_applicable.values())
+
+
+@given(seeded(make_scores))
+def test_the_ranking_before_rerank_is_on_the_same_scales(scores: CaseScores) -> None:
+    for key, value in (scores.metrics_before_rerank or {}).items():
+        assert value is None or 0 <= value <= 1, key
+
+
+def test_the_scenes_reach_every_state_of_every_metric() -> None:
+    scored: set[str] = set()
+    low: set[str] = set()
+    blocked: set[str] = set()
+    erred: set[str] = set()
+    for seed in range(600):
+        scores = make_scores(Random(seed))
+        for key, value in scores.metrics.items():
+            if value is not None:
+                (scored if value != METRICS[key].worst else low).add(key)
+            else:
+                (blocked if key in scores.not_applicable else erred).add(key)
+    assert scored == blocked == METRICS.keys()
+    # A failed case cannot tell whether vectors would have come.
+    vectors = {key for key, info in METRICS.items() if info.level == "embedding"}
+    assert erred == METRICS.keys() - vectors
+    assert low >= METRICS.keys() - vectors
+
+
+# --- a whole run ---------------------------------------------------------------------------
+
+
+def make_run(dice: Random) -> list[CaseRecord]:
+    """Records of a few cases asked of a careless target, some of them twice."""
+    setup = Settings(rootdir=".", k=dice.randint(1, 5), snippets=dice.choice(("off", "any")))
+    found = []
+    for number in range(dice.randint(0, 4)):
+        located = LocatedCase(case=make_case(dice, case_id=f"c{number}"), lineno=number + 1)
+        for repeat in range(dice.choice((1, 1, 2))):
+            client = make_client(dice)
+            record = measure(located, "evals/set.jsonl", client, setup, clock=lambda: 0.0)
+            found.append(replace(record, repeat=repeat))
+    return found
+
+
+def make_client(dice: Random) -> Callable[[object], object]:
+    payload = make_payload(dice) if chance(dice, 0.8) else None
+
+    def client(_: object) -> object:
+        if payload is None:
+            raise TimeoutError
+        return payload
+
+    return client
+
+
+@settings(deadline=None, max_examples=60)
+@given(seeded(make_run))
+def test_no_file_of_a_run_ever_holds_nan(records: list[CaseRecord]) -> None:
+    for record in records:
+        json.dumps(record_to_json(record), allow_nan=False)
+    document = metrics_document(aggregate(records, timeout_ms=1000), run_id="r", timestamp="t")
+    json.dumps(document, allow_nan=False)
+
+
+@pytest.mark.xfail(strict=True, reason="rates of counts that are no counts leave their scale")
+@pytest.mark.parametrize(
+    "coverage",
+    [
+        {"docs_processed": 5e-324, "docs_with_0_chunks": 1},
+        {"docs_processed": 0.5, "docs_with_0_chunks": 3},
+        {"docs_processed": 3, "docs_with_0_chunks": -1},
+    ],
+)
+def test_rates_of_the_index_are_on_their_scale_whatever_is_counted(
+    coverage: dict[str, float],
+) -> None:
+    rate = indexing_summary(coverage)["no_chunks_generated_rate"]
+    assert rate is None or 0 <= rate <= 1
+
+
+@pytest.mark.xfail(strict=True, raises=OverflowError, reason="sums of absurd durations overflow")
+def test_absurd_durations_do_not_end_the_run() -> None:
+    reply = {"answer": "text", "debug": {"latency": {"retrieval_ms": 1e308}}}
+    located = LocatedCase(case=make_case(Random(0)), lineno=1)
+    one, two = (
+        measure(located, f"evals/{name}.jsonl", lambda _: reply, Settings(rootdir="."), clock=float)
+        for name in "ab"
+    )
+    document = metrics_document(aggregate([one, two]), run_id="r", timestamp="t")
+    json.dumps(document, allow_nan=False)
+
+
+def bounds(summary: MetricSummary) -> list[float]:
+    found = [
+        *(summary.low, summary.low_one_sided, summary.mean, summary.median),
+        *(summary.high_one_sided, summary.high, summary.mean_errors_as_worst),
+    ]
+    return [value for value in found if value is not None]
+
+
+@settings(deadline=None, max_examples=60)
+@given(seeded(make_run))
+def test_every_mean_and_bound_is_on_the_scale_of_its_metric(records: list[CaseRecord]) -> None:
+    for key, summary in aggregate(records).metrics.items():
+        low, high = METRICS[key].scale
+        top = math.inf if high is None else high
+        assert all(low <= value <= top for value in bounds(summary)), key
+        assert (summary.mean is None) == (summary.n == 0), key
+        assert (summary.mean_errors_as_worst is None) == (summary.n_error == 0), key
