@@ -229,6 +229,7 @@ def _figures_before_rerank(
     if before is None or record.metrics_before_rerank is None:
         return {}
     reordered = replace(record, retrieved_chunks=before, metrics=record.metrics_before_rerank)
-    figures = _retrieval_figures(reordered, case, settings)
+    listed = explain_chunks(case, before, record.k, settings, None)
+    figures = list_figures(listed, record.k) | _retrieval_figures(reordered, case, settings)
     scored = record.metrics_before_rerank
     return {key: figure for key, figure in figures.items() if scored.get(key) is not None}
