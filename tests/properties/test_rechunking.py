@@ -1,0 +1,190 @@
+"""Gold evidence survives every change of chunking: a perfect retriever stays perfect.
+
+Where a gold section lies is read from the note's lines here, apart from the chunker's own heading
+paths, so that what the chunks report is put to the test too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from pytest_rageval.dataset import load_cases
+from pytest_rageval.matching import norm_heading, norm_text
+from pytest_rageval.models import Anchor, AskResponse, Case, RetrievedChunk, ScoreSettings
+from pytest_rageval.reference.chunking import Chunk, chunk_note
+from pytest_rageval.scoring import score_case
+from tests.shared_data import shared_path
+
+EVALS = Path(__file__).resolve().parents[2] / "evals"
+SIZES = [(40, 0), (40, 15), (120, 0), (120, 40), (400, 0), (400, 50)]
+"""Tokens of a chunk, and of the overlap between the pieces of a section."""
+PERFECT = ("hit_at_k", "recall_at_k", "precision_returned_at_k", "doc_recall_at_k")
+
+
+@cache
+def chunks_of(note: Path, rel_path: str, size: int, overlap: int) -> tuple[Chunk, ...]:
+    return chunk_note(
+        vault="vault",
+        rel_path=rel_path,
+        data=note.read_bytes(),
+        max_tokens=size,
+        overlap=overlap,
+    )
+
+
+@cache
+def sections(note: Path) -> tuple[tuple[tuple[str, ...], range], ...]:
+    """Heading segments and lines, from 1, of every section; a section holds its subsections."""
+    return tuple(_sections(note.read_text(encoding="utf-8")))
+
+
+def _sections(text: str) -> Iterator[tuple[tuple[str, ...], range]]:
+    tokens = MarkdownIt().parse(text)
+    headings = [
+        (int(token.tag[1:]), tokens[index + 1].content, token.map[0] + 1)
+        for index, token in enumerate(tokens)
+        if token.type == "heading_open" and token.map is not None and token.level == 0
+    ]
+    end = len(text.splitlines()) + 1
+    yield (), range(1, end)
+    trail: list[tuple[int, str]] = []
+    for index, (level, title, first) in enumerate(headings):
+        trail = [*((depth, name) for depth, name in trail if depth < level), (level, title)]
+        after = [line for depth, _, line in headings[index + 1 :] if depth <= level]
+        names = tuple(name for _, title in trail if (name := norm_text(title)))
+        yield names, range(first, after[0] if after else end)
+
+
+def lies_at(chunk: Chunk, gold: Anchor, vault: Path) -> bool:
+    """Tell by its lines whether a chunk lies in the section of a gold."""
+    if chunk.rel_path != gold.rel_path:
+        return False
+    wanted = norm_heading(gold.heading_path)
+    places = [lines for names, lines in sections(vault / gold.rel_path) if names == wanted]
+    return any(chunk.start_line in lines and chunk.end_line in lines for lines in places)
+
+
+def as_reported(chunk: Chunk) -> RetrievedChunk:
+    return RetrievedChunk(
+        rel_path=chunk.rel_path,
+        heading_path=chunk.heading_path,
+        chunk_id=chunk.chunk_id,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        text=chunk.text,
+    )
+
+
+def retrieve_perfectly(case: Case, vault: Path, size: int, overlap: int) -> AskResponse:
+    """Return every chunk that lies at a gold, once."""
+    chosen = dict.fromkeys(
+        chunk
+        for gold in case.gold_supports
+        for chunk in chunks_of(vault / gold.rel_path, gold.rel_path, size, overlap)
+        if lies_at(chunk, gold, vault)
+    )
+    return AskResponse(answer="text", retrieved_chunks=tuple(map(as_reported, chosen)))
+
+
+def imperfections(
+    cases: Sequence[Case], vault: Path, size: int, overlap: int
+) -> dict[str, dict[str, float | None]]:
+    """Metrics of a perfect retriever that are not 1, by case."""
+    found = {}
+    for case in cases:
+        response = retrieve_perfectly(case, vault, size, overlap)
+        k = max(1, len(response.retrieved_chunks or ()))
+        metrics = score_case(case, response, ScoreSettings(k=k)).metrics
+        wrong = {key: metrics[key] for key in PERFECT if metrics[key] != 1}
+        if case.required_support_groups and metrics["recall_all_at_k"] != 1:
+            wrong["recall_all_at_k"] = metrics["recall_all_at_k"]
+        if wrong:
+            found[case.id] = wrong
+    return found
+
+
+@cache
+def example_cases() -> tuple[Case, ...]:
+    cases = (located.case for located in load_cases(EVALS / "eval_set.jsonl").cases)
+    # A case's own cutoff may be smaller than its evidence in small pieces.
+    return tuple(case for case in cases if case.gold_supports and case.k is None)
+
+
+def test_enough_example_cases_take_part() -> None:
+    assert len(example_cases()) >= 60
+    assert any(len(case.gold_supports) > 2 for case in example_cases())
+    assert any(case.required_support_groups for case in example_cases())
+
+
+@pytest.mark.parametrize(("size", "overlap"), SIZES)
+def test_a_perfect_retriever_stays_perfect_at_every_chunk_size(size: int, overlap: int) -> None:
+    assert imperfections(example_cases(), EVALS / "vault", size, overlap) == {}
+
+
+def test_the_sizes_really_cut_the_notes_differently() -> None:
+    notes = sorted((EVALS / "vault").rglob("*.md"))
+    ids = [
+        frozenset(chunk.chunk_id for note in notes for chunk in chunks_of(note, note.name, *size))
+        for size in SIZES[:4]
+    ]
+    assert len(set(ids)) >= 3
+    golds = [gold for case in example_cases() for gold in case.gold_supports]
+    cut = [
+        gold
+        for gold in golds
+        if len(_at(gold, 40)) > len(_at(gold, 400)) and not _ids(gold, 40) & _ids(gold, 400)
+    ]
+    # Golds that name chunks by id would all be lost.
+    assert len(cut) >= 10
+
+
+def _at(gold: Anchor, size: int) -> list[Chunk]:
+    vault = EVALS / "vault"
+    chunks = chunks_of(vault / gold.rel_path, gold.rel_path, size, 0)
+    return [chunk for chunk in chunks if lies_at(chunk, gold, vault)]
+
+
+def _ids(gold: Anchor, size: int) -> set[str]:
+    return {chunk.chunk_id for chunk in _at(gold, size)}
+
+
+def test_a_retriever_that_misses_a_gold_would_be_seen() -> None:
+    case = next(case for case in example_cases() if len(case.gold_supports) > 1)
+    response = retrieve_perfectly(case, EVALS / "vault", 40, 0)
+    lost = case.gold_supports[0]
+    chunks = tuple(
+        chunk for chunk in response.retrieved_chunks or () if chunk.rel_path != lost.rel_path
+    )
+    scores = score_case(case, AskResponse(answer="t", retrieved_chunks=chunks), ScoreSettings(k=99))
+    assert scores.metrics["recall_at_k"] != 1
+
+
+def has_text(gold: Anchor, vault: Path) -> bool:
+    """Tell whether anything but headings stands in the section of a gold."""
+    lines = (vault / gold.rel_path).read_text(encoding="utf-8").splitlines()
+    wanted = norm_heading(gold.heading_path)
+    places = [where for names, where in sections(vault / gold.rel_path) if names == wanted]
+    inside = [lines[number - 1].strip() for where in places for number in where]
+    return any(line and not line.startswith("#") for line in inside)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "overlap"), [(40, 15), (120, 0), (400, 50)])
+def test_a_perfect_retriever_stays_perfect_on_real_notes(size: int, overlap: int) -> None:
+    folder = shared_path("data", "rag")
+    cases = [located.case for located in load_cases(folder / "eval_set.jsonl").cases]
+    answered = [case for case in cases if case.gold_supports]
+    assert len(answered) > 100
+    # A heading without text gives no chunk, so a gold that names one is out of reach.
+    hollow = {
+        case.id
+        for case in answered
+        if not all(has_text(gold, folder / "vault") for gold in case.gold_supports)
+    }
+    assert len(hollow) < 5
+    assert imperfections(answered, folder / "vault", size, overlap).keys() == hollow
