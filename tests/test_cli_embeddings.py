@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,11 +12,13 @@ import pytest
 
 from pytest_rageval import cli
 from pytest_rageval.client import HttpRagClient
+from pytest_rageval.commands.embeddings import command
 from pytest_rageval.dataset import LocatedCase, parse_case
 from pytest_rageval.engine import measure
 from pytest_rageval.models import CaseRecord, ExitCode, Settings, TargetSettings
 from pytest_rageval.reference.server import ReferenceConfig, ServerHandle, start_in_thread
 from pytest_rageval.storage import RunWriter, redact
+from pytest_rageval.vector_file import load_vectors
 from tests.fakes import fake_target, json_reply, unused_port
 from tests.reference.builders import NOTES, write_vault
 
@@ -199,6 +202,18 @@ def test_save_writes_the_numbers_and_no_text(
     ]
 
 
+def test_a_document_that_cannot_be_written_is_a_line(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    folder = store(project, measured)
+    (folder / "embeddings.json").mkdir()
+    assert cli.run(["embeddings", "run-1", *at(server.url), "--save"]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "embeddings.json: cannot be written: " in err
+    assert not list(folder.glob(".*"))
+
+
 def test_cut_texts_are_refused_with_the_option_that_keeps_them(
     project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
 ) -> None:
@@ -330,6 +345,17 @@ def test_wrong_usage_is_one_line_and_code_2(
     assert (out, err.count("\n")) == ("", 1)
     assert message in err
     assert "sk-123" not in err
+
+
+def test_the_page_names_the_options_there_are_and_lines_that_can_be_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs/embeddings.md").read_text(encoding="utf-8")
+    table = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `--")]
+    documented = {name for cell in table for name in re.findall(r"--[a-z-]+", cell)}
+    assert documented == {option.opts[0] for option in command.params if option.opts[0][0] == "-"}
+    (lines,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "v.jsonl").write_text(lines, encoding="utf-8")
+    vectors = load_vectors(tmp_path / "v.jsonl")
+    assert (len(vectors.by_text), len(vectors.by_chunk_id)) == (1, 1)
 
 
 def test_a_run_without_texts_or_without_a_folder_is_a_data_error(

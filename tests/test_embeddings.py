@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 import random
+import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -243,6 +244,17 @@ def test_a_server_that_drips_meets_the_same_deadline(over: threading.Event) -> N
 def test_a_redirect_is_not_followed() -> None:
     error = failure(http_reply(b"", "302 Found", location="http://127.0.0.1:9/"))
     assert (error.kind, "HTTP 302" in str(error)) == ("http", True)
+
+
+def test_only_the_beginning_of_an_error_page_is_read(over: threading.Event) -> None:
+    page = http_reply(b"<h1>Down</h1>" + b" x" * 4000, "404 None", length=10**9)
+
+    def endless(connection: socket.socket) -> None:
+        connection.sendall(page)
+        over.wait(5)
+
+    error = failure(endless, timeout_s=4)
+    assert str(error).split("begins: ")[1].startswith("<h1>Down</h1> x")
 
 
 def test_a_reply_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

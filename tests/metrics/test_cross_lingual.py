@@ -84,7 +84,8 @@ def test_the_mean_is_over_scored_pairs_and_everything_else_is_counted() -> None:
 def test_two_cases_that_name_each_other_are_one_pair() -> None:
     documents = {"de": [docs("a")], "en": [docs("ab")]}
     found = cross_lingual_consistency(documents, [("de", "en"), ("en", "de")])
-    assert (found.n, found.mean) == (1, 0.5)
+    assert (found.n, found.mean, found.n_unpaired) == (1, 0.5, 0)
+    assert (found.pairs[0].case, found.pairs[0].original) == ("de", "en")
 
 
 def test_no_pairs_have_no_mean() -> None:

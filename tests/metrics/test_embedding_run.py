@@ -118,6 +118,7 @@ def test_statuses_are_counted_apart() -> None:
     )
     assert mean_and_counts(found, "query_chunk_similarity")[1:] == (3, 2, 2)
     assert mean_and_counts(found, "query_gold_similarity")[1:] == (2, 4, 1)
+    assert mean_and_counts(found, "query_other_similarity")[1:] == (1, 5, 1)
     assert mean_and_counts(found, "similarity_margin")[1:] == (1, 5, 1)
 
 
