@@ -7,6 +7,9 @@ from pathlib import Path
 
 DEFAULT_TESTPATHS = ("evals",)
 
+THRESHOLDS = "thresholds.toml"
+"""The gate's file at the rootdir; its checks are reported as items of it."""
+
 NOT_CASES = frozenset({"results", "cassettes", "cache", "labels", "documents", "vault", "vaults"})
 """Folders below a test path whose ``.jsonl`` files are never case files."""
 

@@ -8,6 +8,8 @@ feature of a test: fixtures of any scope, marks, setup functions, async plugins.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import sys
 import time
@@ -24,6 +26,7 @@ from pytest_rageval.engine import measure, not_attempted
 from pytest_rageval.errors import DatasetError
 from pytest_rageval.models import CaseRecord
 from pytest_rageval.storage import record_to_json, redact
+from pytest_rageval.targets import configured_target
 
 if TYPE_CHECKING:
     from pytest_rageval.state import State
@@ -174,6 +177,35 @@ def read_set(path: Path, rootdir: Path) -> LoadedSet | DatasetError:
         return error
 
 
+def asked_target(item: CaseItem) -> str | None:
+    """Say what a case asks: the configured target, or the fixture that takes its place.
+
+    An override that itself takes ``rag_client`` is named with what it wraps. None: the test
+    function uses no target.
+    """
+    definitions = item._fixtureinfo.name2fixturedefs.get("rag_client", ())
+    named = []
+    for definition in reversed(definitions):
+        if definition.func.__module__ == "pytest_rageval.plugin":
+            named.append(configured_target(item.state.settings) or "no target")
+            break
+        named.append(f"the rag_client fixture of {_place(definition.func, item.config.rootpath)}")
+        if "rag_client" not in definition.argnames:
+            break
+    return " around ".join(named) or None
+
+
+def _place(function: Any, rootdir: Path) -> str:
+    """Return the file of a fixture function; its module where that is no file of the project."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    path = Path(code.co_filename) if code else None
+    if path is not None and path.is_relative_to(rootdir):
+        return path.relative_to(rootdir).as_posix()
+    return str(getattr(function, "__module__", None) or "an unknown place")
+
+
 def attach_record(item: CaseItem, report: pytest.TestReport) -> None:
     """Put the record on the call report and rewrite the report's outcome from it.
 
@@ -182,7 +214,10 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> None:
     """
     record = item.record
     if record is None:
+        if "eval_record" not in item.fixturenames:
+            report.rageval_unasked = True  # type: ignore[attr-defined]
         return
+    report.rageval_asked = asked_target(item)  # type: ignore[attr-defined]
     # ASCII JSON: a lone surrogate or a subclass of str would kill an xdist worker.
     report.rageval = json.dumps(  # type: ignore[attr-defined]
         record_to_json(record), allow_nan=False

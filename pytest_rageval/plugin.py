@@ -8,6 +8,7 @@ does nothing.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     from pytest_rageval.session import register
 
     register(session.config, state)
+
+
+def pytest_unconfigure() -> None:
+    """End the thread that async clients ran on; a process may hold several sessions."""
+    loop_thread = sys.modules.get("pytest_rageval.loop_thread")
+    if loop_thread is not None:
+        loop_thread.session_loop().stop()
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

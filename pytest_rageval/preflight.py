@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.discovery import DEFAULT_TESTPATHS, iter_case_files, selected_files
+from pytest_rageval.discovery import (
+    DEFAULT_TESTPATHS,
+    THRESHOLDS,
+    iter_case_files,
+    selected_files,
+)
 from pytest_rageval.options import OPTIONS
 from pytest_rageval.state import Breaker, State
 
 if TYPE_CHECKING:
-    from pytest_rageval.models import Settings, Thresholds
-
-THRESHOLDS = "thresholds.toml"
+    from pytest_rageval.models import Settings, TargetSettings, Thresholds
 
 
 def prepare(config: pytest.Config) -> State | None:
@@ -73,13 +76,10 @@ def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
 
 def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.config import load_settings
-    from pytest_rageval.target_url import resolve_headers
 
     flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
     settings = load_settings(rootdir, flags=flags, environ=os.environ)
-    if settings.target.url is not None:
-        # Here, so that a missing variable is one usage error and not one error per case.
-        resolve_headers(settings.target.headers, os.environ)
+    _check_target(settings.target)
     whole = list(
         iter_case_files(rootdir=rootdir, testpaths=settings.testpaths, vault=settings.target.vault)
     )
@@ -87,8 +87,10 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     if not files:
         return None
     sets = _read_sets(sorted({*whole, *files}), rootdir)
+    if not config.option.collectonly:
+        _check_results_dir(rootdir, settings.results_dir)
     if is_xdist_controller(config):
-        _refuse_faulty_sets(sets, files)
+        _refuse_faulty_sets(config, sets, files)
     return State(
         settings=settings,
         thresholds=_thresholds(rootdir, settings, sets.values()),
@@ -98,6 +100,32 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         sets=sets,
         target_url=_worker_input(config).get("rageval_target_url"),
     )
+
+
+def _check_target(target: TargetSettings) -> None:
+    # Here, so that a fault is one usage error before anything starts, not one error per case.
+    from pytest_rageval.target_url import resolve_headers
+
+    if target.url is not None:
+        resolve_headers(target.headers, os.environ)
+    if target.request is not None or target.response is not None:
+        from pytest_rageval.mappings import compile_mapping
+
+        compile_mapping(target.request, "request")
+        compile_mapping(target.response, "response")
+
+
+def _check_results_dir(rootdir: Path, results_dir: str) -> None:
+    from pytest_rageval.errors import ConfigError
+
+    folder = rootdir / results_dir
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            shown = path.relative_to(rootdir) if path.is_relative_to(rootdir) else path
+            raise ConfigError(
+                f"results {results_dir!r}: {shown.as_posix()!r} is a file, expected a folder for "
+                "the results of runs; move it away, or name another folder with --rageval-results"
+            )
 
 
 def is_xdist_controller(config: pytest.Config) -> bool:
@@ -115,12 +143,23 @@ def _read_sets(files: Iterable[Path], rootdir: Path) -> dict[Path, Any]:
     return {file: read_set(file, rootdir) for file in files}
 
 
-def _refuse_faulty_sets(sets: dict[Path, Any], files: Iterable[Path]) -> None:
+def _refuse_faulty_sets(
+    config: pytest.Config, sets: dict[Path, Any], files: Iterable[Path]
+) -> None:
     from pytest_rageval.errors import DatasetError
 
     faults = [str(sets[f]) for f in files if isinstance(sets[f], DatasetError)]
-    if faults:
-        pytest.exit("\n".join(["faults in case files:", *faults]), returncode=2)
+    if not faults:
+        return
+    reason = "faults in case files; nothing was asked"
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is None:
+        reason = "\n".join([reason, *faults])
+    else:
+        # pytest writes the reason of an exit to standard error and to the terminal.
+        reporter.write_sep("=", "ERRORS")
+        reporter.write_line("\n".join(faults))
+    pytest.exit(reason, returncode=2)
 
 
 def _thresholds(rootdir: Path, settings: Settings, sets: Iterable[Any]) -> Thresholds:

@@ -7,17 +7,21 @@ the one process that sees all reports: it alone writes files, decides the gate a
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
-from typing import Any, Literal
+import textwrap
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import Any
 
 import pytest
 
+from pytest_rageval.check_reports import check_report, incomplete_report, log_check
 from pytest_rageval.dataset import LoadedSet, LocatedCase
+from pytest_rageval.discovery import THRESHOLDS
 from pytest_rageval.errors import ConfigError, StorageError
-from pytest_rageval.items import CaseItem, attach_record
-from pytest_rageval.models import CheckResult, CheckStatus
-from pytest_rageval.preflight import THRESHOLDS, is_xdist_controller
+from pytest_rageval.items import CaseItem, asked_target, attach_record
+from pytest_rageval.preflight import is_xdist_controller
 from pytest_rageval.progress import Heartbeat
+from pytest_rageval.report.summary import counted
 from pytest_rageval.run import FinishedRun, Run
 from pytest_rageval.state import State
 
@@ -84,13 +88,28 @@ class Controller:
         self._target: Any = None
         self._session: pytest.Session | None = None
         self._checks_announced = False
+        self._unasked: set[str] = set()
         self._heartbeat = Heartbeat(self.run.progress_text)
 
     # --- before the cases
 
     def pytest_report_header(self) -> str:
-        """Say what is asked about what."""
-        return self.run.header()
+        """Say what is asked about what, as far as settings tell."""
+        return self._folded(self.run.header())
+
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """Name the fixtures that take the place of the configured target."""
+        cases = (item for item in items if isinstance(item, CaseItem))
+        lines = _override_lines(self.state, cases)
+        return [self._folded(line) for line in lines]
+
+    def _folded(self, text: str) -> str:
+        return textwrap.fill(
+            text,
+            self.config.get_terminal_writer().fullwidth,
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -164,8 +183,11 @@ class Controller:
             self._announce_checks(self._session)
         try:
             if payload is not None and report.when == "call":
+                self.state.asked.add(getattr(report, "rageval_asked", None) or "unknown")
                 self.run.add(report.nodeid, json.loads(payload))
             else:
+                if hasattr(report, "rageval_unasked"):
+                    self._unasked.add(report.nodeid)
                 self.run.note_report(report.nodeid, skipped=report.skipped)
         except StorageError as error:
             raise pytest.UsageError(str(error)) from error
@@ -191,13 +213,12 @@ class Controller:
 
     def _log_checks(self, session: pytest.Session) -> None:
         assert self.finished is not None
-        results = self.finished.gate.checks
-        for index, result in enumerate(results):
-            _log(self.config, _check_report(result, index), result.check.line)
+        for result in self.finished.gate.checks:
+            log_check(self.config, check_report(result))
         if not self.finished.gate.complete:
             session.testscollected += 1
-            report = _incomplete_report(self.finished.gate.sentence)
-            _log(self.config, report, 0)
+            hint = _unasked_hint(self._unasked)
+            log_check(self.config, incomplete_report(self.finished.gate.sentence, hint))
 
     # --- after the cases
 
@@ -261,70 +282,23 @@ def _require_target(state: State, items: Sequence[CaseItem]) -> None:
             raise pytest.UsageError(NO_TARGET)
 
 
-_OUTCOMES: dict[CheckStatus, Literal["passed", "failed", "skipped"]] = {
-    "pass": "passed",
-    "fail": "failed",
-    "warn": "skipped",
-    "skip": "skipped",
-}
+def _override_lines(state: State, cases: Iterable[CaseItem]) -> Iterator[str]:
+    from pytest_rageval.targets import configured_target
+
+    configured = configured_target(state.settings)
+    asked = Counter(asked_target(item) for item in cases)
+    for target, count in asked.items():
+        if target and configured and target != configured:
+            verb = "ask" if count > 1 else "asks"
+            instead = "" if configured in target else ", not the configured target"
+            yield f"rageval: {counted(count, 'case')} {verb} {target}{instead}"
 
 
-def _check_report(result: CheckResult, index: int) -> pytest.TestReport:
-    nodeid = f"{THRESHOLDS}::{result.check.name}"
-    line = max(result.check.line, 1)
-    longrepr: Any = None
-    if result.status == "fail":
-        longrepr = check_text(result)
-    elif result.status == "skip":
-        longrepr = (THRESHOLDS, line, f"Skipped: {result.message}")
-    report = pytest.TestReport(
-        nodeid=nodeid,
-        location=(THRESHOLDS, line - 1, result.check.name),
-        keywords={},
-        outcome=_OUTCOMES[result.status],
-        longrepr=longrepr,
-        when="call",
+def _unasked_hint(nodeids: set[str]) -> str:
+    if not nodeids:
+        return ""
+    example = min(nodeids)
+    return (
+        f"{counted(len(nodeids), 'case')} ran a test function that does not take the fixture "
+        f"eval_record, which is what asks and scores a case: such as {example}"
     )
-    report.rageval_check = result.status  # type: ignore[attr-defined]
-    if result.status == "warn":
-        report.wasxfail = result.message
-    return report
-
-
-def check_text(result: CheckResult) -> str:
-    """Say why a check failed: the first line is what the short summary shows."""
-    check = result.check
-    where = f"{THRESHOLDS}:{check.line}" if check.line else "(a check that always exists)"
-    lines = [f"{result.message}", f"{where}  metric {check.metric}"]
-    if check.group is not None:
-        lines[-1] += f", {check.table} {check.group}"
-    if result.missed_cases:
-        lines.append("missed: " + ", ".join(result.missed_cases))
-    return "\n".join(lines)
-
-
-def _incomplete_report(sentence: str) -> pytest.TestReport:
-    return pytest.TestReport(
-        nodeid=f"{THRESHOLDS}::complete",
-        location=(THRESHOLDS, 0, "complete"),
-        keywords={},
-        outcome="failed",
-        longrepr=sentence,
-        when="call",
-    )
-
-
-def _log(config: pytest.Config, report: pytest.TestReport, line: int) -> None:
-    hook = config.hook
-    hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
-    hook.pytest_runtest_logreport(report=report)
-    done = pytest.TestReport(
-        nodeid=report.nodeid,
-        location=report.location,
-        keywords={},
-        outcome="passed",
-        longrepr=None,
-        when="teardown",
-    )
-    hook.pytest_runtest_logreport(report=done)
-    hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)

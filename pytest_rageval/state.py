@@ -52,6 +52,9 @@ class State:
     """Loaded case files, or the ``DatasetError`` that loading them gave."""
     target_url: str | None = None
     """Where the controller serves the embedded target, when this process is a worker."""
+    asked: set[str] = field(default_factory=set)
+    """What the cases that were reported so far have asked, in words: the configured target or
+    the fixtures that took its place."""
 
     @property
     def on_miss_fails(self) -> bool:

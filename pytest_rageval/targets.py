@@ -10,9 +10,22 @@ from pathlib import Path
 from pytest_rageval.config import NO_TARGET, target_kind
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.models import Settings
+from pytest_rageval.target_url import join_url
 
 INDEX_CACHE = "cache/reference"
 """Below the first test path; a git-ignored folder."""
+
+
+def configured_target(settings: Settings) -> str:
+    """Name the target that the settings ask for, without its secrets; empty: they name none.
+
+    Raises:
+        ConfigError: the URL is wrong.
+    """
+    kind, target = target_kind(settings), settings.target
+    if kind == "url":
+        return join_url(target.url, target.path).shown
+    return f"embedded server over {target.vault}" if kind == "vault" else ""
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from pytest_rageval.report.summary import (
     GROUP_COLUMNS,
     SummaryView,
     counted,
+    held_value_text,
     interval_text,
     limit_text,
-    value_text,
 )
 from pytest_rageval.report.terminal_text import clean
 
@@ -43,7 +43,7 @@ def _check_table(view: SummaryView) -> Iterator[str]:
     yield from ("", "| check | value | limit | n | result |", "|---|---:|---|---:|---|")
     order = {"fail": 0, "warn": 1, "skip": 2, "pass": 3}
     for result in sorted(view.gate.checks, key=lambda r: order[r.status]):
-        value = value_text(result.check.metric, result.estimate, result.check)
+        value = held_value_text(result, result.estimate)
         n = "-" if result.n is None else str(result.n)
         yield (
             f"| {escape(result.check.name)} | {value} | {limit_text(result)} | {n} "

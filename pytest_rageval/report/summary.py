@@ -158,7 +158,8 @@ def _run_rows(
         rows["error_rate"] = view.aggregate.rates.get("error_rate")
     for metric, results in checks.items():
         if metric not in METRICS and metric not in rows:
-            rows[metric] = results[0].estimate
+            # A check that is skipped has no estimate, but the run may know the figure.
+            rows[metric] = view.aggregate.rates.get(metric, results[0].estimate)
     for metric, value in rows.items():
         n = str(latency.n if metric.startswith("latency_ms") else view.aggregate.total)
         sign = ">=" if censored.get(metric) else ""
@@ -176,7 +177,7 @@ def _rows(
     sign: str = "",
 ) -> Iterator[Line]:
     for result in checks or (None,):
-        shown = value_text(key, value, None if result is None else result.check)
+        shown = value_text(key, value) if result is None else held_value_text(result, value)
         yield from _one_row(key, n, sign + shown, interval, result, width)
 
 
@@ -206,6 +207,13 @@ def value_text(metric: str, value: float | None, check: Check | None = None) -> 
     if check is None or check.kind not in {"min", "max"}:
         return format_value(value, unit)
     return format_limit_pair(value, check.limit, unit)[0]
+
+
+def held_value_text(result: CheckResult, value: float | None) -> str:
+    """Show the value that a check is about; ``-`` where a skipped check never looked for one."""
+    if value is None and result.status == "skip":
+        return "-"
+    return value_text(result.check.metric, value, result.check)
 
 
 def interval_text(low: float | None, high: float | None) -> str:
@@ -246,7 +254,7 @@ def _group_table(
 
 def _group_check(result: CheckResult) -> Line:
     word, style = _VERDICTS[result.status]
-    value = value_text(result.check.metric, result.estimate, result.check)
+    value = held_value_text(result, result.estimate)
     text = f"  {result.check.metric} {value}, limit {limit_text(result)}"
     return ((f"{text}  ", "red" if result.status == "fail" else ""), (word, style))
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.plugin.scratch import Project, checks
 
 
@@ -83,6 +85,34 @@ def test_a_lost_record_fails_a_run_with_workers_as_incomplete(project: Project) 
     result = project.run_apart("-n", "2")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["FAILED thresholds.toml::complete - *INCOMPLETE*"])
+
+
+UNASKED = """
+def test_it(eval_case):
+    assert eval_case.question
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+def test_an_incomplete_run_says_when_a_test_function_never_asks(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.write("evals/eval_set.py", UNASKED)
+    result = project.run_apart(*workers)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "4 cases ran a test function that does not take the fixture eval_record, which is "
+            "what asks and scores a case: such as evals/eval_set.jsonl::ok-1",
+            "FAILED thresholds.toml::complete - *INCOMPLETE*",
+        ]
+    )
+
+
+def test_a_lost_record_is_not_blamed_on_the_test_function(project: Project) -> None:
+    path = project.path / "conftest.py"
+    path.write_text(path.read_text(encoding="utf-8") + DROP, encoding="utf-8")
+    assert "eval_record" not in project.run().stdout.str()
 
 
 INTERRUPT = """

@@ -40,6 +40,12 @@ def test_json_report_holds_every_case_and_the_gate(
     assert found["metrics"]["recall_at_k"] == 0
     assert checks(report["rageval"]["gate"]) == {"recall_at_k": "pass", "error_rate": "pass"}
     assert report["rageval"]["metrics"]["total_tests"] == len(CASES)
+    check = by_id["thresholds.toml::recall_at_k"]["metadata"]["rageval"]
+    assert check["value"] == pytest.approx(2 / 3)
+    assert {"low", "high"} <= check.keys()
+    assert (check["kind"], check["limit"], check["n"], check["status"]) == ("min", 0.5, 3, "pass")
+    assert "0.667" in check["message"]
+    assert all(isinstance(v, str | int | float | None) for v in check.values())
     assert report["exitcode"] == 0
 
 

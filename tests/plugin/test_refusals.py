@@ -40,7 +40,8 @@ def test_every_fault_of_a_case_file_is_told_at_once(
     told = result.stdout.str() + result.stderr.str()
     for line in range(2, 6):
         assert f"evals/eval_set.jsonl:{line}" in told
-    assert "catgory: unknown field, did you mean 'category'" in told
+    # Once: pytest writes the reason of an exit to both streams.
+    assert told.count("catgory: unknown field, did you mean 'category'") == 1
     assert project.run_folders() == []
 
 
@@ -97,3 +98,67 @@ def test_a_missing_secret_is_one_usage_error(project: Project) -> None:
     result = project.run()
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*NOT_SET_X*"])
+
+
+@pytest.mark.parametrize("quiet", [(), ("-p", "no:terminal")], ids=["terminal", "no-terminal"])
+def test_faults_are_told_to_workers_even_without_a_terminal_reporter(
+    project: Project, quiet: tuple[str, ...]
+) -> None:
+    project.write("evals/eval_set.jsonl", '{"id": "a"}\n')
+    result = project.run_apart("-n", "1", *quiet)
+    assert result.ret == 2
+    told = result.stdout.str() + result.stderr.str()
+    assert told.count("evals/eval_set.jsonl:1:1: question: missing") == 1
+
+
+@SERIAL_AND_PARALLEL
+def test_a_file_in_place_of_the_results_folder_is_refused_before_anything_is_asked(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.write("evals/results", "")
+    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
+    marked = conftest.replace(
+        "    word =", "    open('asked', 'w', encoding='utf-8').close()\n    word ="
+    )
+    project.write("conftest.py", marked)
+    result = project.run_apart(*workers)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
+        ["*'evals/results' is a file, expected a folder for the results of runs*--rageval-results*"]
+    )
+    assert not (project.path / "asked").exists()
+
+
+def test_a_file_above_the_results_folder_is_named(project: Project) -> None:
+    project.write("out", "")
+    result = project.run("--rageval-results", "out/deep/runs")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*'out/deep/runs': 'out' is a file*"])
+
+
+def test_collecting_alone_needs_no_results_folder(project: Project) -> None:
+    project.write("evals/results", "")
+    assert project.run("--collect-only").ret == 0
+
+
+@pytest.mark.parametrize(
+    ("direction", "line", "fault"),
+    [
+        ("response", 'anwser = "text"', "unknown field 'anwser'*answer*did you mean 'answer'"),
+        ("request", 'query = "question["', "request.query: bad JMESPath expression"),
+    ],
+)
+def test_a_wrong_mapping_is_a_usage_error_before_anything_is_collected(
+    project: Project, direction: str, line: str, fault: str
+) -> None:
+    project.write("conftest.py", "")
+    project.write(
+        "pyproject.toml",
+        f'[tool.rageval.target]\nurl = "http://127.0.0.1:{unused_port()}"\n'
+        f"[tool.rageval.target.{direction}]\n{line}\n",
+    )
+    result = project.run()
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"*{fault}*".replace("[", "[[]")])
+    assert "collected" not in result.stdout.str()
+    assert project.run_folders() == []

@@ -88,3 +88,20 @@ def test_faults_of_a_vault_are_told_in_a_run_that_passes(project: Project) -> No
     assert [w for w in stored if w.startswith("indexing")] == [
         f"indexing coverage: {line}" for line in expected
     ]
+
+
+@pytest.mark.parametrize("width", [40, 50, 80])
+def test_the_header_keeps_to_the_width(
+    project: Project, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    url = "http://rag.example.com/a-rather-long-prefix/of-the-path-to-it"
+    lines = project.run("--rag-url", url).outlines
+    start = next(i for i, line in enumerate(lines) if line.startswith("rageval: "))
+    header = [lines[start]]
+    for line in lines[start + 1 :]:
+        if not line.startswith("  "):
+            break
+        header.append(line)
+    assert max(map(len, header)) <= width
+    assert url in "".join(line.strip() for line in header)

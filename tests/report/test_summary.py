@@ -134,3 +134,26 @@ def test_limits_and_intervals_are_short() -> None:
     assert limit_text(result("pass", kind="max_drop", limit=0.03)) == "drop 0.03"
     assert interval_text(0.756, 0.944) == "0.76-0.94"
     assert interval_text(None, 1.0) == "-"
+
+
+def skipped(metric: str, limit: float, **check: Any) -> CheckResult:
+    return CheckResult(
+        check=Check(metric=metric, kind="max", limit=limit, **check),
+        status="skip",
+        message="needs the whole set",
+    )
+
+
+@pytest.mark.parametrize("width", [50, 80])
+def test_a_skipped_check_shows_the_figure_that_the_run_knows(width: int) -> None:
+    shown = view(hits(1, 0), skipped("error_rate", 0.0), skipped("newly_missed", 2.0))
+    rows = {t.split()[0].rstrip(":"): t for t in text(shown, width=width)}
+    assert "0.000" in rows["error_rate"]
+    assert " - " in rows["newly_missed"]
+    assert "no data" not in rows["error_rate"] + rows["newly_missed"]
+
+
+def test_a_skipped_check_of_a_group_shows_a_dash_for_what_it_never_looked_for() -> None:
+    check = skipped("hit_at_k", 0.9, table="category", group="b")
+    lines = text(view(hits(1, category="b"), check))
+    assert any(t.split() == "hit_at_k -, limit <= 0.9 skipped".split() for t in lines)

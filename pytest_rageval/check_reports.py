@@ -1,0 +1,111 @@
+"""Gate checks as pytest reports, so that every consumer of reports sees them like tests."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from pytest_rageval.discovery import THRESHOLDS
+from pytest_rageval.models import CheckResult, CheckStatus
+
+_OUTCOMES: dict[CheckStatus, Literal["passed", "failed", "skipped"]] = {
+    "pass": "passed",
+    "fail": "failed",
+    "warn": "skipped",
+    "skip": "skipped",
+}
+
+
+def check_report(result: CheckResult) -> pytest.TestReport:
+    """Return the report of one check: failed, passed, skipped or warned."""
+    longrepr: Any = None
+    line = max(result.check.line, 1)
+    if result.status == "fail":
+        longrepr = check_text(result)
+    elif result.status == "skip":
+        longrepr = (THRESHOLDS, line, f"Skipped: {result.message}")
+    report = _report(result.check.name, _OUTCOMES[result.status], longrepr, line=line)
+    report.rageval_check = result.status  # type: ignore[attr-defined]
+    if result.status == "warn":
+        report.wasxfail = result.message
+    _add_metadata(report, check_metadata(result))
+    return report
+
+
+def incomplete_report(sentence: str, hint: str = "") -> pytest.TestReport:
+    """Return the failure of a run that lost cases; the hint says what may be the reason."""
+    report = _report("complete", "failed", "\n".join(filter(None, (sentence, hint))))
+    _add_metadata(report, {"status": "fail", "message": sentence})
+    return report
+
+
+def check_text(result: CheckResult) -> str:
+    """Say why a check failed: the first line is what the short summary shows."""
+    check = result.check
+    where = f"{THRESHOLDS}:{check.line}" if check.line else "(a check that always exists)"
+    lines = [f"{result.message}", f"{where}  metric {check.metric}"]
+    if check.group is not None:
+        lines[-1] += f", {check.table} {check.group}"
+    if result.missed_cases:
+        lines.append("missed: " + ", ".join(result.missed_cases))
+    return "\n".join(lines)
+
+
+def check_metadata(result: CheckResult) -> dict[str, str | float | None]:
+    """Return what pytest-json-report keeps of a check: scalars alone.
+
+    ``low`` and ``high`` bound the two-sided interval; they, ``value`` and ``n`` are None where
+    the check had no data or was skipped.
+    """
+    check = result.check
+    return {
+        "metric": check.metric,
+        "kind": check.kind,
+        "limit": check.limit,
+        "table": check.table,
+        "group": check.group,
+        "status": result.status,
+        "message": result.message,
+        "value": result.estimate,
+        "low": result.low,
+        "high": result.high,
+        "n": result.n,
+    }
+
+
+def log_check(config: pytest.Config, report: pytest.TestReport) -> None:
+    """Send a report, and the end of its item, through pytest's hooks."""
+    hook = config.hook
+    hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
+    hook.pytest_runtest_logreport(report=report)
+    _, line, name = report.location
+    done = _report(name, "passed", None, line=(line or 0) + 1, when="teardown")
+    hook.pytest_runtest_logreport(report=done)
+    hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
+
+
+def _report(
+    name: str,
+    outcome: Literal["passed", "failed", "skipped"],
+    longrepr: Any,
+    *,
+    line: int = 1,
+    when: Literal["call", "teardown"] = "call",
+) -> pytest.TestReport:
+    return pytest.TestReport(
+        nodeid=f"{THRESHOLDS}::{name}",
+        location=(THRESHOLDS, line - 1, name),
+        keywords={},
+        outcome=outcome,
+        longrepr=longrepr,
+        when=when,
+    )
+
+
+def _add_metadata(report: pytest.TestReport, values: dict[str, str | float | None]) -> None:
+    # pytest-json-report asks its metadata hook for items only, and a check is none; this is
+    # the attribute by which it hands the hook's answer from workers to the controller.
+    report._json_report_extra = {  # type: ignore[attr-defined]
+        "metadata": {"rageval": values}
+    }
