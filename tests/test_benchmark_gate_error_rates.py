@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks import gate_error_rates as bench
+from pytest_rageval import gate_differences
 from pytest_rageval.stats.paired import regression_p
+from pytest_rageval.stats.power import minimum_detectable_effect
 
 STATED = 1 - bench.CONFIDENCE
 OWN, SHARED = (
@@ -118,6 +120,17 @@ def test_a_check_with_half_its_p_value_is_found_out(monkeypatch: pytest.MonkeyPa
     found = bench.simulate_cell(setting, 0.0, 1000)
     assert found.regression_fails.low > STATED
     assert bench.broken_promises([row(equal=found)], [])
+
+
+@pytest.mark.slow
+def test_an_effect_printed_a_fifth_too_small_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_small(se: float, *, confidence: float) -> float:
+        return 0.8 * (minimum_detectable_effect(se, confidence=confidence) or 0.0)
+
+    monkeypatch.setattr(gate_differences, "minimum_detectable_effect", too_small)
+    found = bench.simulate_cell(OWN, bench.detectable_drop(OWN, 60), 1000)
+    assert bench.is_promised(found)
+    assert found.regression_fails.high < found.promised
 
 
 # --- the simulated cases ---------------------------------------------------------------------
