@@ -17,7 +17,7 @@ Vector = Sequence[float] | _Array
 Vectors = Sequence[Vector] | _Array
 _ROUNDING = 1e-12
 _CELLS = 4_000_000
-"""Distances held at a time, 32 MB: the whole table of 20,000 chunks would take 3 GB."""
+"""Summed distances held at a time, 32 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,27 +89,30 @@ def compute_silhouette(vectors: Vectors, labels: Sequence[Hashable]) -> float | 
     if not 2 <= len(codes) <= len(labels) - 1:
         return None
     own = np.asarray([codes[label] for label in labels])
-    # Vectors of one label side by side, so that distances to a label are sums of a slice.
     order = np.argsort(own, kind="stable")
     own, sizes = own[order], np.bincount(own)
-    starts = np.cumsum(sizes) - sizes
     unit = _unit(np.asarray(vectors, dtype=np.float64))[order]
+    totals = np.add.reduceat(unit, np.cumsum(sizes) - sizes, axis=0)
     scores = np.empty(len(own))
-    step = max(1, _CELLS // len(own))
+    step = max(1, _CELLS // len(sizes))
     for begin in range(0, len(own), step):
-        rows = np.arange(begin, min(begin + step, len(own)))
-        sums = np.add.reduceat(_distances(unit, rows), starts, axis=1)
-        scores[rows] = _silhouettes(sums, own[rows], sizes)
+        rows = slice(begin, begin + step)
+        scores[rows] = _silhouettes(_summed(unit[rows], own[rows], totals, sizes), own[rows], sizes)
     return float(np.mean(scores))
 
 
-def _distances(unit: _Array, rows: npt.NDArray[Any]) -> _Array:
-    """Return the cosine distances of some rows to all."""
-    distances: _Array = np.clip(1.0 - unit[rows] @ unit.T, 0.0, 2.0)
+def _summed(unit: _Array, own: npt.NDArray[Any], totals: _Array, sizes: npt.NDArray[Any]) -> _Array:
+    """Return the summed cosine distances of vectors to every label (vectors x labels).
+
+    A cosine distance is linear in each vector: the distances to a label sum to its size minus the
+    product with the sum of its vectors, which takes no table of all pairs.
+    """
+    sums: _Array = sizes - unit @ totals.T
+    # A vector is at distance 0 from itself; for a zero vector the product says 1.
+    sums[np.arange(len(own)), own] -= 1.0 - (unit**2).sum(axis=1)
     # Equal directions differ by rounding alone, and a silhouette would magnify that to -1 or 1.
-    distances[distances < _ROUNDING] = 0.0
-    distances[np.arange(len(rows)), rows] = 0.0
-    return distances
+    sums[sums < _ROUNDING * sizes] = 0.0
+    return sums
 
 
 def _silhouettes(sums: _Array, own: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> _Array:
