@@ -43,7 +43,9 @@ _ANSWER_CHARS: Final = 300
 _TEXT_CHARS: Final = 200
 _PLACE_CHARS: Final = 300
 _REASON_CHARS: Final = 600
-_NARROWEST: Final = 40
+_NARROWEST: Final = 60
+_REASON_COLUMN: Final = 24
+"""Least width beside a number; a narrower terminal gets the reason below it."""
 
 
 def render_explanation(
@@ -54,7 +56,7 @@ def render_explanation(
     Args:
         explanation: what ``explain_record`` returned.
         run_id: name of the run, for the heading.
-        width: columns of the terminal; fewer than 40 are taken as 40.
+        width: columns of the terminal; fewer than 60 are taken as 60.
         verbose: adds the beginning of each chunk's text and the whole answer.
     """
     width = max(width, _NARROWEST)
@@ -329,7 +331,12 @@ def _metrics(explanation: Explanation, width: int) -> Iterator[Line]:
 def _metric(metric: MetricReason, column: int, width: int) -> Iterator[Line]:
     head = f"  {clean(metric.key):<{column}}  {format_value(metric.value):>6}"
     blank = " " * (len(head) + 3)
-    first, *more = _wrap(metric.reason, max(width - len(blank), 20))
+    if width - len(blank) < _REASON_COLUMN:
+        yield ((head, ""),)
+        lines = _wrap(f"= {metric.reason}", width, first=" " * 6, rest=" " * 8)
+        yield from (((line, "dim"),) for line in lines)
+        return
+    first, *more = _wrap(metric.reason, width - len(blank))
     yield ((head, ""), (" = ", "dim"), (first, "dim"))
     yield from (((blank + line, "dim"),) for line in more)
 
@@ -353,7 +360,7 @@ def _reranking(explanation: Explanation, width: int) -> Iterator[Line]:
         style: Style = "green" if now > before else "red"
         text = f"{format_value(before)} -> {format_value(now)}"
         head = f"  {metric.key:<{column}}  {text} ({now - before:+.3f})"
-        yield ((head, style),)
+        yield ((head[:width], style),)
         blank = " " * (column + 4)
         reason = f"before: {metric.reason_before_rerank}" if metric.reason_before_rerank else ""
         if reason:
