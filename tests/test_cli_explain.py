@@ -260,6 +260,14 @@ def test_an_old_record_whose_case_has_changed_says_what_cannot_be_shown(
     assert "cannot be shown" in one["notes"][0]
 
 
+def test_a_case_is_read_from_no_file_outside_the_project(capsys: Output, project: Path) -> None:
+    write_run([record("c", U, case=None, file="../set.jsonl")], config={})
+    write_case_file("# S")
+    Path("evals/set.jsonl").rename(project.parent / "set.jsonl")
+    (one,) = document("one", "c", capsys=capsys)["repeats"]
+    assert not one["case_known"]
+
+
 # --- the terminal ----------------------------------------------------------------------------
 
 

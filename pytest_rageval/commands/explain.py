@@ -76,14 +76,14 @@ def command(
     from pytest_rageval.record_json import to_plain
     from pytest_rageval.storage import read_records, resolve_run
 
-    here = Path.cwd()
-    folder = resolve_run(here / load_settings(here, flags={}, environ=os.environ).results_dir, run)
+    configured = load_settings(Path.cwd(), flags={}, environ=os.environ)
+    folder = resolve_run(Path(configured.results_dir), run)
     found = _latest(read_records(folder))
     settings, notes = _settings_of(folder)
     scoring = _score_settings(settings, found)
     explanations = []
     for record in _choose(found, case, repeat):
-        known = record.case or _case_of_file(here / record.file, record)
+        known = record.case or _case_of_file(record)
         settled = _settled(record, known, settings, scoring)
         explanation = explain_record(settled, scoring, case=known)
         explanations.append(replace(explanation, notes=(*notes, *explanation.notes)))
@@ -175,12 +175,15 @@ def _settled(
     return replace(settled, metrics={**settled.metrics, **judged}, not_applicable=reasons)
 
 
-def _case_of_file(path: Path, record: CaseRecord) -> Case | None:
+def _case_of_file(record: CaseRecord) -> Case | None:
     """Return the case from its file, if that still holds it as it was asked."""
     from pytest_rageval.dataset import load_cases
 
+    path = Path(record.file)
+    if not path.resolve().is_relative_to(Path.cwd()):  # a path from data stays in its folder
+        return None
     try:
-        cases = load_cases(path).cases
+        cases = load_cases(path, display=record.file).cases
     except DatasetError:
         return None
     same = (one for one in cases if one.case.id == record.case_id)

@@ -60,14 +60,21 @@ def earlier_copies(
 ) -> tuple[int | None, ...]:
     """Return for each chunk the rank of the earlier one that it repeats, None where it is new."""
     flags = duplicate_flags(chunks, settings.path_case)
+    originals = [index for index, again in enumerate(flags) if not again]
     return tuple(
-        _first_copy(chunks, index, settings) if flag else None for index, flag in enumerate(flags)
+        _original(chunks, index, originals, settings) if again else None
+        for index, again in enumerate(flags)
     )
 
 
-def _first_copy(chunks: Sequence[RetrievedChunk], index: int, settings: ScoreSettings) -> int:
-    pairs = (duplicate_flags((one, chunks[index]), settings.path_case) for one in chunks[:index])
-    return next(rank for rank, (_, again) in enumerate(pairs, start=1) if again)
+def _original(
+    chunks: Sequence[RetrievedChunk],
+    index: int,
+    originals: Sequence[int],
+    settings: ScoreSettings,
+) -> int:
+    pairs = ((place, (chunks[place], chunks[index])) for place in originals if place < index)
+    return next(place + 1 for place, pair in pairs if duplicate_flags(pair, settings.path_case)[1])
 
 
 def _reason(

@@ -109,7 +109,8 @@ def _heading(text: str) -> Line:
 
 def _verdict(explanation: Explanation, run_id: str, width: int, *, verbose: bool) -> Iterator[Line]:
     word, style = _OUTCOMES[explanation.outcome]
-    stage = f"  at {explanation.failure_stage}" if explanation.failure_stage else ""
+    link = "though" if explanation.outcome == "passed" else "at"
+    stage = f"  {link} {explanation.failure_stage}" if explanation.failure_stage else ""
     name = clean(explanation.case_id, width - len(word) - len(stage) - 2)
     yield ((name, "bold"), ("  ", ""), (word, style), (stage, style))
     yield from (((line, "dim"),) for line in _wrap(_origin(explanation, run_id), width))

@@ -90,6 +90,11 @@ def test_the_outcome_stands_in_words_that_colour_repeats(
     assert (word, style) in render_explanation(found, run_id="r")[0]
 
 
+def test_a_case_that_passed_with_a_flaw_is_not_said_to_have_failed_there() -> None:
+    lines = shown(explained(case(S), response(S, references=()))).splitlines()
+    assert lines[0] == "x  PASSED  though not_cited"
+
+
 def test_a_chunk_shows_its_match_its_place_and_its_reason() -> None:
     chunks = (
         chunk(U, start_line=3, end_line=9),
