@@ -39,11 +39,16 @@ def _from_generator(function: Callable[..., AsyncGenerator[Any, None]]) -> Calla
     def run(**arguments: Any) -> Iterator[Any]:
         generator = function(**arguments)
         loop = session_loop()
-        yield loop.run(_advance(generator))
+        try:
+            value = loop.run(_advance(generator))
+        except StopAsyncIteration:
+            return  # pytest then says that the fixture did not yield a value
+        yield value
         try:
             loop.run(_advance(generator))
         except StopAsyncIteration:
             return
+        loop.run(generator.aclose())
         raise RuntimeError("an async fixture may yield only once")
 
     return run

@@ -92,7 +92,8 @@ def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, object, object]:
     """Let ``rag_client`` and ``judge`` be async fixtures without an async plugin."""
-    if fixturedef.argname in {"rag_client", "judge"}:
+    # A project that evaluates nothing now may have fixtures of these names, and a plugin for them.
+    if fixturedef.argname in {"rag_client", "judge"} and STATE in request.config.stash:
         from pytest_rageval.async_fixtures import make_sync
 
         make_sync(fixturedef)

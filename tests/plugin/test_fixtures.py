@@ -202,3 +202,27 @@ def test_a_session_without_cases_imports_next_to_nothing(
     modules = ("plugin", "discovery", "options", "preflight", "state")
     assert "pytest_rageval.preflight" in ours
     assert ours <= {"pytest_rageval", *(f"pytest_rageval.{m}" for m in modules)}
+
+
+def test_an_async_fixture_of_our_name_is_left_alone_where_nothing_is_evaluated(
+    project: Project,
+) -> None:
+    project.write(
+        "tests/test_plain.py",
+        "def test_it(judge): assert judge == 'theirs'\n",
+    )
+    project.write(
+        "tests/conftest.py",
+        "import pytest\n"
+        "@pytest.fixture\n"
+        "async def judge(): return 'ours'\n"
+        "@pytest.hookimpl(tryfirst=True)\n"
+        "def pytest_fixture_setup(fixturedef, request):\n"
+        "    import inspect\n"
+        "    if fixturedef.argname == 'judge':\n"
+        "        assert inspect.iscoroutinefunction(fixturedef.func)\n"
+        "        fixturedef.cached_result = ('theirs', fixturedef.cache_key(request), None)\n"
+        "        return 'theirs'\n",
+    )
+    result = project.run("tests")
+    assert result.parseoutcomes() == {"passed": 1}
