@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,22 @@ def configured_target(settings: Settings) -> str:
     if kind == "url":
         return join_url(target.url, target.path).shown
     return f"embedded server over {target.vault}" if kind == "vault" else ""
+
+
+def target_notes(settings: Settings, asked: Collection[str]) -> list[str]:
+    """Say, for the summary of a run, what was asked in place of the configured target.
+
+    Args:
+        settings: the run's settings.
+        asked: what the cases asked, in words, as ``items.asked_target`` gives them.
+    """
+    configured = configured_target(settings)
+    others = sorted(set(asked) - {configured})
+    if not configured or not others:
+        return []
+    some = "some cases" if configured in asked else "the cases"
+    unasked = "" if any(configured in target for target in asked) else f", not {configured}"
+    return [f"{some} asked {' and '.join(others)}{unasked}"]
 
 
 @contextmanager

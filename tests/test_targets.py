@@ -10,7 +10,7 @@ import pytest
 from pytest_rageval.client import HttpRagClient
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.models import AskRequest, Settings, TargetSettings
-from pytest_rageval.targets import configured_target, open_target, serve_vault
+from pytest_rageval.targets import configured_target, open_target, serve_vault, target_notes
 from tests.fakes import fake_target, json_reply
 
 QUESTION = AskRequest(question="Which attempts of the queue makes seven?", k=3)
@@ -46,6 +46,30 @@ def test_the_configured_target_is_named_without_its_secrets(
     tmp_path: Path, target: dict[str, Any], named: str
 ) -> None:
     assert configured_target(settings(tmp_path, **target)) == named
+
+
+FIXTURE = "the rag_client fixture of conftest.py"
+SERVER = "embedded server over notes"
+
+
+@pytest.mark.parametrize(
+    ("asked", "notes"),
+    [
+        (set(), []),
+        ({SERVER}, []),
+        ({FIXTURE}, [f"the cases asked {FIXTURE}, not {SERVER}"]),
+        ({FIXTURE, SERVER}, [f"some cases asked {FIXTURE}"]),
+        ({f"{FIXTURE} around {SERVER}"}, [f"the cases asked {FIXTURE} around {SERVER}"]),
+    ],
+)
+def test_a_summary_says_what_took_the_place_of_the_configured_target(
+    tmp_path: Path, asked: set[str], notes: list[str]
+) -> None:
+    assert target_notes(settings(tmp_path, vault="notes"), asked) == notes
+
+
+def test_without_a_configured_target_a_fixture_takes_no_place(tmp_path: Path) -> None:
+    assert target_notes(settings(tmp_path), {FIXTURE}) == []
 
 
 def test_a_url_opens_a_client_that_sends_headers_from_the_given_environment(
