@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from pytest_rageval.dataset import LocatedCase
+from pytest_rageval.engine import measure
 from pytest_rageval.matching import norm_heading, norm_path
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import Anchor, Case, RecencyRule, ScoreSettings
+from pytest_rageval.models import Anchor, Case, CaseRecord, RecencyRule, ScoreSettings, Settings
 from pytest_rageval.scoring import Verdicts
 
 _T = TypeVar("_T")
@@ -189,3 +192,27 @@ def make_settings(dice: Random) -> ScoreSettings:
         retrieval_only=chance(dice, 0.1),
         judge_configured=chance(dice, 0.8),
     )
+
+
+def make_run(dice: Random, *, most: int = 4) -> list[CaseRecord]:
+    """Records of a few cases asked of a careless target, some of them twice."""
+    setup = Settings(rootdir=".", k=dice.randint(1, 5), snippets=dice.choice(("off", "any")))
+    found = []
+    for number in range(dice.randint(0, most)):
+        located = LocatedCase(case=make_case(dice, case_id=f"c{number}"), lineno=number + 1)
+        for repeat in range(dice.choice((1, 1, 2))):
+            client = _client(dice)
+            record = measure(located, "evals/set.jsonl", client, setup, clock=lambda: 0.0)
+            found.append(replace(record, repeat=repeat))
+    return found
+
+
+def _client(dice: Random) -> Callable[[object], object]:
+    payload = make_payload(dice) if chance(dice, 0.8) else None
+
+    def client(_: object) -> object:
+        if payload is None:
+            raise TimeoutError
+        return payload
+
+    return client

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 from typing import get_args
 
@@ -27,6 +25,7 @@ from tests.properties.scenes import (
     chance,
     make_case,
     make_payload,
+    make_run,
     make_settings,
     make_verdicts,
     seeded,
@@ -86,30 +85,6 @@ def test_the_scenes_reach_every_state_of_every_metric() -> None:
 
 
 # --- a whole run ---------------------------------------------------------------------------
-
-
-def make_run(dice: Random) -> list[CaseRecord]:
-    """Records of a few cases asked of a careless target, some of them twice."""
-    setup = Settings(rootdir=".", k=dice.randint(1, 5), snippets=dice.choice(("off", "any")))
-    found = []
-    for number in range(dice.randint(0, 4)):
-        located = LocatedCase(case=make_case(dice, case_id=f"c{number}"), lineno=number + 1)
-        for repeat in range(dice.choice((1, 1, 2))):
-            client = make_client(dice)
-            record = measure(located, "evals/set.jsonl", client, setup, clock=lambda: 0.0)
-            found.append(replace(record, repeat=repeat))
-    return found
-
-
-def make_client(dice: Random) -> Callable[[object], object]:
-    payload = make_payload(dice) if chance(dice, 0.8) else None
-
-    def client(_: object) -> object:
-        if payload is None:
-            raise TimeoutError
-        return payload
-
-    return client
 
 
 @settings(deadline=None, max_examples=60)
