@@ -13,11 +13,17 @@ from typing import Any
 import numpy as np
 
 from pytest_rageval.case_groups import CaseOutcome
-from pytest_rageval.columns import PASSED, CaseTable, Integers, RecordColumns
+from pytest_rageval.columns import CaseTable, Integers, RecordColumns
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.metrics_document import metrics_document
-from pytest_rageval.models import Aggregate, CaseRecord, LatencySummary, MetricSummary
+from pytest_rageval.models import (
+    Aggregate,
+    CaseRecord,
+    LatencySummary,
+    MetricSummary,
+    RepeatSummary,
+)
 from pytest_rageval.operational import operational_rates, sum_costs, summarise_calls
 from pytest_rageval.run_summaries import (
     count_abstentions,
@@ -78,6 +84,7 @@ def aggregate_columns(
     outcomes = Counter(table.outcomes)
     coverages = table.coverages()
     answerable = len(groups["answerable"].get("true", ()))
+    repeats = summarise_repeats(table)
     costs = sum_costs(table.costs())
     return Aggregate(
         total=len(table),
@@ -88,7 +95,7 @@ def aggregate_columns(
         errored=outcomes["error"],
         unchecked=outcomes["unchecked"],
         metrics=metrics,
-        rates=_rates(table, outcomes),
+        rates=_rates(table, outcomes, repeats),
         by_category=breakdowns["category"],
         by_tag=breakdowns["tag"],
         by_difficulty=breakdowns["difficulty"],
@@ -102,7 +109,7 @@ def aggregate_columns(
         judge_tokens=costs.tokens,
         abstention=count_abstentions(table, groups["answerable"]),
         rerank=summarise_rerank(table, confidence),
-        repeats=summarise_repeats(table),
+        repeats=repeats,
         cross_lingual=summarise_translations(table),
         warnings=_warnings(table, outcomes["unchecked"], coverages),
     )
@@ -140,7 +147,9 @@ def _members(table: CaseTable) -> dict[str, dict[str, Integers]]:
 # --- what is not a mean --------------------------------------------------------------------
 
 
-def _rates(table: CaseTable, outcomes: Mapping[CaseOutcome, int]) -> dict[str, Any]:
+def _rates(
+    table: CaseTable, outcomes: Mapping[CaseOutcome, int], repeats: RepeatSummary | None
+) -> dict[str, Any]:
     attempts = operational_rates(table.attempt_repeats())
     checked = outcomes["passed"] + outcomes["missed"] + outcomes["error"]
     rates = {
@@ -152,10 +161,8 @@ def _rates(table: CaseTable, outcomes: Mapping[CaseOutcome, int]) -> dict[str, A
     failed, needed = table.verdicts
     if needed:
         rates["judge_error_rate"] = failed / needed
-    repeated = [r for r in table.outcome_repeats() if len(r) > 1]
-    if repeated:
-        flaky = [len({o in PASSED for o in outcomes_of}) > 1 for outcomes_of in repeated]
-        rates["flaky_rate"] = sum(flaky) / len(flaky)
+    if repeats is not None and repeats.flaky_rate is not None:
+        rates["flaky_rate"] = repeats.flaky_rate
     return rates
 
 

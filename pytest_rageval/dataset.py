@@ -1,6 +1,6 @@
 """Case files: JSONL text in, checked cases out, and the hashes that name their content.
 
-A file is read whole and either gives all of its cases or one error with all of its faults. What
+A file gives all of its cases or one error with all of its faults. What
 a line may hold is declared in ``case_fields``; the rules between fields are in ``case_rules``.
 """
 
@@ -11,7 +11,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, cast
@@ -21,11 +21,12 @@ from pydantic import ValidationError
 from pytest_rageval.case_fields import CASE_LINE, EXPECTED, AnchorLine, CaseLine, case_json_schema
 from pytest_rageval.case_rules import CASE_WARNINGS, find_faults, find_warnings
 from pytest_rageval.errors import DatasetError, Fault
-from pytest_rageval.jsonl import read_lines
+from pytest_rageval.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.models import Anchor, Case
 from pytest_rageval.strict_json import Loc, Survey, UnfitJsonError, parse, survey
 
 __all__ = [
+    "CaseReader",
     "LoadedSet",
     "LocatedCase",
     "case_hash",
@@ -45,6 +46,7 @@ _CHOICES: Final = {
     "difficulty": ("easy", "medium", "hard"),
 }
 _SHOWN_CHARS: Final = 60
+_SHOWN_IDS: Final = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,8 +177,93 @@ def _error(faults: Iterable[Fault]) -> DatasetError:
 # --- one file ------------------------------------------------------------------------------
 
 
+class CaseReader:
+    """Reads a case file case by case, with one line in memory at a time.
+
+    Args:
+        path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
+        display: the path as shown in messages and stored; ``path`` itself by default.
+    """
+
+    def __init__(self, path: Path, *, display: str | None = None) -> None:
+        self.path = path
+        self.display = path.as_posix() if display is None else display
+        self.faults: list[Fault] = []
+        """What was found wrong so far, in any order."""
+        self._first_line: dict[str, int] = {}
+        self._concerned: dict[str, _Concerned] = {}
+
+    def __iter__(self) -> Iterator[LocatedCase]:
+        """Yield every sound case; read it to the end once, then look at ``faults``.
+
+        Raises:
+            DatasetError: the file cannot be read.
+        """
+        try:
+            with open_lines(self.path, self.display) as file:
+                for line in iterate_lines(file, self.display, self.faults):
+                    case = self._read(line)
+                    if case is not None:
+                        yield LocatedCase(case=case, lineno=line.number)
+        except OSError as error:
+            raise cannot_be_read(self.display, error) from error
+
+    def raise_faults(self) -> None:
+        """Raise a `DatasetError` with every fault found, if there is one."""
+        if self.faults:
+            raise _error(sorted(self.faults, key=lambda fault: fault.line))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One line per kind of warning, however many of the cases read it concerns."""
+        return tuple(
+            f"{self.display}:{found.lineno}: {CASE_WARNINGS[kind]}: {found}"
+            for kind, found in self._concerned.items()
+        )
+
+    def _read(self, line: Line) -> Case | None:
+        case: Case | None = None
+        found: list[Fault] = []
+        try:
+            case = _parse_text(line.text)
+        except (ValidationError, ValueError, RecursionError):
+            found = _faults_of(line.text)
+        case_id = _raw_id(line.text) if case is None else case.id
+        if case_id is not None:
+            first = self._first_line.setdefault(case_id, line.number)
+            if first != line.number:
+                found.append(_duplicate_id(line.text, case_id, first))
+        if not found and case is not None:
+            for kind in find_warnings(case):
+                concerned = self._concerned.setdefault(kind, _Concerned(lineno=line.number))
+                concerned.add(case.id)
+            return case
+        found.sort(key=lambda fault: fault.col)
+        numbered = (dataclasses.replace(f, file=self.display, line=line.number) for f in found)
+        self.faults.extend(numbered)
+        return None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Concerned:
+    """The cases that a warning is about: the first few by name, the rest by number."""
+
+    lineno: int
+    shown: list[str] = field(default_factory=list)
+    n: int = 0
+
+    def add(self, case_id: str) -> None:
+        self.n += 1
+        if len(self.shown) < _SHOWN_IDS:
+            self.shown.append(case_id)
+
+    def __str__(self) -> str:
+        more = f" and {self.n - len(self.shown)} more" if self.n > len(self.shown) else ""
+        return ", ".join(self.shown) + more
+
+
 def load_cases(path: Path, *, display: str | None = None) -> LoadedSet:
-    """Read a case file.
+    """Read a case file whole.
 
     Args:
         path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
@@ -186,28 +273,10 @@ def load_cases(path: Path, *, display: str | None = None) -> LoadedSet:
         DatasetError: with every fault of the file, one a line as
             ``file:line:col: field: what came, what was expected``.
     """
-    display = path.as_posix() if display is None else display
-    lines, faults = read_lines(path, display)
-    cases: list[LocatedCase] = []
-    first_line: dict[str, int] = {}
-    for lineno, text in lines:
-        try:
-            case = _parse_text(text)
-        except (ValidationError, ValueError, RecursionError):
-            found = _faults_of(text)
-            case_id = _raw_id(text)
-        else:
-            found = []
-            case_id = case.id
-            cases.append(LocatedCase(case=case, lineno=lineno))
-        if case_id is not None and first_line.setdefault(case_id, lineno) != lineno:
-            found.append(_duplicate_id(text, case_id, first_line[case_id]))
-        found.sort(key=lambda fault: fault.col)
-        faults += [dataclasses.replace(fault, file=display, line=lineno) for fault in found]
-    if faults:
-        raise _error(sorted(faults, key=lambda fault: fault.line))
-    warnings = tuple(_describe_warnings(display, cases))
-    return LoadedSet(path=path, display=display, cases=tuple(cases), warnings=warnings)
+    reader = CaseReader(path, display=display)
+    cases = tuple(reader)
+    reader.raise_faults()
+    return LoadedSet(path=path, display=reader.display, cases=cases, warnings=reader.warnings)
 
 
 def _raw_id(text: str) -> str | None:
@@ -223,17 +292,6 @@ def _duplicate_id(text: str, case_id: str, first: int) -> Fault:
     col = survey(text).values["id",] + 1
     message = f"{_shown(case_id)} is already the id of line {first}, expected a unique id"
     return Fault(col=col, field="id", message=message)
-
-
-def _describe_warnings(display: str, cases: Iterable[LocatedCase]) -> Iterator[str]:
-    by_kind: dict[str, list[LocatedCase]] = {}
-    for located in cases:
-        for kind in find_warnings(located.case):
-            by_kind.setdefault(kind, []).append(located)
-    for kind, concerned in by_kind.items():
-        ids = ", ".join(located.case.id for located in concerned[:5])
-        more = f" and {len(concerned) - 5} more" if len(concerned) > 5 else ""
-        yield f"{display}:{concerned[0].lineno}: {CASE_WARNINGS[kind]}: {ids}{more}"
 
 
 # --- what is wrong with a line -------------------------------------------------------------

@@ -76,21 +76,47 @@ def measure(
     return record_of(located, file, result, settings)
 
 
-def not_attempted(located: LocatedCase, file: str, settings: Settings, reason: str) -> CaseRecord:
+def not_attempted(
+    located: LocatedCase,
+    file: str,
+    settings: Settings,
+    reason: str,
+    *,
+    headings_reported: bool | None = None,
+) -> CaseRecord:
     """Record a case that was given up before it was asked."""
     error = ErrorInfo(kind="not_attempted", message=reason, attempts=0)
     result = AskResult(response=None, error=error, total_ms=None, attempts=0)
-    return record_of(located, file, result, settings)
+    return record_of(located, file, result, settings, headings_reported=headings_reported)
 
 
-def record_of(located: LocatedCase, file: str, result: AskResult, settings: Settings) -> CaseRecord:
-    """Score an ask and build its record (full text; storage cuts it)."""
+def record_of(
+    located: LocatedCase,
+    file: str,
+    result: AskResult,
+    settings: Settings,
+    *,
+    repeat: int = 0,
+    headings_reported: bool | None = None,
+) -> CaseRecord:
+    """Score an ask and build its record (full text; storage cuts it).
+
+    Args:
+        located: the case and its line.
+        file: its case file as stored.
+        result: what came of asking.
+        settings: of the run.
+        repeat: which repeat of the case this is, from 0.
+        headings_reported: whether any chunk of the run has a heading; None: not known yet.
+    """
     case, response = located.case, result.response
-    chunks = response.retrieved_chunks if response is not None else None
+    if headings_reported is None:
+        chunks = response.retrieved_chunks if response is not None else None
+        headings_reported = _seems_to_report_headings(chunks)
     scores = score_case(
         case,
         response,
-        score_settings(settings, headings_reported=_seems_to_report_headings(chunks)),
+        score_settings(settings, headings_reported=headings_reported),
         error=result.error,
     )
     latency: dict[str, float] = dict(response.latency) if response else {}
@@ -103,6 +129,7 @@ def record_of(located: LocatedCase, file: str, result: AskResult, settings: Sett
         file=file,
         lineno=located.lineno,
         case_hash=located.case_hash,
+        repeat=repeat,
         status="error" if result.error is not None else "ok",
         error=result.error,
         category=case.category,

@@ -98,7 +98,7 @@ def decide_difference_check(
         high=difference.two_sided.high,
         n=difference.n,
         proof=decision.proof,
-        mde=minimum_detectable_effect(difference.one_sided.se, confidence=confidence),
+        mde=minimum_detectable_effect(difference.one_sided.detectable_se, confidence=confidence),
         small_n=small,
         missed_cases=difference.missed_cases,
     )

@@ -127,7 +127,7 @@ def _mean_figure(
         high=summary.high,
         low_one_sided=summary.low_one_sided,
         high_one_sided=summary.high_one_sided,
-        mde=minimum_detectable_effect(interval.se, confidence=run.confidence),
+        mde=minimum_detectable_effect(interval.detectable_se, confidence=run.confidence),
         is_mean=True,
         no_data=no_data_reason(summary),
         missed_cases=_beyond(check, [(v.value, v.case_id) for v in scored if v.value is not None]),
@@ -234,7 +234,7 @@ def _rate_figure(
         low_one_sided=summary.low_one_sided,
         high_one_sided=summary.high_one_sided,
         mde=minimum_detectable_effect(
-            _one_sided(scored, _SHARE, confidence).se, confidence=confidence
+            _one_sided(scored, _SHARE, confidence).detectable_se, confidence=confidence
         ),
         no_data="no case was asked, or none could be checked",
         missed_cases=_worst_first(bad),

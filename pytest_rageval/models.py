@@ -371,14 +371,18 @@ class RerankSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatSummary:
-    """What repeats of the same cases tell of noise; only cases asked ``repeats`` times count."""
+    """What repeats of the same cases tell of noise.
+
+    All but ``flaky_rate`` and ``flaky_cases`` count only cases asked ``repeats`` times.
+    """
 
     repeats: int
     """R, the largest number of repeats of any case; at least 2."""
     n: int
     """Cases that were asked R times."""
     flaky_rate: float | None
-    """Cases that passed some but not all repeats / cases; an error is no pass."""
+    """Cases that passed some but not all repeats / cases asked more than once; an error is no
+    pass."""
     flip_probability: float | None
     """Probability that two repeats of a case disagree on passing."""
     pass_at_k: Mapping[int, float]

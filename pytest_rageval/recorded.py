@@ -1,72 +1,190 @@
-"""Responses that were recorded earlier, scored as if the target had just given them."""
+"""Responses that were recorded earlier, scored as if the target had just given them.
+
+Both files are read line by line, so that memory does not grow with their texts.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+import shutil
+import tempfile
+from array import array
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from types import TracebackType
+from typing import IO, Any, Final, Self
 
 from pytest_rageval.adapters import answered
-from pytest_rageval.aggregate import headings_reported
 from pytest_rageval.contract import parse_ask_response
-from pytest_rageval.dataset import LoadedSet
-from pytest_rageval.engine import not_attempted, record_of, settle_headings
+from pytest_rageval.dataset import CaseReader, LocatedCase
+from pytest_rageval.engine import not_attempted, record_of
 from pytest_rageval.errors import DatasetError, EndpointError, Fault
-from pytest_rageval.jsonl import read_lines
-from pytest_rageval.models import AskResult, CaseRecord, ErrorInfo, Settings
+from pytest_rageval.jsonl import Line, cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.models import AskResponse, AskResult, CaseRecord, ErrorInfo, Settings
 
 _EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
 NO_RESPONSE: Final = "no response is recorded for this case"
+_SHOWN_UNKNOWN: Final = 20
+
+_Key = str | tuple[str, int]
+"""Case id, with its repeat where that is not the first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedResponses:
-    """The replies of one file, not yet read as responses."""
+    """A JSONL file whose lines are ``{"id": case id, "response": an ask response}``.
 
-    payloads: Mapping[str, object]
-    """By case id."""
-    unknown: tuple[str, ...]
-    """Ids that are no case's, in the order of the file."""
-
-
-def load_responses(
-    path: Path, case_ids: Collection[str], *, display: str | None = None
-) -> RecordedResponses:
-    """Read a JSONL file whose lines are ``{"id": case id, "response": an ask response}``.
-
+    ``"repeat": 1`` and so on mark further responses of a case that was asked several times.
     Whether a response is one that the contract allows is not asked here: a bad one is the
     target's failure and becomes a record.
 
+    Args:
+        path: the file, a pipe included.
+        display: the path as shown in messages; ``path`` itself by default.
+
     Raises:
-        DatasetError: with every line that is no such object, and every id that stands twice.
+        DatasetError: the file cannot be read.
     """
-    display = path.as_posix() if display is None else display
-    lines, faults = read_lines(path, display)
-    payloads: dict[str, object] = {}
-    first_line: dict[str, int] = {}
-    for lineno, text in lines:
+
+    def __init__(self, path: Path, *, display: str | None = None) -> None:
+        self._display = path.as_posix() if display is None else display
+        self.faults: list[Fault] = []
+        """What was found wrong in the lines read so far."""
+        self._file = _seekable(open_lines(path, self._display))
+        self._ahead = self._file_lines()
+        self._places: dict[_Key, int] = {}
+        self._offsets = array("q")
+        self._numbers = array("q")
+        self._repeats: dict[str, list[int]] = {}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def report_headings(self) -> bool:
+        """Say whether any chunk has a heading; True where there is no chunk at all.
+
+        Nearly always the first line tells. Lines that are not as they should be are left for
+        ``first`` to complain of.
+        """
+        seen = False
+        for line in iterate_lines(self._rewound(), self._display, []):
+            for chunk in _chunks_of(line.text):
+                seen = True
+                if chunk.heading_path is not None:
+                    return True
+        return not seen
+
+    def first(self, case_id: str) -> tuple[bool, object]:
+        """Return whether a first response of a case is recorded, and what it is."""
+        place = self._places.get(case_id)
+        if place is not None:
+            return True, self._payload_at(place)
+        for key, payload in self._ahead:
+            if key == case_id:
+                return True, payload
+        return False, None
+
+    def repeats(self, case_id: str) -> Iterator[tuple[int, object]]:
+        """Yield the further responses of a case; known once the file is read to its end."""
+        for repeat in sorted(self._repeats.get(case_id, ())):
+            yield repeat, self._payload_at(self._places[case_id, repeat])
+
+    def read_rest(self) -> None:
+        """Read to the end, so that ``faults``, ``repeats`` and ``unknown`` are complete."""
+        for _ in self._ahead:
+            pass
+
+    def has_repeats(self, case_id: str | None = None) -> bool:
+        """Say whether further responses, of one case or at all, were read so far."""
+        return bool(self._repeats) if case_id is None else case_id in self._repeats
+
+    def unknown(self, known: set[str]) -> list[str]:
+        """Return ids that are no case's, in the order of the file."""
+        ids = dict.fromkeys(key if isinstance(key, str) else key[0] for key in self._places)
+        return [case_id for case_id in ids if case_id not in known]
+
+    # --- lines
+
+    def _rewound(self) -> IO[bytes]:
+        self._file.seek(0)
+        return self._file
+
+    def _file_lines(self) -> Iterator[tuple[_Key, object]]:
+        """Yield every sound line once, whatever is read at other places meanwhile."""
+        self._rewound()
+        for line in iterate_lines(_Resuming(self._file), self._display, self.faults):
+            found = self._read(line)
+            if found is not None:
+                yield found
+
+    def _read(self, line: Line) -> tuple[_Key, object] | None:
         try:
-            case_id, payload = _read_line(text)
-            if first_line.setdefault(case_id, lineno) != lineno:
-                first = first_line[case_id]
-                raise ValueError(f"id: {case_id!r} already has its response on line {first}")
+            case_id, repeat, payload = _parse_line(line.text)
         except json.JSONDecodeError as error:
-            message = f"{error.msg}, {_EXPECTED}"
-            faults.append(Fault(file=display, line=lineno, col=error.colno, message=message))
+            self._complain(line, f"{error.msg}, {_EXPECTED}", col=error.colno)
+            return None
         except (ValueError, RecursionError) as error:
-            faults.append(Fault(file=display, line=lineno, message=str(error)))
-        else:
-            payloads[case_id] = payload
-    if faults:
-        faults.sort(key=lambda fault: fault.line)
-        raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
-    unknown = tuple(case_id for case_id in payloads if case_id not in case_ids)
-    return RecordedResponses(payloads=payloads, unknown=unknown)
+            self._complain(line, str(error))
+            return None
+        key: _Key = case_id if repeat == 0 else (case_id, repeat)
+        place = self._places.setdefault(key, len(self._offsets))
+        if place != len(self._offsets):
+            self._complain(
+                line, f"id: {case_id!r} already has its response on line {self._numbers[place]}"
+            )
+            return None
+        self._offsets.append(line.offset)
+        self._numbers.append(line.number)
+        if repeat:
+            self._repeats.setdefault(case_id, []).append(repeat)
+        return key, payload
+
+    def _complain(self, line: Line, message: str, col: int = 0) -> None:
+        fault = Fault(file=self._display, line=line.number, col=col, message=message)
+        self.faults.append(fault)
+
+    def _payload_at(self, place: int) -> object:
+        position = self._file.tell()
+        self._file.seek(self._offsets[place])
+        payload = _parse_line(self._file.readline().decode("utf-8"))[2]
+        self._file.seek(position)
+        return payload
 
 
-def _read_line(text: str) -> tuple[str, object]:
+class _Resuming:
+    """Lines of a file that is also read elsewhere: each begins where the last one ended."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def __iter__(self) -> Iterator[bytes]:
+        while raw := self._file.readline():
+            yield raw
+
+
+def _seekable(file: IO[bytes]) -> IO[bytes]:
+    if file.seekable():
+        return file
+    with file:
+        copy = tempfile.TemporaryFile()
+        shutil.copyfileobj(file, copy)
+    copy.seek(0)
+    return copy
+
+
+def _parse_line(text: str) -> tuple[str, int, object]:
     line: Any = json.loads(text)
     if not isinstance(line, dict):
         raise ValueError(f"got no JSON object, {_EXPECTED}")
@@ -75,38 +193,106 @@ def _read_line(text: str) -> tuple[str, object]:
         raise ValueError(f"{' and '.join(missing)} missing, {_EXPECTED}")
     if not isinstance(line["id"], str):
         raise ValueError(f"id: {line['id']!r:.60}, expected a string")
-    return line["id"], line["response"]
+    repeat = line.get("repeat", 0)
+    if type(repeat) is not int or repeat < 0:
+        raise ValueError(f"repeat: {repeat!r:.60}, expected an integer of at least 0")
+    return line["id"], repeat, line["response"]
 
 
-def score_recorded(
-    loaded: LoadedSet, payloads: Mapping[str, object], settings: Settings
-) -> list[CaseRecord]:
-    """Score every case of a set; one without a response is an error of kind ``not_attempted``."""
-    records = [
-        record_of(located, loaded.display, _result(payloads[located.case.id]), settings)
-        if located.case.id in payloads
-        else not_attempted(located, loaded.display, settings, NO_RESPONSE)
-        for located in loaded.cases
-    ]
-    return _settled(loaded, records, settings)
+def _chunks_of(text: str) -> Any:
+    try:
+        return _response_of(_parse_line(text)[2]).retrieved_chunks or ()
+    except (ValueError, RecursionError, EndpointError):
+        return ()
+
+
+def _response_of(payload: object) -> AskResponse:
+    return parse_ask_response(payload)
+
+
+# --- scoring -------------------------------------------------------------------------------
+
+
+class RecordedRun:
+    """The cases of one file with their recorded responses, scored one by one.
+
+    A case without a response is an error of kind ``not_attempted``.
+    """
+
+    def __init__(self, cases: Path, responses: Path, settings: Settings) -> None:
+        self._cases = cases
+        self._responses = responses
+        self._settings = settings
+        self.warnings: tuple[str, ...] = ()
+        """About the cases and responses; known after ``records``."""
+
+    def records(self) -> Iterator[CaseRecord]:
+        """Yield the record of every case, in the order of the file, repeats last.
+
+        Raises:
+            DatasetError: with every fault of both files, when all has been read: until then the
+                records of what is sound are yielded.
+        """
+        reader = CaseReader(self._cases)
+        with RecordedResponses(self._responses) as responses:
+            try:
+                yield from self._score(reader, responses)
+            except OSError as error:
+                raise cannot_be_read(self._responses.as_posix(), error) from error
+
+    def _score(self, reader: CaseReader, responses: RecordedResponses) -> Iterator[CaseRecord]:
+        headings = responses.report_headings()
+        known: set[str] = set()
+        for located in reader:
+            known.add(located.case.id)
+            recorded, payload = responses.first(located.case.id)
+            if recorded:
+                yield self._record(located, reader.display, payload, headings)
+            elif not responses.has_repeats(located.case.id):
+                yield not_attempted(
+                    located,
+                    reader.display,
+                    self._settings,
+                    NO_RESPONSE,
+                    headings_reported=headings,
+                )
+        responses.read_rest()
+        faults = [
+            *sorted(reader.faults, key=lambda fault: fault.line),
+            *sorted(responses.faults, key=lambda fault: fault.line),
+        ]
+        if faults:
+            raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
+        self.warnings = (*reader.warnings, *_unknown_warnings(responses.unknown(known)))
+        if responses.has_repeats():
+            for located in CaseReader(self._cases):
+                for repeat, payload in responses.repeats(located.case.id):
+                    yield self._record(located, reader.display, payload, headings, repeat)
+
+    def _record(
+        self, located: LocatedCase, file: str, payload: object, headings: bool, repeat: int = 0
+    ) -> CaseRecord:
+        return record_of(
+            located,
+            file,
+            _result(payload),
+            self._settings,
+            repeat=repeat,
+            headings_reported=headings,
+        )
+
+
+def _unknown_warnings(unknown: list[str]) -> Iterator[str]:
+    for case_id in unknown[:_SHOWN_UNKNOWN]:
+        yield f"no case has the id {case_id!r} of a response"
+    if len(unknown) > _SHOWN_UNKNOWN:
+        yield f"nor do {len(unknown) - _SHOWN_UNKNOWN} more ids of responses belong to a case"
 
 
 def _result(payload: object) -> AskResult:
     try:
-        asked = answered(parse_ask_response(payload), total_ms=0.0)
+        asked = answered(_response_of(payload), total_ms=0.0)
         return replace(asked, total_ms=None)  # nothing was timed here
     except EndpointError as error:
         info = ErrorInfo(kind=error.kind, message=error.message, attempts=1)
         return AskResult(response=None, error=info, total_ms=None)
-
-
-def _settled(
-    loaded: LoadedSet, records: Iterable[CaseRecord], settings: Settings
-) -> list[CaseRecord]:
-    """Score again where only the whole set tells whether the target reports headings."""
-    whole = list(records)
-    reported = headings_reported(whole)
-    return [
-        settle_headings(record, located, settings, headings_reported=reported)
-        for record, located in zip(whole, loaded.cases, strict=True)
-    ]

@@ -9,29 +9,28 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pytest_rageval.aggregate import aggregate, headings_reported
-from pytest_rageval.config import config_hash, config_warnings, settings_document, target_kind
+from pytest_rageval.config import config_hash, config_warnings, target_kind
 from pytest_rageval.dataset import LoadedSet, LocatedCase, dataset_hash
 from pytest_rageval.engine import settle_headings
 from pytest_rageval.gate import Selection, decide_gate
-from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
 from pytest_rageval.metrics_document import metrics_document
 from pytest_rageval.models import (
-    SCHEMA_VERSION,
     Aggregate,
     CaseRecord,
     GateResult,
     Outcome,
 )
 from pytest_rageval.progress import progress_text
-from pytest_rageval.provenance import git_state, hardware, versions
+from pytest_rageval.provenance import git_state
 from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView
+from pytest_rageval.run_documents import TargetFacts, config_document, gate_document
 from pytest_rageval.state import State
 from pytest_rageval.storage import RunWriter, new_run_id, record_from_json
 from pytest_rageval.target_url import join_url
@@ -274,52 +273,14 @@ class Run:
         )
 
     def _config_document(self, records: Sequence[CaseRecord] = ()) -> dict[str, Any]:
-        settings = self.state.settings
-        document = settings_document(settings)
-        # A path of one machine says nothing on another and may name its user.
-        document.pop("rootdir", None)
-        target_models: dict[str, str] = {}
+        facts = TargetFacts()
         for record in records:
-            target_models.update(record.models)
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "run_id": self.run_id,
-            "timestamp": self._started_at.isoformat(timespec="seconds"),
-            "config_hash": config_hash(settings),
-            "dataset_hash": self._dataset_hash() if self.expected else None,
-            "metric_definitions_version": DEFINITIONS_VERSION,
-            "settings": document,
-            "judge": None if settings.judge == "none" else settings.judge,
-            "target_models": target_models,
-            **self._experiment_versions(records, target_models),
-            "versions": versions(),
-            "hardware": hardware(),
-            "git": self._git,
-        }
-
-    def _experiment_versions(
-        self, records: Sequence[CaseRecord], models: Mapping[str, str]
-    ) -> dict[str, str | None]:
-        """Return the four versions of an experiment: from settings, else as reported."""
-        settings = self.state.settings
-        coverage = next((r.indexing_coverage for r in records if r.indexing_coverage), {}) or {}
-        return {
-            "dataset_version": settings.dataset_version or self._dataset_hash(),
-            "index_build_version": settings.index_build_version or coverage.get("index_version"),
-            "retriever_version": settings.retriever_version or models.get("embedding_model"),
-            "answerer_version": settings.answerer_version or models.get("llm_model"),
-        }
-
-
-def gate_document(gate: GateResult, run_id: str) -> dict[str, Any]:
-    """Return the content of ``gate.json``."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "run_id": run_id,
-        "verdict": gate.verdict,
-        "sentence": gate.sentence,
-        "complete": gate.complete,
-        "n_expected": gate.n_expected,
-        "n_reported": gate.n_reported,
-        "checks": [{"name": result.check.name, **asdict(result)} for result in gate.checks],
-    }
+            facts.add(record)
+        return config_document(
+            self.state.settings,
+            run_id=self.run_id,
+            started_at=self._started_at,
+            dataset_hash=self._dataset_hash() if self.expected else None,
+            facts=facts,
+            git=self._git,
+        )

@@ -79,15 +79,14 @@ def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
     if most < 2:
         return None
     whole = table.repeats == most
-    passes = {
-        name: sum(outcome in PASSED for outcome in outcomes)
+    repeated = {
+        name: (len(outcomes), sum(outcome in PASSED for outcome in outcomes))
         for name, outcomes in zip(table.names(), table.outcome_repeats(), strict=True)
-        if len(outcomes) == most
+        if len(outcomes) > 1
     }
-    counts = list(passes.values())
-    flaky = flakiness(counts, most)
-    mixed = [(file, case, c) for (file, case), c in passes.items() if 0 < c < most]
-    mixed.sort(key=lambda case: (abs(2 * case[2] - most), case))
+    counts = [passes for repeats, passes in repeated.values() if repeats == most]
+    mixed = [(*name, c) for name, (repeats, c) in repeated.items() if 0 < c < repeats]
+    mixed.sort(key=lambda case: (abs(2 * case[2] - repeated[case[0], case[1]][0]), case))
 
     def over_cases(estimate: Callable[[int, int, int], float | None]) -> dict[int, float]:
         return {
@@ -98,8 +97,8 @@ def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
     return RepeatSummary(
         repeats=most,
         n=int(np.count_nonzero(whole)),
-        flaky_rate=flaky.flaky_rate,
-        flip_probability=flaky.flip_probability,
+        flaky_rate=len(mixed) / len(repeated),
+        flip_probability=flakiness(counts, most).flip_probability,
         pass_at_k=over_cases(pass_at_k),
         pass_hat_k=over_cases(pass_hat_k),
         flaky_cases=tuple(mixed[:_SHOWN_FLAKY]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -162,6 +163,11 @@ class RunWriter:
             beside.unlink(missing_ok=True)
             raise StorageError(f"{target}: cannot be written: {error.strerror}") from error
         return target
+
+    def discard(self) -> None:
+        """Remove the run again: what it was made from turned out not to be readable."""
+        self.close()
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def close(self) -> None:
         """Close ``results.jsonl``; further calls do nothing."""

@@ -16,10 +16,6 @@ STATED = 1 - bench.CONFIDENCE
 OWN, SHARED = (
     bench.Setting(metric="hit_at_k", documents=documents, n=50) for documents in (False, True)
 )
-FEW_DOCUMENTS = pytest.mark.xfail(
-    strict=True,
-    reason="12 documents: the printed effect takes a normal quantile where the interval takes t",
-)
 
 
 def name(setting: bench.Setting) -> str:
@@ -88,13 +84,7 @@ def test_some_settings_promise_to_catch_five_points() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "setting",
-    [
-        pytest.param(s, id=name(s), marks=FEW_DOCUMENTS if s.documents and s.n == 50 else ())
-        for s in bench.SETTINGS
-    ],
-)
+@pytest.mark.parametrize("setting", [pytest.param(s, id=name(s)) for s in bench.SETTINGS])
 def test_a_drop_as_large_as_the_printed_effect_is_caught_as_promised(
     setting: bench.Setting,
 ) -> None:

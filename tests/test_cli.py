@@ -261,7 +261,17 @@ def test_recorded_responses_are_scored(recorded: list[str], capsys: Output) -> N
     out, err = capsys.readouterr()
     document = json.loads(out)
     assert err == "warning: no case has the id 'ghost' of a response\n"
-    assert [*document] == ["schema_version", "cases", "aggregate_metrics", "statistics"]
+    assert [*document] == [
+        "schema_version",
+        "cases",
+        "aggregate_metrics",
+        "statistics",
+        "abstention",
+        "rerank",
+        "repeats",
+        "cross_lingual_consistency",
+        "warnings",
+    ]
     outcomes = {case["id"]: case["outcome"] for case in document["cases"]}
     assert outcomes == {"good": "passed", "absent": "passed", "broken": "error", "unasked": "error"}
     good, absent, broken, _ = document["cases"]
@@ -286,7 +296,7 @@ def test_scores_for_people_name_what_failed_and_why(recorded: list[str], capsys:
     assert cli.run(["score", *recorded]) == ExitCode.YES
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "4 cases: 2 passed, 0 missed, 2 errors, 0 with nothing checked"
-    assert ["mrr", "1", "0.500"] in [line.split()[:3] for line in lines]
+    assert ["mrr", "1", "1", "2", "0.500"] in [line.split()[:5] for line in lines]
     assert lines[-2:] == [
         "error   broken  protocol: answer: expected a string, got 7",
         "error   unasked  not_attempted: no response is recorded for this case",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -37,5 +38,39 @@ def print_json(document: Mapping[str, Any]) -> None:
 
     In ASCII, so that no control or bidi character of the data reaches a terminal raw.
     """
-    text = json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=2, allow_nan=False)
-    click.echo(text)
+    click.echo(_json({"schema_version": SCHEMA_VERSION, **document}))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, allow_nan=False)
+
+
+class JsonList:
+    """The items of one long list of a printed document, kept on disk until all are there.
+
+    So memory does not grow with the list, and nothing is printed of a document that an error
+    keeps from being finished.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile("w+", encoding="ascii")
+        self._separator = "\n"
+
+    def append(self, item: Mapping[str, Any]) -> None:
+        """Add one item."""
+        text = _json(item).replace("\n", "\n    ")
+        self._file.write(f"{self._separator}    {text}")
+        self._separator = ",\n"
+
+    def print_in(self, name: str, rest: Mapping[str, Any]) -> None:
+        """Print one object with ``schema_version``, the list under ``name``, and the rest."""
+        click.echo(f'{{\n  "schema_version": {SCHEMA_VERSION},\n  "{name}": [', nl=False)
+        self._file.seek(0)
+        while block := self._file.read(1 << 20):
+            click.echo(block, nl=False)
+        end = "]" if self._separator == "\n" else "\n  ]"
+        click.echo(f"{end},{_json(dict(rest))[1:]}")
+
+    def close(self) -> None:
+        """Remove what is on disk."""
+        self._file.close()

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.commands.output import json_option, print_json
+from pytest_rageval.commands.output import JsonList, json_option
+from pytest_rageval.errors import DatasetError
 from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.models import Aggregate, CaseRecord
+    from pytest_rageval.models import Aggregate, CaseRecord, Settings
+    from pytest_rageval.scored_run import ScoredRun
 
 _FILE = click.Path(path_type=Path)
-_LISTED = 20
-"""Cases named in the text for people; ``--json`` has them all."""
 
 
 @click.command("score")
@@ -26,72 +29,147 @@ _LISTED = 20
     "-k",
     "k",
     type=click.IntRange(min=1),
-    default=5,
-    show_default=True,
-    help="Cutoff of the retrieval metrics; a case's own k wins.",
+    help="Cutoff of the retrieval metrics (5 unless configured); a case's own k wins.",
+)
+@click.option(
+    "--save",
+    "run_id",
+    metavar="RUN_ID",
+    help="Write a run of this name, as any other run is written.",
 )
 @json_option
-def command(cases: Path, responses: Path, k: int, as_json: bool) -> None:
+def command(cases: Path, responses: Path, k: int | None, run_id: str | None, as_json: bool) -> None:
     """Score recorded RESPONSES against CASES.
 
-    Each line of RESPONSES is {"id": case id, "response": what the ask API replied}. The exit
-    code is 0 whenever the files could be read, whatever the scores.
+    Each line of RESPONSES is {"id": case id, "response": what the ask API replied}; "repeat": 1
+    and so on mark further responses of one case. The exit code is 0 whenever the files could be
+    read, whatever the scores. The matching settings are those of pyproject.toml.
     """
-    from pytest_rageval.aggregate import aggregate
-    from pytest_rageval.dataset import load_cases
-    from pytest_rageval.metrics_document import aggregate_document, statistics_document
-    from pytest_rageval.models import Settings
-    from pytest_rageval.recorded import load_responses, score_recorded
+    from pytest_rageval.recorded import RecordedRun
+    from pytest_rageval.scored_run import ScoredRun
 
-    loaded = load_cases(cases)
-    recorded = load_responses(responses, {located.case.id for located in loaded.cases})
-    records = score_recorded(loaded, recorded.payloads, Settings(rootdir=".", k=k))
-    totals = aggregate(records)
-    for case_id in recorded.unknown:
-        click.echo(clean(f"warning: no case has the id {case_id!r} of a response"), err=True)
-    if as_json:
-        print_json(
-            {
-                "cases": [
-                    {
-                        "id": record.case_id,
-                        "outcome": record.outcome,
-                        "failure_stage": record.failure_stage,
-                        "metrics": dict(record.metrics),
-                        "not_applicable": dict(record.not_applicable),
-                    }
-                    for record in records
-                ],
-                "aggregate_metrics": aggregate_document(totals),
-                "statistics": statistics_document(totals.metrics),
-            }
+    settings = _settings(k)
+    recorded = RecordedRun(cases, responses, settings)
+    scored = ScoredRun(settings, run_id=run_id, cases=cases)
+    with closing(JsonList()) as items:
+        try:
+            for record in recorded.records():
+                scored.add(record)
+                if as_json:
+                    items.append(_item(record))
+        except DatasetError:
+            scored.discard()
+            raise
+        totals = scored.finish()
+        for warning in recorded.warnings:
+            click.echo(clean(f"warning: {warning}"), err=True)
+        if as_json:
+            items.print_in("cases", _numbers(totals))
+            return
+    for line in _lines(totals, scored):
+        click.echo(line)
+
+
+def _settings(k: int | None) -> Settings:
+    from pytest_rageval.config import load_settings
+    from pytest_rageval.models import TargetSettings
+
+    found = load_settings(Path.cwd(), flags={}, environ=os.environ)
+    # Nothing is asked: neither the target nor the judge of the project had a part in this.
+    found = replace(found, target=TargetSettings(), judge="none", run_id=None)
+    return found if k is None else replace(found, k=k)
+
+
+def _item(record: CaseRecord) -> dict[str, Any]:
+    return {
+        "id": record.case_id,
+        "repeat": record.repeat,
+        "outcome": record.outcome,
+        "failure_stage": record.failure_stage,
+        "metrics": dict(record.metrics),
+        "metrics_before_rerank": (
+            None if record.metrics_before_rerank is None else dict(record.metrics_before_rerank)
+        ),
+        "not_applicable": dict(record.not_applicable),
+    }
+
+
+def _numbers(totals: Aggregate) -> dict[str, Any]:
+    from pytest_rageval.metrics_document import (
+        aggregate_document,
+        analyses_document,
+        statistics_document,
+    )
+
+    return {
+        "aggregate_metrics": aggregate_document(totals),
+        "statistics": statistics_document(totals.metrics),
+        **analyses_document(totals),
+        "warnings": list(totals.warnings),
+    }
+
+
+# --- for people ----------------------------------------------------------------------------
+
+
+def _lines(totals: Aggregate, scored: ScoredRun) -> Iterator[str]:
+    from pytest_rageval.report.numbers import format_value
+    from pytest_rageval.report.summary import counted, interval_text
+
+    yield (
+        f"{counted(totals.total, 'case')}: {totals.passed} passed, {totals.missed} missed, "
+        f"{counted(totals.errored, 'error')}, {totals.unchecked} with nothing checked"
+    )
+    yield f"{'metric':<32}{'n':>7}{'n/a':>7}{'errors':>7}{'value':>9}{'95% CI':>12}"
+    for key, summary in totals.metrics.items():
+        if summary.n or summary.n_error:
+            interval = interval_text(summary.low, summary.high)
+            value = "no data" if summary.mean is None else format_value(summary.mean)
+            yield (
+                f"{key:<32}{summary.n:>7}{summary.n_not_applicable:>7}{summary.n_error:>7}"
+                f"{value:>9}{interval:>12}"
+            )
+    yield from _abstention_lines(totals)
+    yield from _rerank_lines(totals)
+    for warning in totals.warnings:
+        yield f"note    {clean(warning)}"
+    yield from _failed_lines(scored)
+    if scored.folder is not None:
+        yield f"saved   {clean(scored.folder)}"
+
+
+def _abstention_lines(totals: Aggregate) -> Iterator[str]:
+    counts = totals.abstention
+    if not any(cells["abstained"] + cells["answered"] for cells in counts.values()):
+        return
+    yield f"{'cases':<32}{'abstained':>10}{'answered':>10}{'errors':>8}{'unknown':>9}"
+    for name, cells in counts.items():
+        yield (
+            f"{name:<32}{cells['abstained']:>10}{cells['answered']:>10}"
+            f"{cells['error']:>8}{cells['unknown']:>9}"
         )
-    else:
-        for line in _lines(totals, records):
-            click.echo(line)
 
 
-def _lines(totals: Aggregate, records: Sequence[CaseRecord]) -> Iterator[str]:
+def _rerank_lines(totals: Aggregate) -> Iterator[str]:
     from pytest_rageval.report.numbers import format_value
     from pytest_rageval.report.summary import interval_text
 
-    yield (
-        f"{totals.total} cases: {totals.passed} passed, {totals.missed} missed, "
-        f"{totals.errored} errors, {totals.unchecked} with nothing checked"
-    )
-    yield f"{'metric':<32}{'n':>5}{'value':>9}{'95% CI':>12}"
-    for key, summary in totals.metrics.items():
-        if summary.n:
-            interval = interval_text(summary.low, summary.high)
-            yield f"{key:<32}{summary.n:>5}{format_value(summary.mean):>9}{interval:>12}"
-    yield from _failed_lines([r for r in records if r.outcome != "passed"])
+    if not totals.rerank:
+        return
+    yield f"{'reranking':<28}{'n':>7}{'before':>8}{'after':>8}{'delta':>8}{'95% CI':>13}{'+/-':>8}"
+    for key, found in totals.rerank.items():
+        moved = f"{found.improved}/{found.worsened}"
+        yield (
+            f"{key:<28}{found.n:>7}{format_value(found.before):>8}{format_value(found.after):>8}"
+            f"{found.delta:>+8.3f}{interval_text(found.low, found.high):>13}{moved:>8}"
+        )
 
 
-def _failed_lines(failed: Sequence[CaseRecord]) -> Iterator[str]:
-    for record in failed[:_LISTED]:
+def _failed_lines(scored: ScoredRun) -> Iterator[str]:
+    for record in scored.shown:
         reason: str = record.failure_stage or "expectation not met"
         if record.error is not None:
             reason = f"{record.error.kind}: {record.error.message}"
-        yield f"{record.outcome:<7} {record.case_id}  {clean(reason, 120)}"
-    if len(failed) > _LISTED:
-        yield f"... and {len(failed) - _LISTED} more"
+        yield f"{record.outcome:<7} {clean(record.case_id)}  {clean(reason, 120)}"
+    if more := scored.n_failed - len(scored.shown):
+        yield f"... and {more} more"

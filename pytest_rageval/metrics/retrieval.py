@@ -9,8 +9,7 @@ chunk and every chunk matches at most one gold, all values equal trec_eval's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from math import log2
 from typing import Final
 
@@ -35,7 +34,7 @@ from pytest_rageval.models import Case, RetrievedChunk, ScoreSettings
 Groups = Sequence[Sequence[int]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     """A ranked list cut at k, reduced to which golds each rank matches."""
 
@@ -47,27 +46,28 @@ class Ranking:
     """Grade of each gold, at least 1."""
     k: int
 
-    @cached_property
-    def found(self) -> frozenset[int]:
-        """Distinct golds matched anywhere in the cut."""
-        return frozenset().union(*self.matched)
+    found: frozenset[int] = field(init=False)
+    """Distinct golds matched anywhere in the cut."""
+    n_relevant: int = field(init=False)
+    """Ranks that match a gold and are not duplicates."""
+    gains: tuple[int, ...] = field(init=False)
+    """Gain of each rank: the largest grade among its golds not matched at an earlier rank."""
 
-    @cached_property
-    def n_relevant(self) -> int:
-        """Ranks that match a gold and are not duplicates."""
-        pairs = zip(self.matched, self.duplicate, strict=True)
-        return sum(bool(golds) and not duplicate for golds, duplicate in pairs)
-
-    @cached_property
-    def gains(self) -> tuple[int, ...]:
-        """Gain of each rank: the largest grade among its golds not matched at an earlier rank."""
+    def __post_init__(self) -> None:
+        """Walk down the ranks once: every metric needs what is found there."""
         seen: set[int] = set()
-        gains = []
+        n_relevant, gains = 0, []
         for golds, duplicate in zip(self.matched, self.duplicate, strict=True):
-            new = golds - seen
-            gains.append(0 if duplicate else max((self.grades[i] for i in new), default=0))
+            gain = 0
+            if golds and not duplicate:
+                n_relevant += 1
+                if new := golds - seen:
+                    gain = max([self.grades[i] for i in new])
             seen |= golds
-        return tuple(gains)
+            gains.append(gain)
+        object.__setattr__(self, "found", frozenset(seen))
+        object.__setattr__(self, "n_relevant", n_relevant)
+        object.__setattr__(self, "gains", tuple(gains))
 
 
 def hit_at_k(ranking: Ranking) -> float:
@@ -99,7 +99,7 @@ def precision_returned_at_k(ranking: Ranking) -> float:
 
 
 def _dcg(gains: Sequence[int]) -> float:
-    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+    return sum([gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1) if gain])
 
 
 def ndcg_at_k(ranking: Ranking) -> float:

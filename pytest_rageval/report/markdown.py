@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import CheckResult, MetricSummary
@@ -16,6 +17,9 @@ from pytest_rageval.report.summary import (
     limit_text,
 )
 from pytest_rageval.report.terminal_text import clean
+
+LISTED_CASES: Final = 200
+"""Ids listed of the missed and of the failed cases: a comment on a change has a limit."""
 
 
 def render_markdown(view: SummaryView) -> str:
@@ -94,10 +98,13 @@ def _category_table(groups: Mapping[str, Mapping[str, MetricSummary]]) -> Iterat
 def _case_list(view: SummaryView) -> Iterator[str]:
     for outcome in ("error", "missed"):
         found = sorted(r.case_id for r in view.records if r.outcome == outcome)
+        n = view.aggregate.errored if outcome == "error" else view.aggregate.missed
         if found:
-            title = counted(len(found), "error") if outcome == "error" else f"{len(found)} missed"
+            title = counted(n, "error") if outcome == "error" else f"{n} missed"
             yield from ("", f"<details><summary>{title}</summary>", "")
-            yield ", ".join(f"`{case_id}`" for case_id in found)
+            shown = found[:LISTED_CASES]
+            more = f" and {n - len(shown)} more" if n > len(shown) else ""
+            yield ", ".join(f"`{case_id}`" for case_id in shown) + more
             yield from ("", "</details>")
 
 

@@ -41,7 +41,9 @@ class Interval:
     method: str | None
     """``wilson``, ``plus_two``, ``mover_wilson`` or ``bootstrap``; None: no interval."""
     se: float | None = None
-    """Half-width over quantile: the standard error that minimum detectable effects use."""
+    """Half-width over quantile."""
+    detectable_se: float | None = None
+    """The standard error that minimum detectable effects use, which take normal quantiles."""
     clusters: int | None = None
     """Number of clusters where at least one holds several values."""
 
@@ -87,7 +89,8 @@ def wilson(k: float, n: int, *, confidence: float = 0.95, sided: Sided = 2) -> I
         return NO_INTERVAL
     z = normal_quantile(tail_level(confidence, sided))
     low, high = wilson_bounds(k / n, n, z)
-    return Interval(low=low, high=high, method="wilson", se=(high - low) / 2 / z)
+    se = (high - low) / 2 / z
+    return Interval(low=low, high=high, method="wilson", se=se, detectable_se=se)
 
 
 def wilson_bounds(p: float, n: int, z: float) -> tuple[float, float]:
@@ -192,12 +195,17 @@ def sample_plus_two(
         return Interval(low=None, high=None, method=None, clusters=n_clusters)
     centre, variance = plus_two_moments(sample, lo, hi)
     se = math.sqrt(variance)
-    half = student_t_quantile(tail_level(confidence, sided), g - 1) * se
+    level = tail_level(confidence, sided)
+    half = student_t_quantile(level, g - 1) * se
+    # What a true difference must overcome: the t quantile instead of the normal one, and the pull
+    # of the two pseudo-cases towards the middle. Without both, a few documents promise too much.
+    pull = 1 + 2 / math.sqrt(sample.n * g)
     return Interval(
         low=max(lo, centre - half),
         high=min(hi, centre + half),
         method="plus_two",
         se=se,
+        detectable_se=half / normal_quantile(level) * pull,
         clusters=n_clusters,
     )
 
@@ -337,4 +345,6 @@ def bootstrap_mean(
     level = tail_level(confidence, sided)
     low, high = percentile(means, 100 * (1 - level)), percentile(means, 100 * level)
     se = statistics.pstdev(means)
-    return Interval(low=low, high=high, method="bootstrap", se=se, clusters=n_clusters)
+    return Interval(
+        low=low, high=high, method="bootstrap", se=se, detectable_se=se, clusters=n_clusters
+    )

@@ -97,7 +97,8 @@ def _mover_wilson(diffs: Sequence[float], confidence: float, sided: Sided) -> In
     z = normal_quantile(tail_level(confidence, sided))
     gained, lost = sum(d > 0 for d in diffs), sum(d < 0 for d in diffs)
     low, high = mover_wilson_bounds(gained, lost, n, z)
-    return Interval(low=low, high=high, method="mover_wilson", se=(high - low) / 2 / z)
+    se = (high - low) / 2 / z
+    return Interval(low=low, high=high, method="mover_wilson", se=se, detectable_se=se)
 
 
 def paired_difference(

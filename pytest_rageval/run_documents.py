@@ -1,0 +1,84 @@
+"""What is written about a run beside its numbers: ``config.json`` and ``gate.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pytest_rageval.config import config_hash, settings_document
+from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
+from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, GateResult, Settings
+from pytest_rageval.provenance import hardware, versions
+
+
+@dataclass(slots=True)
+class TargetFacts:
+    """What the records of a run say about the system under test."""
+
+    models: dict[str, str] = field(default_factory=dict)
+    index_version: str | None = None
+
+    def add(self, record: CaseRecord) -> None:
+        """Take what one record reports; of several models in one role the last is kept."""
+        self.models.update(record.models)
+        if self.index_version is None and record.indexing_coverage:
+            self.index_version = record.indexing_coverage.get("index_version")
+
+
+def config_document(
+    settings: Settings,
+    *,
+    run_id: str,
+    started_at: datetime,
+    dataset_hash: str | None,
+    facts: TargetFacts,
+    git: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the content of ``config.json``.
+
+    Args:
+        settings: of the run.
+        run_id: its name.
+        started_at: an aware time.
+        dataset_hash: over the cases; None: not known yet.
+        facts: what records tell so far.
+        git: state of the repository, empty outside one.
+    """
+    document = settings_document(settings)
+    # A path of one machine says nothing on another and may name its user.
+    document.pop("rootdir", None)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run_id,
+        "timestamp": started_at.isoformat(timespec="seconds"),
+        "config_hash": config_hash(settings),
+        "dataset_hash": dataset_hash,
+        "metric_definitions_version": DEFINITIONS_VERSION,
+        "settings": document,
+        "judge": None if settings.judge == "none" else settings.judge,
+        "target_models": dict(facts.models),
+        # The four versions of an experiment: from settings, else as reported.
+        "dataset_version": settings.dataset_version or dataset_hash,
+        "index_build_version": settings.index_build_version or facts.index_version,
+        "retriever_version": settings.retriever_version or facts.models.get("embedding_model"),
+        "answerer_version": settings.answerer_version or facts.models.get("llm_model"),
+        "versions": versions(),
+        "hardware": hardware(),
+        "git": dict(git),
+    }
+
+
+def gate_document(gate: GateResult, run_id: str) -> dict[str, Any]:
+    """Return the content of ``gate.json``."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run_id,
+        "verdict": gate.verdict,
+        "sentence": gate.sentence,
+        "complete": gate.complete,
+        "n_expected": gate.n_expected,
+        "n_reported": gate.n_reported,
+        "checks": [{"name": result.check.name, **asdict(result)} for result in gate.checks],
+    }
