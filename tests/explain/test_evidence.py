@@ -150,6 +150,7 @@ def test_chunks_whose_cut_texts_are_alike_do_not_change_the_recorded_arithmetic(
     ("chunks", "words"),
     [
         (["x.md", S], "found at rank 2; cited by #1"),
+        (["x.md", "y.md", S], "found at rank 3"),
         ([S, T], "found at ranks 1 and 2; cited by #1"),
         (["x.md", "x.md", "y.md", S], "below the cut: first at rank 4, so k >= 4 would count it"),
         ([U, "x.md"], "not returned; its document is at rank 1 (see rank 1)"),
@@ -171,9 +172,13 @@ def test_a_gold_outside_the_searched_folders_says_so() -> None:
     assert [one.in_scope for one in found.golds] == [False, True]
     assert "outside the searched folders" in found.golds[0].reason
     assert metric(found, "scope_any_excluded_rate").reason == 'gold [0] outside "n"'
+    keys = ("scope_miss_rate", "scope_selection_miss_rate", "scope_any_excluded_rate")
+    assert [metric(found, key).computed for key in keys] == [0.0, 0.0, 1.0]
+    assert [metric(found, key).value for key in keys] == [0.0, 0.0, 1.0]
     rescued = replace(selection, fallback_used=True)
     found = explained(case("a.md"), response(folder_selection=rescued))
     assert "the fallback searched everything" in found.golds[0].reason
+    assert [metric(found, key).computed for key in keys] == [0.0, 1.0, 0.0]
 
 
 def test_a_gold_whose_place_an_irrelevant_anchor_took_says_so() -> None:

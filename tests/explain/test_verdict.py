@@ -58,9 +58,10 @@ def test_each_failure_stage_says_what_it_means_and_what_to_try(
 
 
 def test_only_the_golds_of_the_nearest_group_are_sought() -> None:
-    of = case("a.md", "b.md", "c.md", required_support_groups=((0, 1), (2,)))
+    golds = ("a.md", "b.md", "c.md", "d.md")
+    of = case(*golds, required_support_groups=((2, 3), (0, 1)))
     (step,) = explained(of, response("a.md")).next_steps
-    assert "gold [1] came back" in step
+    assert "the document of gold [1] came back" in step
 
 
 def test_irrelevant_evidence_is_a_fault_to_mend_even_without_a_stage() -> None:
