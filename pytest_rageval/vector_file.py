@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_rageval.errors import DatasetError, Fault
-from pytest_rageval.jsonl import read_lines
+from pytest_rageval.jsonl import cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.metrics.embedding_run import VectorTable
 from pytest_rageval.strict_json import UnfitJsonError, parse
 
@@ -34,28 +35,55 @@ def load_vectors(path: Path, *, display: str | None = None) -> VectorTable:
             numbers, or whose vector is not as long as the first; or the file holds none.
     """
     display = path.as_posix() if display is None else display
-    lines, faults = read_lines(path, display)
-    tables: dict[str, dict[str, _Array]] = {name: {} for name in _NAMES}
-    length = 0
-    for lineno, text in lines:
-        try:
-            entry = _entry(text)
-            vector = read_vector(entry.get("embedding"))
-            length = length or len(vector)
-            if len(vector) != length:
-                raise ValueError(f"embedding: {len(vector)} numbers, expected {length} as above")
-            _add(tables, entry, vector)
-        except json.JSONDecodeError as error:
-            message = f"{error.msg}, {_EXPECTED}"
-            faults.append(Fault(file=display, line=lineno, col=error.colno, message=message))
-        except (ValueError, RecursionError) as error:
-            faults.append(Fault(file=display, line=lineno, message=str(error)))
-    if not lines and not faults:
+    faults: list[Fault] = []
+    table = _Table()
+    try:
+        with open_lines(path, display) as file:
+            for line in iterate_lines(file, display, faults):
+                if fault := table.add(line.text):
+                    faults.append(replace(fault, file=display, line=line.number))
+    except OSError as error:
+        raise cannot_be_read(display, error) from error
+    if not table.length and not faults:
         faults.append(Fault(file=display, message=f"holds no line, {_EXPECTED}"))
     if faults:
         faults.sort(key=lambda fault: fault.line)
         raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
-    return VectorTable(by_text=tables["text"], by_chunk_id=tables["chunk_id"])
+    return VectorTable(by_text=table.vectors["text"], by_chunk_id=table.vectors["chunk_id"])
+
+
+class _Table:
+    """What the lines read so far hold."""
+
+    def __init__(self) -> None:
+        self.vectors: dict[str, dict[str, _Array]] = {name: {} for name in _NAMES}
+        self.length = 0
+        """Of every vector; 0 before the first."""
+
+    def add(self, text: str) -> Fault | None:
+        """Take one line, or return what is wrong with it."""
+        try:
+            entry = _entry(text)
+            vector = read_vector(entry.get("embedding"))
+            if self.length not in {0, len(vector)}:
+                raise ValueError(
+                    f"embedding: {len(vector)} numbers, expected {self.length} as above"
+                )
+            self.length = len(vector)
+            self._store(entry, vector)
+        except json.JSONDecodeError as error:
+            return Fault(col=error.colno, message=f"{error.msg}, {_EXPECTED}")
+        except (ValueError, RecursionError) as error:
+            return Fault(message=str(error))
+        return None
+
+    def _store(self, entry: Mapping[str, Any], vector: _Array) -> None:
+        for name in _NAMES:
+            key = entry.get(name)
+            if key is not None:
+                known = self.vectors[name].setdefault(key, vector)
+                if not np.array_equal(known, vector):
+                    raise ValueError(f"{name}: {key!r:.60} stands above with another vector")
 
 
 def read_vector(value: object) -> _Array:
@@ -99,12 +127,3 @@ def _entry(text: str) -> Mapping[str, Any]:
         if not isinstance(entry[name], str) or not entry[name]:
             raise ValueError(f"{name}: {_shown(entry[name])}, expected a non-empty string")
     return entry
-
-
-def _add(tables: Mapping[str, dict[str, _Array]], entry: Mapping[str, Any], vector: _Array) -> None:
-    for name in _NAMES:
-        key = entry.get(name)
-        if key is not None:
-            known = tables[name].setdefault(key, vector)
-            if not np.array_equal(known, vector):
-                raise ValueError(f"{name}: {key!r:.60} stands above with another vector")
