@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rageval.aggregate import aggregate, headings_reported
-from pytest_rageval.config import config_hash, config_warnings, target_kind
+from pytest_rageval.config import config_hash, config_warnings
 from pytest_rageval.dataset import LoadedSet, LocatedCase, dataset_hash
 from pytest_rageval.engine import settle_headings
 from pytest_rageval.gate import Selection, decide_gate
@@ -29,11 +29,11 @@ from pytest_rageval.models import (
 from pytest_rageval.progress import progress_text
 from pytest_rageval.provenance import git_state
 from pytest_rageval.report.markdown import render_markdown
-from pytest_rageval.report.summary import SummaryView
+from pytest_rageval.report.summary import SummaryView, counted
 from pytest_rageval.run_documents import TargetFacts, config_document, gate_document
 from pytest_rageval.state import State
 from pytest_rageval.storage import RunWriter, new_run_id, record_from_json
-from pytest_rageval.target_url import join_url
+from pytest_rageval.targets import configured_target, target_notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +76,13 @@ class Run:
     def header(self) -> str:
         """Describe the run in one line."""
         settings = self.state.settings
-        target = {
-            "url": join_url(settings.target.url, settings.target.path).shown
-            if settings.target.url
-            else "",
-            "vault": f"embedded server over {settings.target.vault}",
-            "none": "the rag_client fixture",
-        }[target_kind(settings)]
+        # A conftest file that is not loaded yet may still put a fixture in its place.
+        configured = configured_target(settings)
+        target = (
+            f"configured target {configured}" if configured else "target the rag_client fixture"
+        )
         cases = sum(len(s.cases) for s in self._sets if s.path in self.state.files)
-        return f"rageval: {cases} cases, target {target}, k {settings.k}"
+        return f"rageval: {counted(cases, 'case')}, {target}, k {settings.k}"
 
     def locate(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:
         """Return the cases among the node ids that a worker collected."""
@@ -243,6 +241,7 @@ class Run:
         notes = list(config_warnings(settings))
         if self.state.breaker.open:
             notes.insert(0, self.state.breaker.reason)
+        notes += target_notes(settings, self.state.asked)
         notes += [warning for loaded in self._sets for warning in loaded.warnings]
         if self._git.get("dirty"):
             notes.append("the git tree has uncommitted changes")
@@ -276,7 +275,7 @@ class Run:
         facts = TargetFacts()
         for record in records:
             facts.add(record)
-        return config_document(
+        document = config_document(
             self.state.settings,
             run_id=self.run_id,
             started_at=self._started_at,
@@ -284,3 +283,5 @@ class Run:
             facts=facts,
             git=self._git,
         )
+        # The settings name what was configured, these what the cases asked in truth.
+        return {**document, "asked": sorted(self.state.asked)}

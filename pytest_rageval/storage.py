@@ -103,6 +103,13 @@ class RunWriter:
         self._lock = threading.Lock()
         try:
             self._lines = self._open(results_dir, resume=resume)
+        except (FileExistsError, NotADirectoryError) as error:
+            if results_dir.is_dir():
+                raise StorageError(f"{self.path}: cannot be written: {error.strerror}") from error
+            raise StorageError(
+                f"{results_dir}: a file stands here or above, expected a folder for the results "
+                "of runs; move it away, or name another folder with --rageval-results"
+            ) from error
         except OSError as error:
             raise StorageError(f"{self.path}: cannot be written: {error.strerror}") from error
 

@@ -25,7 +25,7 @@ def rise(limit: float = 0.1, **fields: Any) -> Check:
 def difference(
     estimate: float | None, low: float | None = None, high: float | None = None, **fields: Any
 ) -> Difference:
-    bounds = Interval(low=low, high=high, method="plus_two", se=0.02)
+    bounds = Interval(low=low, high=high, method="plus_two", detectable_se=0.02)
     return Difference(estimate=estimate, one_sided=bounds, **{"n": 50, **fields})
 
 

@@ -13,8 +13,8 @@ from pytest_rageval.models import ExitCode
 from pytest_rageval.storage import read_json, read_records, resolve_run
 
 Output = pytest.CaptureFixture[str]
-GOLD = {"rel_path": "a.md", "heading_path": "# A", "snippets": ["a secret snippet"]}
-CASES = [
+GOLD: dict[str, Any] = {"rel_path": "a.md", "heading_path": "# A", "snippets": ["a secret snippet"]}
+CASES: list[dict[str, Any]] = [
     {"id": "found", "question": "q?", "gold_supports": [GOLD], "category": "easy"},
     {"id": "lost", "question": "q?", "gold_supports": [{"rel_path": "z.md"}], "category": "hard"},
     {"id": "none", "question": "q?", "answerable": False},

@@ -393,3 +393,12 @@ def test_documents_are_indented_for_readable_diffs(tmp_path: Path) -> None:
     with RunWriter(tmp_path, "r") as writer:
         path = writer.write_json("metrics.json", {"a": {"b": 1}})
     assert path.read_text(encoding="utf-8") == json.dumps({"a": {"b": 1}}, indent=2) + "\n"
+
+
+@pytest.mark.parametrize("deeper", [(), ("deep", "runs")])
+def test_a_file_in_place_of_the_results_folder_is_said_to_be_one(
+    tmp_path: Path, deeper: tuple[str, ...]
+) -> None:
+    (tmp_path / "results").write_text("", encoding="utf-8")
+    with pytest.raises(StorageError, match="a file stands here or above, expected a folder"):
+        RunWriter((tmp_path / "results").joinpath(*deeper), "r-1")

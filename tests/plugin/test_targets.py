@@ -8,6 +8,7 @@ import pytest
 
 from tests.plugin.scratch import CONFTEST, Project
 
+SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
 URL = ("--rag-url", "http://127.0.0.1:9")
 
 
@@ -93,3 +94,23 @@ def test_workers_end_the_thread_of_their_loop_too(project: Project) -> None:
     found = [p.read_text(encoding="utf-8") for p in project.path.glob("threads-*")]
     assert len(found) == 3
     assert not any("rageval-loop" in names for names in found)
+
+
+@SERIAL_AND_PARALLEL
+def test_header_summary_and_config_tell_the_target_that_was_asked(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    result = project.run_apart("-k", "ok-1", *URL, *workers)
+    lines = " ".join(line.strip() for line in result.outlines)
+    assert "rageval: 4 cases, configured target http://127.0.0.1:9/api/v1/ask, k 5" in lines
+    note = (
+        "the cases asked the rag_client fixture of conftest.py, not http://127.0.0.1:9/api/v1/ask"
+    )
+    assert note in lines
+    assert project.stored("config.json")["asked"] == ["the rag_client fixture of conftest.py"]
+
+
+def test_one_case_is_counted_in_the_singular(project: Project) -> None:
+    project.cases([{"id": "x", "question": "hit it"}])
+    result = project.run("--collect-only")
+    result.stdout.fnmatch_lines(["rageval: 1 case, target the rag_client fixture, k 5"])
