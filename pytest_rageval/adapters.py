@@ -123,6 +123,7 @@ def _payload(response: AskResponse) -> dict[str, Any]:
         "abstain_reason": response.abstain_reason,
         "debug": {
             "retrieved_chunks": _members(response.retrieved_chunks),
+            "query_embedding": response.query_embedding,
             "folder_selection": _member(response.folder_selection),
             "latency": response.latency,
             "indexing_coverage": response.indexing_coverage,

@@ -33,6 +33,8 @@ from pytest_rageval.models import (
 
 _T = TypeVar("_T")
 _EXCERPT_CHARS = 80
+_LONGEST_MS = 1e12
+"""Some thirty years: a longer duration is nonsense, and sums of such would overflow."""
 _MAX_INTEGER_BITS = 1024
 """Longer integers are nonsense here, and neither floats nor Python's decimal printing take them."""
 _DECIMAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
@@ -262,7 +264,7 @@ def _latency(value: object) -> dict[str, float]:
     if not isinstance(value, Mapping):
         return {}
     times = {_clean(str(phase)): _number_or_none(ms) for phase, ms in value.items()}
-    return {phase: ms for phase, ms in times.items() if ms is not None and ms >= 0}
+    return {phase: ms for phase, ms in times.items() if ms is not None and 0 <= ms <= _LONGEST_MS}
 
 
 def _models(value: object) -> dict[str, str]:

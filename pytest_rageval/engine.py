@@ -12,6 +12,8 @@ from typing import Any
 
 from pytest_rageval.adapters import call_client
 from pytest_rageval.dataset import LocatedCase
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.view import FAILED, NotApplicable, Score
 from pytest_rageval.models import (
     AskRequest,
     AskResponse,
@@ -160,15 +162,23 @@ def settle_headings(
 ) -> CaseRecord:
     """Score a record again if what the whole run says of headings is not what was guessed.
 
-    Failed cases too: whether their metrics are errors or not applicable depends on it.
+    Failed cases too: whether their metrics are errors or not applicable depends on it. Only
+    metrics of anchors do depend on it; the others stand, whose vectors or verdicts a record may
+    no longer hold.
     """
     if _seems_to_report_headings(record.retrieved_chunks) == headings_reported:
         return record
+    known = {
+        key: _stored_score(record, key)
+        for key, info in METRICS.items()
+        if info.level != "anchor" and key in record.metrics
+    }
     scores = score_case(
         located.case,
         _response_of(record),
         score_settings(settings, headings_reported=headings_reported),
         error=record.error,
+        known=known,
     )
     return replace(
         record,
@@ -180,6 +190,14 @@ def settle_headings(
         unchecked=scores.unchecked,
         retrieved_chunks=scores.chunks,
     )
+
+
+def _stored_score(record: CaseRecord, key: str) -> Score:
+    value = record.metrics[key]
+    if value is not None:
+        return value
+    reason = record.not_applicable.get(key)
+    return FAILED if reason is None else NotApplicable(reason)
 
 
 def _response_of(record: CaseRecord) -> AskResponse | None:

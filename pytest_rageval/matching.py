@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import lru_cache
+from hashlib import sha256
 from operator import attrgetter
 from typing import Final, Literal
 from urllib.parse import unquote
@@ -244,6 +245,12 @@ def decide_chunks(
     return tuple([decider.decide(chunk) for chunk in order_chunks(chunks)])
 
 
+def text_hash(text: str) -> str:
+    """Name a normalised text: 16 hex digits of a SHA-256."""
+    # Half a surrogate pair has no UTF-8 form.
+    return sha256(norm_text(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def duplicate_flags(
     chunks: Sequence[RetrievedChunk], path_case: PathCase = "sensitive"
 ) -> tuple[bool, ...]:
@@ -262,7 +269,8 @@ def duplicate_flags(
             key = ("id", document, chunk.chunk_id)
         elif chunk.text is not None:
             heading = norm_heading(chunk.heading_path) or ()
-            key = ("text", document, heading, norm_text(chunk.text))
+            text = norm_text(chunk.text) if chunk.text_hash is None else None
+            key = ("text", document, heading, text, chunk.text_hash)
         flags.append(key is not None and key in seen)
         if key is not None:
             seen.add(key)

@@ -129,6 +129,9 @@ class RetrievedChunk:
     text: str | None = None
     text_truncated: bool = False
     """True when ``text`` is only the beginning of the passage."""
+    text_hash: str | None = None
+    """Names the normalised whole text where ``text`` was cut for storage, so that copies are
+    still told apart."""
     rank: int | None = None
     rank_before_rerank: int | None = None
     token_count: int | None = None

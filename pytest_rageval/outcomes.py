@@ -13,7 +13,7 @@ from pytest_rageval.models import Case, FailureStage, Outcome
 
 Metrics = Mapping[str, float | None]
 
-_EXPECTED: Final = {
+EXPECTED: Final = {
     "specificity_accuracy": 1.0,
     "recency_conflict_accuracy": 1.0,
     "abstention_accuracy": 1.0,
@@ -35,7 +35,7 @@ def decide_outcome(case: Case, metrics: Metrics, *, failed: bool) -> tuple[Outco
     """
     if failed:
         return "error", False
-    expected = {retrieval_key(case): 1.0, **_EXPECTED}
+    expected = {retrieval_key(case): 1.0, **EXPECTED}
     met = [metrics[key] == want for key, want in expected.items() if metrics[key] is not None]
     return ("passed" if all(met) else "missed"), not met
 

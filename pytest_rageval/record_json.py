@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.errors import StorageError
+from pytest_rageval.matching import text_hash
 from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, RetrievedChunk
 
 if TYPE_CHECKING:
@@ -47,7 +48,10 @@ def _without_vector(chunk: RetrievedChunk) -> RetrievedChunk:
 def _cut(chunk: RetrievedChunk) -> RetrievedChunk:
     if chunk.text is None or len(chunk.text) <= STORED_CHUNK_CHARS:
         return chunk
-    return replace(chunk, text=chunk.text[:STORED_CHUNK_CHARS], text_truncated=True)
+    # The hash of a text that was cut earlier is that of its whole.
+    whole = chunk.text_hash or (None if chunk.text_truncated else text_hash(chunk.text))
+    cut = chunk.text[:STORED_CHUNK_CHARS]
+    return replace(chunk, text=cut, text_truncated=True, text_hash=whole)
 
 
 def record_to_json(record: CaseRecord) -> dict[str, Any]:

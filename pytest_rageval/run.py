@@ -167,6 +167,10 @@ class Run:
         writer = self._open_writer()
         wall_s = time.monotonic() - self._started
         records = self._settled_records()
+        written = {id(record) for record in self.records.values()}
+        if any(id(record) not in written for record in records):
+            # A line that was written before the whole run was known must not contradict it.
+            writer.rewrite(records)
         numbers = aggregate(
             records,
             confidence=thresholds.confidence,

@@ -6,7 +6,7 @@ and outcome and failure stage are decided.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from pytest_rageval.citations import read_citations
@@ -45,6 +45,7 @@ def score_case(
     *,
     error: ErrorInfo | None = None,
     verdicts: Verdicts | None = None,
+    known: Mapping[str, Score] | None = None,
 ) -> CaseScores:
     """Score one case.
 
@@ -59,6 +60,8 @@ def score_case(
         error: why the target failed; needed where ``response`` is None.
         verdicts: what the judge said. Pass it for failed cases too, with ``judged_keys``, or
             their judged metrics are not applicable instead of errors.
+        known: scores that stand as they are, by key, such as those whose vectors or verdicts are
+            no longer at hand.
 
     Returns:
         Every key of ``METRICS``: a number, or None with a reason in ``not_applicable``, or None
@@ -70,7 +73,7 @@ def score_case(
     if response is None and error is None:
         raise ValueError(f"case {case.id!r}: expected a response or an error, got neither")
     view = _view(case, response, settings, error=error, verdicts=verdicts)
-    scores = _all_scores(view)
+    scores = {**_all_scores(view), **(known or {})}
     metrics = {key: s if isinstance(s, float) else None for key, s in scores.items()}
     outcome, unchecked = decide_outcome(case, metrics, failed=view.failed)
     rerank = compute_rerank(view)

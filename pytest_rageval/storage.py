@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -146,6 +146,19 @@ class RunWriter:
             # later line never begins inside a torn one.
             self._lines.write(line + b"\n")
             self._lines.flush()
+
+    def rewrite(self, records: Iterable[CaseRecord]) -> None:
+        """Put records in the place of all that were appended, atomically."""
+        lines = [
+            json.dumps(record_to_json(record), ensure_ascii=False, allow_nan=False)
+            for record in records
+        ]
+        with self._lock:
+            with self._named_errors():
+                self._lines.close()
+            self.write_text(RESULTS, "".join(f"{line}\n" for line in lines))
+            with self._named_errors():
+                self._lines = (self.path / RESULTS).open("ab")
 
     def write_json(self, name: str, document: Mapping[str, Any]) -> Path:
         """Write a JSON document of the run atomically and return its path.

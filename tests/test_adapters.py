@@ -268,3 +268,9 @@ def test_a_fixture_that_returns_no_client_is_a_config_error(client: object) -> N
     with pytest.raises(ConfigError, match="rag_client: expected an object with ask"):
         call(client)
     assert threading.current_thread() is threading.main_thread()
+
+
+def test_vectors_of_a_response_built_by_hand_are_kept() -> None:
+    chunk = RetrievedChunk(rel_path="a.md", embedding=(0.0, 1.0))
+    reply = AskResponse(answer="a", query_embedding=(1.0, 0.0), retrieved_chunks=(chunk,))
+    assert response_of(call(lambda request: reply)) == reply

@@ -15,8 +15,8 @@ PACKAGE = Path(pytest_rageval.__file__).parent
 FOUNDATION = {"models", "errors", "options", "discovery", "state"}
 DOORS = {"plugin", "preflight", "session", "items", "cli", "commands", "default_case"}
 PURE = {
-    "aggregate", "case_groups", "citations", "columns", "contract", "explain", "gate", "gate_differences", "gate_figures",
-    "gate_rules", "matching", "metrics", "metrics_document", "operational", "outcomes", "report",
+    "aggregate", "case_groups", "citations", "columns", "contract", "explain",
+    "gate", "gate_differences", "gate_figures", "gate_rules", "matching", "metrics", "metrics_document", "operational", "outcomes", "report",
     "run_summaries", "scoring", "stats", "summaries",
 }  # fmt: skip
 EDGE_LIBRARIES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from pytest_rageval.models import (
     CaseRecord,
     ErrorInfo,
     FolderSelection,
+    RetrievedChunk,
     ScoreSettings,
     Settings,
 )
@@ -101,3 +103,36 @@ def test_a_failed_case_of_a_run_without_headings_has_no_anchor_metrics_to_fail(
 def test_a_record_that_was_guessed_right_is_left_alone(chunks: Any, reported: bool) -> None:
     record = asked(case(GOLD), response(*chunks))
     assert settled(case(GOLD), record, reported=reported) is record
+
+
+def test_vectors_are_not_needed_again() -> None:
+    chunks = (RetrievedChunk(rel_path="a.md", embedding=(1.0, 1.0)),)
+    reply = AskResponse(answer="a", retrieved_chunks=chunks, query_embedding=(1.0, 0.0))
+    guessed = asked(case(GOLD), reply)
+    assert guessed.metrics["query_chunk_similarity"] == pytest.approx(0.5**0.5)
+    found = settled(case(GOLD), guessed, reported=True)
+    assert found.metrics["hit_at_k"] == 0
+    assert found.metrics["query_chunk_similarity"] == guessed.metrics["query_chunk_similarity"]
+
+
+def test_verdicts_stand() -> None:
+    guessed = asked(case(GOLD), response("b.md"))
+    reasons = {k: v for k, v in guessed.not_applicable.items() if k != "groundedness"}
+    judged = replace(
+        guessed, metrics={**guessed.metrics, "groundedness": 2.0}, not_applicable=reasons
+    )
+    found = settled(case(GOLD), judged, reported=True)
+    assert (found.metrics["hit_at_k"], found.metrics["groundedness"]) == (0, 2.0)
+    assert found.failure_stage == "not_retrieved"
+
+
+def test_copies_are_told_from_texts_that_only_begin_alike() -> None:
+    begin = "the same words " * 20
+    texts = [f"{begin} one", f"{begin} two", f"{begin} ONE"]
+    chunks = tuple(RetrievedChunk(rel_path="a.md", text=text) for text in texts)
+    reply = AskResponse(answer="a", retrieved_chunks=chunks)
+    stored = asked(case("a.md", "b.md | # B"), reply)
+    assert stored.retrieved_chunks is not None
+    assert {len(chunk.text or "") for chunk in stored.retrieved_chunks} == {200}
+    found = settled(case("a.md", "b.md | # B"), stored, reported=True)
+    assert found.metrics["precision_returned_at_k"] == pytest.approx(2 / 3)

@@ -151,28 +151,15 @@ def _settled(
     """Return the record as the end of the run scored it.
 
     A line of ``results.jsonl`` is written before the whole run tells whether the target reports
-    headings. Verdicts do not depend on that, so theirs stay.
+    headings, and stays so where a run was killed before its end.
     """
     from pytest_rageval.dataset import LocatedCase
     from pytest_rageval.engine import settle_headings
-    from pytest_rageval.metrics.registry import METRICS
 
     if case is None:
         return record
     located = LocatedCase(case=case, lineno=record.lineno)
-    settled = settle_headings(
-        record, located, settings, headings_reported=scoring.headings_reported
-    )
-    if settled is record:
-        return record
-    judged = {
-        key: value
-        for key, value in record.metrics.items()
-        if key in METRICS and METRICS[key].judged
-    }
-    reasons = {key: reason for key, reason in settled.not_applicable.items() if key not in judged}
-    reasons |= {key: reason for key, reason in record.not_applicable.items() if key in judged}
-    return replace(settled, metrics={**settled.metrics, **judged}, not_applicable=reasons)
+    return settle_headings(record, located, settings, headings_reported=scoring.headings_reported)
 
 
 def _case_of_file(record: CaseRecord) -> Case | None:

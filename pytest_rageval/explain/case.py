@@ -35,8 +35,8 @@ from pytest_rageval.explain.verdict import STAGE_MEANING, explain_expectations, 
 from pytest_rageval.matching import document_key
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.rerank import order_before_rerank
-from pytest_rageval.metrics.retrieval import Ranking, anchor_ranking, document_ranking
-from pytest_rageval.models import Case, CaseRecord, RetrievedChunk, ScoreSettings
+from pytest_rageval.metrics.retrieval import anchor_ranking, document_ranking
+from pytest_rageval.models import Case, CaseRecord, ScoreSettings
 
 _TOLERANCE: Final = 1e-9
 _CASE_UNKNOWN: Final = (
@@ -189,7 +189,7 @@ def _retrieval_figures(
     place = cut_text(len(chunks), k)
     names = tuple(f"[{index}]" for index in range(len(case.gold_supports)))
     terms = Terms(unit="chunk", gold="gold", names=names, place=place)
-    ranking = _as_scored(anchor_ranking(case, chunks, k, settings), record)
+    ranking = anchor_ranking(case, chunks, k, settings)
     figures = ranking_figures(ranking, terms)
     if case.required_support_groups:
         figures |= group_figures(ranking, case.required_support_groups, terms)
@@ -200,26 +200,6 @@ def _retrieval_figures(
         names = tuple(f"document {index}" for index in range(len(ranking.grades)))
     terms = Terms(unit="document", gold="gold document", names=names, place=place)
     return figures | {f"doc_{key}": f for key, f in ranking_figures(ranking, terms).items()}
-
-
-def _as_scored(ranking: Ranking, record: CaseRecord) -> Ranking:
-    """Return the ranking with the copies that were told from full texts.
-
-    Stored texts are cut, so two chunks without ids may seem copies that were none.
-    """
-    recorded = record.metrics.get("precision_at_k")
-    if recorded is None or abs(ranking.n_relevant / ranking.k - recorded) <= _TOLERANCE:
-        return ranking
-    cut = (record.retrieved_chunks or ())[: ranking.k]
-    sure = tuple(
-        again and not _seems_only(chunk)
-        for again, chunk in zip(ranking.duplicate, cut, strict=True)
-    )
-    return replace(ranking, duplicate=sure)
-
-
-def _seems_only(chunk: RetrievedChunk) -> bool:
-    return not chunk.chunk_id and chunk.text_truncated
 
 
 def _figures_before_rerank(

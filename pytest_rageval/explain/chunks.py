@@ -88,9 +88,7 @@ def _reason(
 ) -> ChunkReason:
     text = ruling.text
     if copy_of is not None:
-        # Without ids copies are told by their texts, which are stored cut.
-        seems = not chunk.chunk_id and chunk.text_truncated
-        text += f"; seems a copy of rank {copy_of}" if seems else f"; a copy of rank {copy_of}"
+        text += f"; a copy of rank {copy_of}"
     if inside is False:
         text += "; outside the selected folders"
     return ChunkReason(

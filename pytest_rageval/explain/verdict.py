@@ -9,14 +9,7 @@ from typing import Final
 from pytest_rageval.explain.values import AnchorReason, Expectation, GroupReason, MetricReason
 from pytest_rageval.explain.wording import indices, join, ranks
 from pytest_rageval.models import Case, CaseRecord, FailureStage
-from pytest_rageval.outcomes import retrieval_key
-
-_EXPECTED: Final = {
-    "specificity_accuracy": 1.0,
-    "recency_conflict_accuracy": 1.0,
-    "abstention_accuracy": 1.0,
-    "over_abstention_rate": 0.0,
-}
+from pytest_rageval.outcomes import EXPECTED, retrieval_key
 
 STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
     {
@@ -43,7 +36,7 @@ def explain_expectations(
         first = "hit_at_k" if record.metrics.get("recall_all_at_k") is None else "recall_all_at_k"
     by_key = {metric.key: metric for metric in metrics}
     found = []
-    for key, wanted in {first: 1.0, **_EXPECTED}.items():
+    for key, wanted in {first: 1.0, **EXPECTED}.items():
         metric = by_key.get(key)
         value = metric.value if metric is not None else None
         found.append(

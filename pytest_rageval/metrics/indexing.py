@@ -13,8 +13,13 @@ MAX_WARNING_CHARS: Final = 200
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:
-    """``part / whole``; None where either is missing or the whole is 0 (0/0 is no data)."""
-    return None if part is None or not whole else part / whole
+    """``part / whole``; None where either is missing or the whole is 0 (0/0 is no data).
+
+    Neither is what cannot be a count; a part above its whole stands as the target gave it.
+    """
+    if part is None or whole is None or whole < 1 or part < 0:
+        return None
+    return part / whole
 
 
 def _number(coverage: Mapping[str, Any], key: str) -> float | None:

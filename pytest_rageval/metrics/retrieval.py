@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import log2
 from typing import Final
 
@@ -59,11 +60,12 @@ class Ranking:
         n_relevant, gains = 0, []
         for golds, duplicate in zip(self.matched, self.duplicate, strict=True):
             gain = 0
-            if golds and not duplicate:
-                n_relevant += 1
-                if new := golds - seen:
-                    gain = max([self.grades[i] for i in new])
-            seen |= golds
+            if golds:
+                if not duplicate:
+                    n_relevant += 1
+                    if new := golds - seen:
+                        gain = max([self.grades[i] for i in new])
+                seen |= golds
             gains.append(gain)
         object.__setattr__(self, "found", frozenset(seen))
         object.__setattr__(self, "n_relevant", n_relevant)
@@ -102,6 +104,11 @@ def _dcg(gains: Sequence[int]) -> float:
     return sum([gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1) if gain])
 
 
+@lru_cache(maxsize=4096)
+def _ideal_dcg(grades: tuple[int, ...], k: int) -> float:
+    return _dcg(sorted(grades, reverse=True)[:k])
+
+
 def ndcg_at_k(ranking: Ranking) -> float:
     """nDCG@k with linear gains (Järvelin & Kekäläinen 2002, as trec_eval).
 
@@ -111,9 +118,8 @@ def ndcg_at_k(ranking: Ranking) -> float:
     ...                   grades=(1,), k=3))
     0.6309297535714575
     """
-    ideal = sorted(ranking.grades, reverse=True)[: ranking.k]
     # Summation order may push a perfect list one ulp over its ideal.
-    return min(1.0, _dcg(ranking.gains) / _dcg(ideal))
+    return min(1.0, _dcg(ranking.gains) / _ideal_dcg(ranking.grades, ranking.k))
 
 
 def average_precision(ranking: Ranking) -> float:

@@ -50,8 +50,10 @@ class CanaryDrift:
 def _variance(values: Sequence[float]) -> float:
     if len(values) < 2:
         return 0.0
-    mean = math.fsum(values) / len(values)
-    return math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
+    # From one of the values, equal ones have no spread at all, not even by rounding.
+    shifted = [v - values[0] for v in values]
+    mean = math.fsum(shifted) / len(shifted)
+    return math.fsum((v - mean) ** 2 for v in shifted) / (len(values) - 1)
 
 
 def _covariance(a: Sequence[float], b: Sequence[float]) -> float:

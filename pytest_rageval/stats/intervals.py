@@ -10,7 +10,7 @@ import math
 import random
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +30,7 @@ from pytest_rageval.stats.distributions import (
 Sided = Literal[1, 2]
 BOOTSTRAP_SEED = 20251122
 BOOTSTRAP_RESAMPLES = 10_000
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +241,8 @@ def mean_interval(
         cluster_sums(values, clusters),
         lo=lo,
         hi=hi,
-        binary=binary,
+        # The mean of several repeats may lie in between.
+        binary=binary and is_binary(values),
         confidence=confidence,
         sided=sided,
     )
@@ -261,6 +263,11 @@ def sample_interval(
     if binary and sample.n_clusters == sample.n:
         return wilson(sample.total, sample.n, confidence=confidence, sided=sided)
     return sample_plus_two(sample, lo=lo, hi=hi, confidence=confidence, sided=sided)
+
+
+def is_binary(values: Iterable[float]) -> bool:
+    """Tell whether every value is 0 or 1."""
+    return all(value == 0 or value == 1 for value in values)
 
 
 def percentile(values: Sequence[float], p: float) -> float | None:
@@ -309,9 +316,10 @@ def quantile_interval(
         return binomial_cdf(j - 1, n, p)
 
     # 1-based places: the last whose tail is small enough, the first whose tail is large enough.
+    # A tail that equals the level does so up to rounding.
     places = range(1, n + 1)
-    low = bisect_right(places, 1 - level, key=below)
-    high = bisect_left(places, level, key=below)
+    low = bisect_right(places, 1 - level + _ROUNDING, key=below)
+    high = bisect_left(places, level - _ROUNDING, key=below)
     return Interval(
         low=float(ordered[low - 1]) if low else None,
         high=float(ordered[high]) if high < n else None,

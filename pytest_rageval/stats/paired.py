@@ -17,6 +17,7 @@ from pytest_rageval.stats.intervals import (
     Sided,
     bootstrap_mean,
     fmean,
+    is_binary,
     plus_two,
     plus_two_moments,
     tail_level,
@@ -138,7 +139,7 @@ def paired_difference(
         return PairedDifference(n=0, diff=None, interval=NO_INTERVAL)
     if lo is None or hi is None:
         interval = bootstrap_mean(diffs, clusters=clusters, confidence=confidence, sided=sided)
-    elif binary and len(cluster_indices(n, clusters)) == n:
+    elif binary and is_binary((*base, *cand)) and len(cluster_indices(n, clusters)) == n:
         interval = _mover_wilson(diffs, confidence, sided)
     else:
         span = hi - lo
@@ -179,7 +180,7 @@ def regression_p(
         diffs = [-d for d in diffs]
     sample = cluster_sums(diffs, clusters)
     g = sample.n_clusters
-    if binary and diffs and g == len(diffs):
+    if binary and diffs and g == len(diffs) and is_binary((*base, *cand)):
         return _mover_regression_p(diffs, margin)
     if g < 2:
         return None
@@ -213,9 +214,8 @@ def mcnemar(gained: int, lost: int) -> McNemar:
     if m == 0:
         return McNemar(p_two_sided=1.0, p_worse=1.0, p_midp=1.0)
     # Integer counts of sign patterns, so that no float rounds before the last division.
-    at_most_few = sum(math.comb(m, i) for i in range(few + 1))
-    at_least_lost = sum(math.comb(m, i) for i in range(lost, m + 1))
-    point = math.comb(m, few)
+    at_most_few, point = _patterns(m, few)
+    at_least_lost = _patterns(m, gained)[0]  # by symmetry
     exact = min(2 * at_most_few, 2**m)
     # The middle term belongs to both tails at once when they meet.
     middle = point / 2**m / (2 if gained == lost else 1)
@@ -224,6 +224,15 @@ def mcnemar(gained: int, lost: int) -> McNemar:
         p_worse=at_least_lost / 2**m,
         p_midp=exact / 2**m - middle,
     )
+
+
+def _patterns(m: int, k: int) -> tuple[int, int]:
+    """Count the subsets of m things with at most k, and with exactly k, members."""
+    total = exactly = 1
+    for i in range(k):
+        exactly = exactly * (m - i) // (i + 1)
+        total += exactly
+    return total, exactly
 
 
 def sign_flip(

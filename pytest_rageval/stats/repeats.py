@@ -56,9 +56,12 @@ def variance_components(rows: Sequence[Sequence[float]]) -> VarianceComponents:
         return VarianceComponents(
             mean=None, within=None, between=None, icc=None, se_mean=None, noise_share=None
         )
-    centres = [math.fsum(row) / r for row in rows]
-    msb = r * math.fsum((c - mean) ** 2 for c in centres) / (n - 1) if n > 1 else None
-    within = _within(rows, centres, r)
+    # Spread does not depend on the origin; from one of the values, equal ones have none at all.
+    shifted = [[x - rows[0][0] for x in row] for row in rows]
+    centres = [math.fsum(row) / r for row in shifted]
+    centre = math.fsum(centres) / n
+    msb = r * math.fsum((c - centre) ** 2 for c in centres) / (n - 1) if n > 1 else None
+    within = _within(shifted, centres, r)
     between = max(0.0, (msb - within) / r) if msb is not None and within is not None else None
     icc = noise_share = None
     if between is not None and within is not None and between + within > 0:
