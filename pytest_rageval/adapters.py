@@ -63,12 +63,12 @@ def call_client(
         return AskResult(response=None, error=info, total_ms=total_ms, attempts=info.attempts)
 
 
-def answered(response: AskResponse, *, total_ms: float, attempts: int = 1) -> AskResult:
+def answered(response: AskResponse, *, total_ms: float | None, attempts: int = 1) -> AskResult:
     """Wrap a response; an empty answer carries its error beside it.
 
     Args:
         response: what the target said.
-        total_ms: milliseconds of the final attempt.
+        total_ms: milliseconds of the final attempt; None: nothing was timed.
         attempts: how many requests it took.
     """
     error = None

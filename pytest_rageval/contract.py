@@ -19,7 +19,6 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from itertools import islice
 from math import isfinite
-from types import NoneType
 from typing import Any, TypeGuard, TypeVar
 
 from pytest_rageval.errors import EndpointError
@@ -173,43 +172,35 @@ def _chunks(value: object, where: str) -> tuple[RetrievedChunk, ...] | None:
     )
 
 
-_CHUNK_TYPES = {
-    "rel_path": frozenset({str}),
-    "heading_path": frozenset({str, NoneType}),
-    "chunk_id": frozenset({str, NoneType}),
-    "vault": frozenset({str, NoneType}),
-    "text": frozenset({str, NoneType}),
-    "start_line": frozenset({int, NoneType}),
-    "end_line": frozenset({int, NoneType}),
-    "rank": frozenset({int, NoneType}),
-    "rank_before_rerank": frozenset({int, NoneType}),
-    "token_count": frozenset({int, NoneType}),
-    "score_vector": frozenset({float, NoneType}),
-    "score_lexical": frozenset({float, NoneType}),
-    "score_final": frozenset({float, NoneType}),
-    "text_truncated": frozenset({bool}),
-}
+_USUAL_TYPES: tuple[tuple[str, type], ...] = (
+    *((name, str) for name in ("rel_path", "heading_path", "chunk_id", "vault", "text")),
+    *((name, float) for name in ("score_vector", "score_lexical", "score_final")),
+    *((name, int) for name in ("start_line", "end_line", "rank", "rank_before_rerank")),
+    ("token_count", int),
+)
+_USUAL_NUMBER = 1e15
 
 
 def _usual_chunk(value: object) -> RetrievedChunk | None:
     """Read a chunk whose fields all have the types of the contract; None: read it with care."""
-    if type(value) is not dict or "rel_path" not in value:
+    if type(value) is not dict or value.get("rel_path") is None:
+        return None
+    get = value.get
+    if get("embedding") is not None or get("text_truncated", False) is not False:
         return None
     usual: dict[str, Any] = {}
-    for name, field in value.items():
-        types = _CHUNK_TYPES.get(name)
-        if types is None:
-            if name == "embedding":
-                return None
+    for name, kind in _USUAL_TYPES:
+        field = get(name)
+        if field is None:
             continue
-        kind = type(field)
-        if kind not in types:
+        if type(field) is not kind:
             return None
-        if kind is float and not isfinite(field):
+        if kind is str:
+            usual[name] = field if field.isascii() else _clean(field)
+        elif -_USUAL_NUMBER < field < _USUAL_NUMBER:  # which NaN is not
+            usual[name] = field
+        else:
             return None
-        if kind is int and field.bit_length() > _MAX_INTEGER_BITS:
-            return None
-        usual[name] = _clean(field) if kind is str else field
     return RetrievedChunk(**usual)
 
 

@@ -10,7 +10,6 @@ import shutil
 import tempfile
 from array import array
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
@@ -291,8 +290,7 @@ def _unknown_warnings(unknown: list[str]) -> Iterator[str]:
 
 def _result(payload: object) -> AskResult:
     try:
-        asked = answered(_response_of(payload), total_ms=0.0)
-        return replace(asked, total_ms=None)  # nothing was timed here
+        return answered(_response_of(payload), total_ms=None)
     except EndpointError as error:
         info = ErrorInfo(kind=error.kind, message=error.message, attempts=1)
         return AskResult(response=None, error=info, total_ms=None)

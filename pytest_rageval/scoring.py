@@ -35,6 +35,7 @@ _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_abstention,
     score_judged,
 )
+_ANSWER_SIDE: Final = tuple(key for key, info in METRICS.items() if info.answer_side)
 _RETRIEVAL_ONLY: Final = NotApplicable("The run measures retrieval only.")
 
 
@@ -74,12 +75,17 @@ def score_case(
         raise ValueError(f"case {case.id!r}: expected a response or an error, got neither")
     view = _view(case, response, settings, error=error, verdicts=verdicts)
     scores = {**_all_scores(view), **(known or {})}
-    metrics = {key: s if isinstance(s, float) else None for key, s in scores.items()}
+    metrics: dict[str, float | None] = {}
+    not_applicable: dict[str, str] = {}
+    for key, score in scores.items():
+        metrics[key] = score if isinstance(score, float) else None
+        if isinstance(score, NotApplicable):
+            not_applicable[key] = score.reason
     outcome, unchecked = decide_outcome(case, metrics, failed=view.failed)
     rerank = compute_rerank(view)
     return CaseScores(
         metrics=metrics,
-        not_applicable={k: s.reason for k, s in scores.items() if isinstance(s, NotApplicable)},
+        not_applicable=not_applicable,
         outcome=outcome,
         failure_stage=find_failure_stage(view, metrics),
         chunks=view.chunks,
@@ -140,8 +146,7 @@ def _all_scores(view: CaseView) -> dict[str, Score]:
     found: dict[str, Score] = {}
     for family in _FAMILIES:
         found.update(family(view))
+    if view.settings.retrieval_only:
+        found |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
     # In the order of the registry, so that every face lists metrics alike.
-    return {
-        key: _RETRIEVAL_ONLY if view.settings.retrieval_only and info.answer_side else found[key]
-        for key, info in METRICS.items()
-    }
+    return {key: found[key] for key in METRICS}

@@ -90,18 +90,21 @@ def compute_disagreement(
     return Disagreement(spot_check_n=len(apart), disagreement_rate=rate)
 
 
+_NO_JUDGE: Final = NotApplicable("The run has no judge.")
+
+
 def score_judged(view: CaseView) -> Scores:
     """Score the judged metrics of one case from its verdicts; higher is better for all.
 
     A key whose rubric is not in use is not applicable. Abstaining on an answerable case is 0 for
     ``correctness`` and ``key_fact_recall`` without asking.
     """
+    if not view.settings.judge_configured:
+        return dict.fromkeys(_JUDGED_KEYS, _NO_JUDGE)
     return {key: _score(view, key) for key in _JUDGED_KEYS}
 
 
 def _score(view: CaseView, key: str) -> Score:
-    if not view.settings.judge_configured:
-        return NotApplicable("The run has no judge.")
     verdicts = view.verdicts
     if verdicts is None or not _in_use(view, key):
         return NotApplicable("No rubric in use gives this score.")

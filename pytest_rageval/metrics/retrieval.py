@@ -33,6 +33,7 @@ from pytest_rageval.metrics.view import (
 from pytest_rageval.models import Case, RetrievedChunk, ScoreSettings
 
 Groups = Sequence[Sequence[int]]
+_NOTHING: Final[frozenset[int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,9 +165,9 @@ def anchor_ranking(
     """Cut decided chunks in rank order at k, and reduce them to the golds that they match."""
     cut = chunks[:k]
     return Ranking(
-        matched=tuple(frozenset(chunk.matched_golds or ()) for chunk in cut),
+        matched=tuple([frozenset(chunk.matched_golds or ()) for chunk in cut]),
         duplicate=duplicate_flags(cut, settings.path_case),
-        grades=tuple(gold.grade for gold in case.gold_supports),
+        grades=tuple([gold.grade for gold in case.gold_supports]),
         k=k,
     )
 
@@ -183,11 +184,16 @@ def document_ranking(
     for gold in case.gold_supports:
         key = document_key(gold, settings.path_case)
         golds[key] = max(gold.grade, golds.get(key, 0))
-    documents = dict.fromkeys(document_key(chunk, settings.path_case) for chunk in chunks[:k])
+    documents = dict.fromkeys([document_key(chunk, settings.path_case) for chunk in chunks[:k]])
+    paths = {path for _, path in golds}
     return Ranking(
         matched=tuple(
-            frozenset(i for i, gold in enumerate(golds) if same_document(gold, document))
-            for document in documents
+            [
+                frozenset([i for i, gold in enumerate(golds) if same_document(gold, document)])
+                if document[1] in paths
+                else _NOTHING
+                for document in documents
+            ]
         ),
         duplicate=(False,) * len(documents),
         grades=tuple(golds.values()),
