@@ -190,10 +190,11 @@ def _usual_chunk(value: object) -> RetrievedChunk | None:
         return None
     usual: dict[str, Any] = {}
     for name, kind in _USUAL_TYPES:
-        field = get(name)
+        field: Any = get(name)
         if field is None:
             continue
-        if type(field) is not kind:
+        other = type(field) is not kind
+        if other:
             return None
         if kind is str:
             usual[name] = field if field.isascii() else _clean(field)

@@ -78,7 +78,10 @@ def score_case(
     metrics: dict[str, float | None] = {}
     not_applicable: dict[str, str] = {}
     for key, score in scores.items():
-        metrics[key] = score if isinstance(score, float) else None
+        if isinstance(score, float):
+            metrics[key] = score
+            continue
+        metrics[key] = None
         if isinstance(score, NotApplicable):
             not_applicable[key] = score.reason
     outcome, unchecked = decide_outcome(case, metrics, failed=view.failed)
