@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.models import Settings, TargetSettings
+from pytest_rageval.models import JudgeSettings, Settings, TargetSettings
 from pytest_rageval.option_values import read_option_text, read_option_value, shorten
 from pytest_rageval.options import OPTIONS, REPEATABLE, Option
 from pytest_rageval.target_url import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
@@ -192,9 +192,17 @@ def _build(rootdir: Path, found: _Found) -> Settings:
         origins["target.read_timeout_s"] = origins["target.timeout_s"]
     for option in OPTIONS:
         origins.setdefault(option.setting, "default")
-    target = {key[7:]: value for key, value in values.items() if key.startswith("target.")}
-    plain = {key: value for key, value in values.items() if not key.startswith("target.")}
-    return Settings(rootdir=str(rootdir), target=TargetSettings(**target), origins=origins, **plain)
+    sections: dict[str, dict[str, Any]] = {"target": {}, "judging": {}, "": {}}
+    for name, value in values.items():
+        section, _, setting = name.rpartition(".")
+        sections[section][setting] = value
+    return Settings(
+        rootdir=str(rootdir),
+        target=TargetSettings(**sections["target"]),
+        judging=JudgeSettings(**sections["judging"]),
+        origins=origins,
+        **sections[""],
+    )
 
 
 # --- what is stored of settings --------------------------------------------------------------
@@ -209,6 +217,11 @@ _NOT_COMPARED = frozenset(
     | {"extra_gates"}
 )
 _TARGET_NOT_COMPARED = frozenset({"connect_timeout_s", "read_timeout_s", "timeout_s", "retries"})
+
+
+_JUDGING_COMPARED = frozenset(
+    {"base_url", "rubrics", "temperature", "seed", "max_tokens", "structured_output"}
+)
 
 
 def _is_secret_param(key: str, value: object) -> bool:
@@ -258,7 +271,7 @@ def settings_document(settings: Settings) -> dict[str, Any]:
     document = {
         item.name: getattr(settings, item.name)
         for item in fields(settings)
-        if item.name != "target"
+        if item.name not in {"target", "judging"}
     }
     document["testpaths"] = list(settings.testpaths)
     document["extra_gates"] = list(settings.extra_gates)
@@ -271,7 +284,24 @@ def settings_document(settings: Settings) -> dict[str, Any]:
     }
     target["path"] = without_query_secrets(settings.target.path)
     document["target"] = target
+    document["judging"] = _judging_document(settings.judging)
     return document
+
+
+def _judging_document(judging: JudgeSettings) -> dict[str, Any]:
+    document = {item.name: getattr(judging, item.name) for item in fields(judging)}
+    document["rubrics"] = list(judging.rubrics)
+    # The address of a database may hold a password; where verdicts are kept changes none.
+    document["cache_url"] = None if judging.cache_url is None else "(hidden)"
+    return document
+
+
+def _compared_judging(settings: Settings, judging: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of the judge's settings changes verdicts: nothing without a judge."""
+    if settings.judge == "none":
+        return {}
+    compared = {"rubrics"} if settings.judge == "offline" else _JUDGING_COMPARED
+    return {key: judging[key] for key in sorted(compared)}
 
 
 def config_hash(settings: Settings) -> str:
@@ -289,5 +319,6 @@ def config_hash(settings: Settings) -> str:
     kept["target"] = {
         key: value for key, value in document["target"].items() if key not in _TARGET_NOT_COMPARED
     }
+    kept["judging"] = _compared_judging(settings, document["judging"])
     canonical = json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]

@@ -558,6 +558,43 @@ class TargetSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSettings:
+    """How answers are judged (``[tool.rageval.judge]``); who judges is ``Settings.judge``."""
+
+    base_url: str | None = None
+    """OpenAI-compatible API; None: OpenAI's own."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Name of the environment variable that holds the key; its value is never stored."""
+    rubrics: tuple[str, ...] = ("groundedness", "correctness")
+    """Names of the package's rubrics, or paths of own ones."""
+    temperature: float = 0.0
+    """Sent explicitly, and dropped where the server refuses it."""
+    seed: int | None = 0
+    """Sent where it is honoured; None: not sent."""
+    max_tokens: int = 1024
+    """Longest reply; a longer one is ``truncated``."""
+    timeout_s: float = 60.0
+    """Of one attempt."""
+    retries: int = 4
+    """Attempts after the first, on 408, 409, 429, 5xx and connection errors."""
+    structured_output: Literal["auto", "json_schema", "json_object", "text"] = "auto"
+    """How the reply's shape is asked for; ``auto`` goes down the ladder and remembers."""
+    requests_per_minute: float | None = None
+    """Shared by all processes of a run; None: no limit."""
+    tokens_per_minute: float | None = None
+    input_per_mtok: float | None = None
+    """US dollars per million tokens; None: from the bundled price table."""
+    output_per_mtok: float | None = None
+    cache: bool = True
+    cache_url: str | None = None
+    """SQLAlchemy URL; None: ``cache/judge.sqlite`` below the first test path."""
+    spot_check: int = 0
+    """How many verdicts a second judge repeats."""
+    spot_check_model: str | None = None
+    """The second judge; None: the same one under another wording of the prompt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Every setting of a run, whatever it came from (flag > env > pyproject > default)."""
 
@@ -570,6 +607,7 @@ class Settings:
     lexical_weight: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     judge: str = "none"
+    judging: JudgeSettings = field(default_factory=JudgeSettings)
     retrieval_only: bool = False
     path_case: Literal["sensitive", "insensitive"] = "sensitive"
     snippets: Literal["off", "any", "all"] = "off"

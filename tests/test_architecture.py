@@ -12,7 +12,7 @@ import pytest
 import pytest_rageval
 
 PACKAGE = Path(pytest_rageval.__file__).parent
-FOUNDATION = {"models", "errors", "options", "discovery", "state"}
+FOUNDATION = {"models", "errors", "judgements", "options", "discovery", "state"}
 DOORS = {"plugin", "preflight", "session", "items", "cli", "commands", "default_case"}
 PURE = {
     "aggregate", "case_groups", "citations", "columns", "contract", "explain",
@@ -21,13 +21,15 @@ PURE = {
 }  # fmt: skip
 EDGE_LIBRARIES = {
     "httpx": {"client", "embeddings", "reference"},
-    "openai": set(),
+    "genai_prices": {"judge_price"},
+    "jinja2": {"rubric"},
+    "openai": {"judge_client"},
     "jmespath": {"mappings"},
     "starlette": {"reference"},
     "uvicorn": {"reference"},
     "click": {"cli", "commands"},
     "tomlkit": {"thresholds", "toml_places"},
-    "sqlalchemy": set(),
+    "sqlalchemy": {"judge_cache"},
 }
 
 

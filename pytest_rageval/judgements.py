@@ -1,0 +1,176 @@
+"""The values of judging: what a judge is asked, and what it says.
+
+Plain frozen dataclasses on the standard library, as in ``models``. A judge gives a valid verdict
+or a failure with a kind; a failure is never a score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Protocol
+
+from pytest_rageval.models import Citation
+
+JudgeErrorKind = Literal[
+    "unreachable", "rate_limited", "refused", "unparseable", "truncated", "out_of_range"
+]
+"""Why there is no verdict: no connection, timeout or server error after retries; too many
+requests after retries; the model declined; no JSON of the rubric's shape after the repair turn; cut
+by length; a number that is none or lies outside its scale."""
+
+JUDGE_ERROR_KINDS: Final[tuple[JudgeErrorKind, ...]] = (
+    "unreachable",
+    "rate_limited",
+    "refused",
+    "unparseable",
+    "truncated",
+    "out_of_range",
+)
+
+OutputLevel = Literal["json_schema", "json_object", "text", "offline"]
+"""How the reply's structure was asked for; ``offline``: nobody was asked."""
+
+RUBRICS: Final = (
+    "groundedness",
+    "correctness",
+    "abstention",
+    "claims",
+    "quality",
+    "five_dimensions",
+)
+"""Names of the rubrics that the package brings."""
+
+DEFAULT_RUBRICS: Final = ("groundedness", "correctness")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """One retrieved passage as a judge sees it; untrusted text."""
+
+    text: str
+    rel_path: str = ""
+    heading_path: str | None = None
+    chunk_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRequest:
+    """One answer to judge, with what it is judged against; all texts are untrusted."""
+
+    question: str
+    answer: str
+    context: tuple[Passage, ...] = ()
+    """What the generator was given, best rank first; ``[1]`` in an answer is the first."""
+    expected_key_facts: tuple[str, ...] = ()
+    expected_answer: str | None = None
+    citations: tuple[Citation, ...] = ()
+    """From references and answer text, distinct."""
+    asks_conflict: bool = False
+    """Whether the judge is also to say if the answer states that its sources differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One statement of an answer, and whether the context supports it."""
+
+    text: str
+    supported: bool
+    passage: int | None = None
+    """1-based place in the context of the passage that supports it best; None: none does."""
+    reason: str = ""
+    """A few words for people: what supports it, or what is missing or contradicted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a judge said about one answer under one rubric; every score is valid."""
+
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """Metric key (``groundedness``, ``quality.overall``) to a score within its scale."""
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    """Metric key to the reason why it is without object, such as an answer without claims."""
+    reasoning: str = ""
+    claims: tuple[Claim, ...] = ()
+    """Under ``groundedness`` and ``claims``."""
+    key_facts_found: tuple[bool, ...] | None = None
+    """One per expected key fact, under ``correctness``; None: none were expected."""
+    abstained: bool | None = None
+    """Under ``abstention``: whether the answer declines to answer."""
+    acknowledges_conflict: bool | None = None
+    """Whether the answer states that its sources differ; None: not asked."""
+    coerced: tuple[str, ...] = ()
+    """Fields whose string was read as the decimal number that it holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeFailure:
+    """Why there is no verdict."""
+
+    kind: JudgeErrorKind
+    message: str
+    """One line, without secrets."""
+    raw: str | None = None
+    """The reply as it came, cut at 2,000 characters; None: there was none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeUsage:
+    """Tokens and money of the calls behind one judgement, repair turns included."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    calls: int = 0
+    """Requests sent for it now; 0 for a cached one."""
+    cached: bool = False
+    cost_usd: float | None = 0.0
+    """Of what was sent now: 0 for a cached one; None: the price is unknown, which is never 0."""
+    cost_usd_uncached: float | None = 0.0
+    """What it cost when it was first asked."""
+    tokens_reported: bool = True
+    """False: the server gave no ``usage``, and the tokens are unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """One answer judged under one rubric: a verdict or a failure, and how it came about."""
+
+    rubric: str
+    rubric_version: str
+    """Name + first 12 hex digits of the sha256 of template and schema."""
+    judge: str
+    """Identity of the judge: ``offline/1``, or the model and its endpoint."""
+    verdict: Verdict | None = None
+    failure: JudgeFailure | None = None
+    """Exactly one of ``verdict`` and ``failure`` is set."""
+    usage: JudgeUsage = JudgeUsage()
+    level: OutputLevel = "offline"
+    prompt_hash: str = ""
+    """sha256 of the rendered prompt, 64 hex digits; empty: there was none."""
+    model: str | None = None
+    """As the server named it."""
+    system_fingerprint: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What was sent besides the prompt: temperature, seed, …; dropped ones are left out."""
+    dropped_parameters: tuple[str, ...] = ()
+    """Parameters that the server refused."""
+    repaired: bool = False
+    """Whether a repair turn was needed."""
+    duration_ms: float | None = None
+
+
+class Judge(Protocol):
+    """Anything that judges answers."""
+
+    @property
+    def identity(self) -> str:
+        """Name of the judge, an invariant of a run."""
+
+    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+        """Judge one answer; failures are data.
+
+        Args:
+            rubric: a name of ``RUBRICS`` or the path of a user's rubric.
+            request: the answer and what it is judged against.
+            repeat: which sampling repeat, so that a cache keeps them apart.
+        """
