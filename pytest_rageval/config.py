@@ -46,6 +46,8 @@ rageval: no target to ask. Reach one in one of three ways:
 """Text of the usage error when nothing can be asked."""
 
 _PYPROJECT = "pyproject.toml"
+_KEY_ALIASES = {"judge.model": "judge"}
+"""``judge = "offline"`` and a table ``[tool.rageval.judge]`` cannot stand in one file."""
 
 
 @dataclass(slots=True)
@@ -123,9 +125,9 @@ def _take_pyproject(found: _Found, table: Mapping[str, Any]) -> None:
     for section, key, value in _pyproject_items(table, sections):
         place = ".".join(filter(None, ("tool.rageval", section)))
         path = f"{section}.{key}" if section else key
-        option = by_key.get(path)
+        option = by_key.get(_KEY_ALIASES.get(path, path))
         where = f"{_PYPROJECT}: [{place}] {key}"
-        if key in sections and not section:
+        if key in sections and not section and option is None:
             found.faults.append(f"{where}: got {shorten(value)}, expected a table")
         elif option is None:
             hint = _did_you_mean(section, key, set(by_key) | sections)

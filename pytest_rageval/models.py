@@ -585,7 +585,8 @@ class JudgeSettings:
     input_per_mtok: float | None = None
     """US dollars per million tokens; None: from the bundled price table."""
     output_per_mtok: float | None = None
-    cache: bool = True
+    no_cache: bool = False
+    """Ask again what a cache could answer."""
     cache_url: str | None = None
     """SQLAlchemy URL; None: ``cache/judge.sqlite`` below the first test path."""
     spot_check: int = 0

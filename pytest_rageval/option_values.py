@@ -49,6 +49,8 @@ def read_option_text(option: Option, text: str) -> Any:
         return _param_from(text)
     if option.kind == "gates":
         return _gates(option, [text])
+    if option.kind == "texts":
+        return _texts(option, [part.strip() for part in text.split(",")])
     return read_option_value(option, text)
 
 

@@ -25,7 +25,8 @@ class Option:
     """One setting with all the places it can be set in."""
 
     setting: str
-    """Field of ``Settings``; ``target.url`` for a field of ``Settings.target``."""
+    """Field of ``Settings``; ``target.url`` for a field of ``Settings.target``, likewise
+    ``judging.seed``."""
     key: str
     """Key below ``[tool.rageval]``, dotted for a key of a sub-table; empty: no such key."""
     kind: Kind
@@ -142,6 +143,46 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="who judges the answers (default: none)",
     ),
     Option(
+        setting="judging.base_url",
+        key="judge.base_url",
+        kind="url",
+        flag="--judge-base-url",
+        metavar="URL",
+        help="base URL of the judge's OpenAI-compatible API (default: OpenAI's)",
+    ),
+    Option(
+        setting="judging.api_key_env",
+        key="judge.api_key_env",
+        kind="text",
+        flag="--judge-api-key-env",
+        metavar="NAME",
+        help="environment variable that holds the judge's key (default: OPENAI_API_KEY)",
+    ),
+    Option(
+        setting="judging.rubrics",
+        key="judge.rubrics",
+        kind="texts",
+        flag="--judge-rubrics",
+        metavar="NAMES",
+        help="rubrics, names or files (default: groundedness,correctness)",
+    ),
+    Option(
+        setting="judging.no_cache",
+        key="judge.no_cache",
+        kind="boolean",
+        flag="--no-judge-cache",
+        help="ask the judge again what its cache could answer",
+    ),
+    Option(
+        setting="judging.spot_check",
+        key="judge.spot_check",
+        kind="integer",
+        flag="--judge-spot-check",
+        metavar="N",
+        minimum=0,
+        help="verdicts that a second judge repeats (default: 0)",
+    ),
+    Option(
         setting="retrieval_only",
         key="retrieval_only",
         kind="boolean",
@@ -248,6 +289,90 @@ OPTIONS: Final[tuple[Option, ...]] = (
         kind="integer",
         minimum=0,
         help="attempts after the first, on 408, 429, 5xx and connection errors",
+    ),
+    Option(
+        setting="judging.spot_check_model",
+        key="judge.spot_check_model",
+        kind="text",
+        help="second judge of the spot check (default: the same under another wording)",
+    ),
+    Option(
+        setting="judging.temperature",
+        key="judge.temperature",
+        kind="number",
+        minimum=0,
+        help="sampling temperature of the judge",
+    ),
+    Option(
+        setting="judging.seed",
+        key="judge.seed",
+        kind="integer",
+        help="sampling seed of the judge",
+    ),
+    Option(
+        setting="judging.max_tokens",
+        key="judge.max_tokens",
+        kind="integer",
+        minimum=1,
+        help="longest reply of the judge in tokens",
+    ),
+    Option(
+        setting="judging.timeout_s",
+        key="judge.timeout",
+        kind="number",
+        minimum=0,
+        above_minimum=True,
+        help="seconds one attempt of the judge may take",
+    ),
+    Option(
+        setting="judging.retries",
+        key="judge.retries",
+        kind="integer",
+        minimum=0,
+        help="attempts of the judge after the first",
+    ),
+    Option(
+        setting="judging.structured_output",
+        key="judge.structured_output",
+        kind="choice",
+        choices=("auto", "json_schema", "json_object", "text"),
+        help="how the shape of a verdict is asked for",
+    ),
+    Option(
+        setting="judging.requests_per_minute",
+        key="judge.requests_per_minute",
+        kind="number",
+        minimum=0,
+        above_minimum=True,
+        help="requests to the judge per minute, over all processes",
+    ),
+    Option(
+        setting="judging.tokens_per_minute",
+        key="judge.tokens_per_minute",
+        kind="number",
+        minimum=0,
+        above_minimum=True,
+        help="tokens to and from the judge per minute, over all processes",
+    ),
+    Option(
+        setting="judging.input_per_mtok",
+        key="judge.input_per_mtok",
+        kind="number",
+        minimum=0,
+        help="US dollars per million tokens sent to the judge",
+    ),
+    Option(
+        setting="judging.output_per_mtok",
+        key="judge.output_per_mtok",
+        kind="number",
+        minimum=0,
+        help="US dollars per million tokens of the judge's replies",
+    ),
+    Option(
+        setting="judging.cache_url",
+        key="judge.cache_url",
+        kind="text",
+        help="SQLAlchemy URL of the judge's cache (default: cache/judge.sqlite of the cases)",
     ),
     Option(
         setting="path_case",

@@ -366,8 +366,11 @@ def test_a_wrong_gate_is_named_by_its_source(tmp_path: Path) -> None:
          " expected a value that JSON can hold"),
         ("params.x = inf", "[tool.rageval] params: x: got inf, expected a value that JSON can"
          " hold"),
-        ("judge = { model = 'x' }", "[tool.rageval] judge: got {'model': 'x'}, expected a string"
-         " that is not empty"),
+        ("judge = { model = 7 }", "[tool.rageval.judge] model: got 7, expected a string that is"
+         " not empty"),
+        ("judge = { rubrics = [] }", "[tool.rageval.judge] rubrics: got [], expected a list of"
+         " strings"),
+        ("judge = { modle = 'x' }", "[tool.rageval.judge] modle: unknown key"),
         ("gates = ['mrr']", "[tool.rageval] gates: got 'mrr', expected METRIC>=NUMBER or"
          " METRIC<=NUMBER, such as recall_at_k>=0.9, recall_all_at_k[multi_hop]>=0.7 or"
          " recall_at_k[tag work]>=0.8"),

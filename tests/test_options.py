@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from pytest_rageval.models import Settings, TargetSettings
+from pytest_rageval.models import JudgeSettings, Settings, TargetSettings
 from pytest_rageval.options import OPTIONS, Option
 
 FLAGS = [option for option in OPTIONS if option.flag is not None]
@@ -40,13 +40,20 @@ def test_no_two_options_share_a_name(name: str) -> None:
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.setting)
 def test_an_option_sets_a_field_that_exists(option: Option) -> None:
-    owner = TargetSettings if option.setting.startswith("target.") else Settings
-    assert option.setting.removeprefix("target.") in {item.name for item in fields(owner)}
+    section, _, name = option.setting.rpartition(".")
+    owner = {"target": TargetSettings, "judging": JudgeSettings, "": Settings}[section]
+    assert name in {item.name for item in fields(owner)}
 
 
 def test_every_setting_but_rootdir_and_origins_has_an_option() -> None:
-    settings = {item.name for item in fields(Settings)} - {"rootdir", "origins", "target"}
+    settings = {item.name for item in fields(Settings)} - {
+        "rootdir",
+        "origins",
+        "target",
+        "judging",
+    }
     settings |= {f"target.{item.name}" for item in fields(TargetSettings)}
+    settings |= {f"judging.{item.name}" for item in fields(JudgeSettings)}
     assert {option.setting for option in OPTIONS} == settings
 
 
