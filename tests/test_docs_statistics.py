@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from benchmarks import gate_error_rates as bench
+from pytest_rageval.stats.intervals import mean_interval
 from pytest_rageval.stats.power import minimum_detectable_effect, required_n
 from tests.docs_examples import (
     DOCS,
@@ -139,3 +141,53 @@ def test_the_table_of_detectable_effects_follows_from_the_formula() -> None:
         expected = [minimum_detectable_effect(sd / int(n) ** 0.5) for sd in sds]
         assert effects == [f"{effect:.3f}" for effect in expected]
     assert shown[-1] == ["**cases for 0.05**", *(str(required_n(sd, 0.05)) for sd in sds)]
+
+
+def test_no_row_falls_short_of_what_it_promises() -> None:
+    (power,) = tables_under("What the check says it can detect")
+    for line in power[1:]:
+        rate = RATE.fullmatch(line[-1])
+        assert rate is not None
+        assert float(rate[3]) >= float(line[-2].removesuffix(" %")), line
+    rates = {tuple(line[:3]): float(line[-1].split()[0]) for line in power[1:]}
+    twelve = [rate for labels, rate in rates.items() if labels[2] == "12"]
+    assert f"caught in {min(twelve):.0f} to {max(twelve):.0f} % of runs" in PAGE
+    assert max(rates.values()) == max(twelve)
+    assert f"of that size is caught in up to {max(twelve):.0f} % of runs" in PAGE
+
+
+LARGEST = {
+    "5": [5] * 30,
+    "10": [1, 2, 3, 4, 5, 10] * 2,
+    "29": [29] + [1] * 29,
+    "40": [40] + [1] * 10,
+}
+"""Cases of every document, by the largest."""
+
+
+def covered(sizes: list[int], mean: float, icc: float, runs: int) -> float:
+    """Return the share of simulated runs whose clustered interval holds the true mean."""
+    rng = np.random.default_rng([len(sizes), round(mean * 100), round(icc * 100)])
+    documents = np.repeat(np.arange(len(sizes)), sizes)
+    spread = 1 / icc - 1
+    held = 0
+    for shares in rng.beta(mean * spread, (1 - mean) * spread, size=(runs, len(sizes))):
+        cases = (rng.random(len(documents)) < shares[documents]).astype(float).tolist()
+        interval = mean_interval(cases, binary=True, clusters=documents.tolist())
+        assert interval.low is not None
+        assert interval.high is not None
+        held += interval.low <= mean <= interval.high
+    return held / runs
+
+
+@pytest.mark.parametrize("largest", LARGEST)
+def test_a_small_simulation_gives_the_coverage_of_the_page(largest: str) -> None:
+    (shown,) = tables_under("Limits of intervals")
+    (line,) = (row for row in shown if row[2] == largest)
+    sizes = LARGEST[largest]
+    assert line[:2] == [str(sum(sizes)), str(len(sizes))]
+    for head, cell in zip(shown[0][3:], line[3:], strict=True):
+        mean, icc = (float(part) for part in re.findall(r"\.\d+", head))
+        stated, runs = float(cell), 400
+        error = (stated * (1 - stated) / runs) ** 0.5
+        assert covered(sizes, mean, icc, runs) == pytest.approx(stated, abs=4 * error), head
