@@ -1,0 +1,94 @@
+"""Untrusted text set apart from a prompt's own words.
+
+A question, an answer or a document may hold instructions, closing tags, fake turns or our own
+delimiters. Each goes between two lines that carry a boundary; the boundary is derived from the
+sha256 of all the texts, so no text can hold it, and the same texts always give the same bytes.
+Pure functions on the standard library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from typing import Final
+
+BOUNDARY_CHARS: Final = 24
+"""Hex digits of a boundary: 96 bits."""
+
+_LINE_ENDS: Final = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+# Written out rather than asked of unicodedata, whose tables differ between Python versions: the
+# same text must render the same bytes everywhere, or recorded judge traffic no longer matches.
+_HIDDEN: Final = re.compile(
+    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f"  # controls, tab and newline apart
+    "\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # unseen
+    "\ud800-\udfff"  # halves of surrogate pairs, which no encoding can send
+    "\U000e0000-\U000e0fff]"  # tag characters spell out text that no person sees
+)
+_ELLIPSIS: Final = "..."
+
+
+def clean_text(text: str) -> str:
+    r"""Return text without control, bidi and invisible characters; newlines and tabs stay.
+
+    Every kind of line end becomes a newline. Joiners (U+200C, U+200D), which scripts need, stay.
+
+    >>> clean_text("one\r\ntwo\x00 \u202ethree\tfour")
+    'one\ntwo three\tfour'
+    """
+    return _HIDDEN.sub("", _LINE_ENDS.sub("\n", text))
+
+
+def one_line(text: str, limit: int | None = None) -> str:
+    r"""Return clean text on one line, each run of white space as one space.
+
+    Args:
+        text: anything that a model, a document or a user wrote.
+        limit: longest result in characters; a longer text ends in ``...``.
+
+    >>> one_line(" one\n\n two\x1b ", limit=6)
+    'one...'
+    """
+    line = " ".join(clean_text(text).split())
+    if limit is None or len(line) <= limit:
+        return line
+    return line[: max(limit - len(_ELLIPSIS), 0)] + _ELLIPSIS
+
+
+def quoted(text: str, limit: int | None = None) -> str:
+    r"""Return text on one line between double quotes, those within escaped as in JSON.
+
+    >>> print(quoted('a "b"\nc'))
+    "a \"b\" c"
+    """
+    return json.dumps(one_line(text, limit), ensure_ascii=False)
+
+
+def derive_boundary(texts: Sequence[str], *, avoid: Sequence[str] = ()) -> str:
+    """Return the boundary of texts: hex digits of their sha256 that stand in none of them.
+
+    Args:
+        texts: what is fenced, cleaned, in order.
+        avoid: further texts of the same message that must not hold it.
+
+    Returns:
+        ``BOUNDARY_CHARS`` lower-case hex digits; the same for the same texts.
+    """
+    # Lengths are part of what is hashed, so that moving text from one to the next changes it.
+    digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
+    everything = (*texts, *avoid)
+    while any(digest[:BOUNDARY_CHARS] in text for text in everything):
+        digest = hashlib.sha256(digest.encode()).hexdigest()
+    return digest[:BOUNDARY_CHARS]
+
+
+def fence(label: str, text: str, boundary: str) -> str:
+    """Return clean text between an opening and a closing line that carry the boundary.
+
+    Args:
+        label: our own words for what the text is, such as ``answer`` or ``passage 1``.
+        text: the clean text.
+        boundary: from ``derive_boundary`` over all texts of the message.
+    """
+    return f"----- BEGIN {label} {boundary} -----\n{text}\n----- END {label} {boundary} -----"
