@@ -18,6 +18,7 @@ PURE = {
     "aggregate", "case_groups", "citations", "columns", "contract", "explain",
     "gate", "gate_differences", "gate_figures", "gate_rules", "matching", "metrics", "metrics_document", "operational", "outcomes", "report",
     "run_summaries", "scoring", "stats", "summaries",
+    "judge_calibration", "judge_probes", "judge_trust",
     "fence", "rubric", "rubric_reply", "rubric_schema",
 }  # fmt: skip
 EDGE_LIBRARIES = {
