@@ -44,8 +44,9 @@ class Database:
 
     Args:
         url_or_path: path of an SQLite file, or an SQLAlchemy URL.
-        prepare: called with each new connection, the name to show and whether it can be written,
-            to make or check the tables; raises StorageError if they are not as they should be.
+        prepare: called with each new connection, the name to show and whether it is to be written,
+            to make or check the tables. It raises StorageError if they are not as they should be,
+            and lets through what SQLite says of a file that cannot be written.
 
     Raises:
         ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
@@ -271,12 +272,10 @@ def _read_only_engine(uri: str) -> Engine:
 
 
 def _prepare_sqlite(connection: Connection) -> None:
-    """Let readers and a writer work at once, and find out whether the file can be written."""
+    """Let readers and a writer work at once."""
     _turn_on_wal(connection)
     # Without a sync at each commit a loss of power may cost the last verdicts, never the file.
     connection.exec_driver_sql("PRAGMA synchronous=NORMAL")
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-    connection.exec_driver_sql("ROLLBACK")
 
 
 def _turn_on_wal(connection: Connection) -> None:

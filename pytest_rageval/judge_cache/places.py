@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from pytest_rageval.errors import ConfigError
+from pytest_rageval.target_url import blot_out
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -69,24 +70,20 @@ def file_of(url: URL) -> Path | None:
 
 def show(url: URL) -> str:
     """Return the file, or the URL without credentials and query."""
+    from sqlalchemy import URL
+
     file = file_of(url)
     if file is not None:
         return str(file)
-    bare = url.set(username=None, password=None, query={})
-    return bare.render_as_string(hide_password=True)
+    bare = URL.create(url.drivername, host=url.host, port=url.port, database=url.database)
+    return bare.render_as_string()
 
 
 def without_password(text: str, url: URL) -> str:
-    """Blot the password of a URL out of a message of its driver."""
-    hidden = [url.password, *(value for values in url.query.values() for value in _many(values))]
-    for secret in hidden:
-        if secret:
-            text = text.replace(str(secret), "***")
-    return text
-
-
-def _many(value: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else value
+    """Blot the passwords of a URL out of a message of its driver."""
+    query = url.normalized_query.items()
+    hidden = [value for name, values in query if "password" in name for value in values]
+    return blot_out(text, [*hidden, url.password or ""])
 
 
 def make_folder(file: Path) -> None:

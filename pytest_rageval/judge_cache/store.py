@@ -142,7 +142,7 @@ class JudgeCache:
     def _document(self, key: str, text: str) -> dict[str, Any] | None:
         try:
             document = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
         if isinstance(document, dict):
             return document

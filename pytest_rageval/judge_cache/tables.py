@@ -66,10 +66,12 @@ def prepare(connection: Connection, shown: str, writable: bool) -> None:
 
     Raises:
         StorageError: another version made them.
+        sqlalchemy.exc.OperationalError: the file cannot be written.
     """
-    from sqlalchemy import inspect, select
+    from sqlalchemy import false, inspect, select
 
     version = _tables().version
+    is_file = connection.dialect.name == "sqlite"
     found = None
     if inspect(connection).has_table(version.name):
         found = connection.execute(select(version.c.version)).scalar()
@@ -80,12 +82,14 @@ def prepare(connection: Connection, shown: str, writable: bool) -> None:
         raise StorageError(f"{shown}: holds no judge cache, and none can be made in it")
     if found != CACHE_VERSION:
         names = ", ".join(table.name for table in version.metadata.sorted_tables)
-        is_file = connection.dialect.name == "sqlite"
         way = "delete the file" if is_file else f"drop its tables {names}"
         raise StorageError(
             f"{shown}: a judge cache of version {found!r}, expected {CACHE_VERSION}; {way}, and "
             "what it held is asked again"
         )
+    if writable and is_file:
+        # SQLite opens a file without a right to write it all the same; only a write tells.
+        connection.execute(version.update().where(false()).values(id=1))
 
 
 def _create(connection: Connection) -> None:
