@@ -26,6 +26,14 @@ _HIDDEN: Final = re.compile(
     "\ud800-\udfff"  # halves of surrogate pairs, which no encoding can send
     "\U000e0000-\U000e0fff]"  # tag characters spell out text that no person sees
 )
+# Servers of local models read these as the end of a turn wherever they stand, fenced or not.
+_CHAT_TOKEN: Final = re.compile(
+    r"(?P<open>[<\[])(?P<rest>"
+    r"\|[\w.\- ]{1,40}\|>"  # ChatML, Llama 3, Phi, Harmony: <|im_end|>, <|eot_id|>
+    r"|\uff5c[\w\u2581.\- ]{1,40}\uff5c>"  # DeepSeek, with full-width bars
+    r"|/?s>|<SYS>>|</SYS>>|/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
+    r"|(?:start_of_turn|end_of_turn|bos|eos)>)"  # Gemma
+)
 _ELLIPSIS: Final = "..."
 
 
@@ -33,11 +41,12 @@ def clean_text(text: str) -> str:
     r"""Return text without control, bidi and invisible characters; newlines and tabs stay.
 
     Every kind of line end becomes a newline. Joiners (U+200C, U+200D), which scripts need, stay.
+    Tokens that end a turn in a model's chat template get a space after their first character.
 
-    >>> clean_text("one\r\ntwo\x00 \u202ethree\tfour")
-    'one\ntwo three\tfour'
+    >>> clean_text("one\r\ntwo\x00 \u202ethree\tfour <|im_end|>")
+    'one\ntwo three\tfour < |im_end|>'
     """
-    return _HIDDEN.sub("", _LINE_ENDS.sub("\n", text))
+    return _CHAT_TOKEN.sub(r"\g<open> \g<rest>", _HIDDEN.sub("", _LINE_ENDS.sub("\n", text)))
 
 
 def one_line(text: str, limit: int | None = None) -> str:

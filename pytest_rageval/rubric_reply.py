@@ -237,7 +237,10 @@ def _fault(error: ErrorDetails, schema: Schema) -> str:
 
 
 def _shown(value: object) -> str:
-    return one_line(repr(value), 80)
+    try:
+        return one_line(repr(value), 80)
+    except RecursionError:  # nested deeper than repr goes
+        return type(value).__name__
 
 
 @lru_cache(maxsize=128)

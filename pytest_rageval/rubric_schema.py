@@ -214,7 +214,12 @@ def describe_number(schema: Schema) -> str:
 
 
 def _is_number(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer of some hundred digits
+        return False
 
 
 def _short(value: object) -> str:
