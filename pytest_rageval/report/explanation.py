@@ -1,14 +1,16 @@
 """The explanation of one record as styled lines: verdict first, then evidence, then numbers.
 
 Lines are at most ``width`` characters and plain ASCII but for what a case, a document or a model
-wrote, all of which passes through ``clean``. Meaning stands in words; colour only repeats it.
+wrote, all of which is made harmless before any of it is laid out. Meaning stands in words; colour
+only repeats it.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
 
 from pytest_rageval.explain.values import (
     AnchorReason,
@@ -43,6 +45,9 @@ _ANSWER_CHARS: Final = 300
 _TEXT_CHARS: Final = 200
 _PLACE_CHARS: Final = 300
 _REASON_CHARS: Final = 600
+_KEY_CHARS: Final = 44
+_TEXT_READ: Final = 4000
+"""More of one text than any line shows unless the whole is asked for."""
 _NARROWEST: Final = 60
 _REASON_COLUMN: Final = 24
 """Least width beside a number; a narrower terminal gets the reason below it."""
@@ -60,6 +65,7 @@ def render_explanation(
         verbose: adds the beginning of each chunk's text and the whole answer.
     """
     width = max(width, _NARROWEST)
+    explanation = _harmless(explanation, None if verbose else _TEXT_READ)
     parts = (
         _verdict(explanation, run_id, width, verbose=verbose),
         _expectations(explanation, width),
@@ -82,10 +88,28 @@ def render_explanation(
     return lines
 
 
+def _harmless(value: Any, limit: int | None) -> Any:
+    """Return a value with every text in it made safe for a terminal, keys of mappings too.
+
+    It happens here for all of an explanation: any field, also the key of a metric, may come from
+    a file that others wrote, and what is measured must be what is shown.
+    """
+    if isinstance(value, str):
+        return clean(value, limit)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {f.name: _harmless(getattr(value, f.name), limit) for f in fields(value) if f.init}
+        return replace(value, **parts)
+    if isinstance(value, Mapping):
+        return {_harmless(key, limit): _harmless(part, limit) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return tuple(_harmless(part, limit) for part in value)
+    return value
+
+
 def _wrap(
     text: str, width: int, *, first: str = "", rest: str = "", limit: int = _REASON_CHARS
 ) -> list[str]:
-    """Make a text harmless and break it into lines with the given beginnings."""
+    """Shorten a text and break it into lines with the given beginnings."""
     return textwrap.wrap(
         clean(text, limit), width, initial_indent=first, subsequent_indent=rest,
         break_on_hyphens=False,
@@ -324,13 +348,13 @@ def _metrics(explanation: Explanation, width: int) -> Iterator[Line]:
         group = [metric for metric in scored if metric.level == level]
         if group:
             yield _heading(f"metrics: {title}")
-            column = max(len(metric.key) for metric in group)
+            column = min(max(len(metric.key) for metric in group), _KEY_CHARS)
             for metric in group:
                 yield from _metric(metric, column, width)
 
 
 def _metric(metric: MetricReason, column: int, width: int) -> Iterator[Line]:
-    head = f"  {clean(metric.key):<{column}}  {format_value(metric.value):>6}"
+    head = f"  {clean(metric.key, column):<{column}}  {format_value(metric.value):>6}"
     blank = " " * (len(head) + 3)
     if width - len(blank) < _REASON_COLUMN:
         yield ((head, ""),)
@@ -382,6 +406,6 @@ def _unscored(explanation: Explanation, width: int) -> Iterator[Line]:
 
 def _reason_with_keys(reason: str, keys: Iterable[str], width: int) -> Iterator[Line]:
     yield from (((line, ""),) for line in _wrap(reason, width, first="  ", rest="    "))
-    names = ", ".join(clean(key) for key in keys)
-    lines = _wrap(names, width, first="      ", rest="      ", limit=4000)
+    names = ", ".join(keys)
+    lines = _wrap(names, width, first="      ", rest="      ", limit=_TEXT_READ)
     yield from (((line, "dim"),) for line in lines)

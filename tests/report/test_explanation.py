@@ -19,7 +19,7 @@ from pytest_rageval.models import (
 )
 from pytest_rageval.report.explanation import render_explanation
 from pytest_rageval.report.summary import Line
-from tests.explain.builders import S, T, U, explained, runs
+from tests.explain.builders import S, T, U, explained, recorded, runs
 from tests.score_builders import TIMEOUT, case, chunk, gold, response
 
 HOSTILE = "a\x1b[31mb\x1b]0;title\x07\u202ec\u200b\nd"
@@ -230,3 +230,32 @@ def test_nothing_of_others_reaches_the_terminal_raw() -> None:
         assert part.isprintable(), part
         assert "\u202e" not in part
     assert max(map(len, text_of(lines))) <= 80
+
+
+def test_a_metric_key_of_a_file_is_harmless_wherever_it_stands() -> None:
+    keys = [f"{name}\x1b]0;pwn\x07\u202e{'y' * 80}" for name in ("scored", "moved", "none", "lost")]
+    scored, moved, none, lost = keys
+    record = recorded(case("a.md"), response("a.md"))
+    record = replace(
+        record,
+        metrics={"hit_at_k": 1.0, scored: 0.25, moved: 1.0, none: None, lost: None},
+        not_applicable={none: f"because {HOSTILE}"},
+        metrics_before_rerank={moved: 0.5},
+    )
+    found = explain_record(record, ScoreSettings())
+    for width in (60, 80):
+        lines = render_explanation(found, run_id="r", width=width)
+        assert all(
+            part.isprintable() and "\u202e" not in part for line in lines for part, _ in line
+        )
+        text = text_of(lines)
+        assert max(map(len, text)) <= width
+        assert all(f"{name}]0;pwn" in "".join(text) for name in ("scored", "moved", "none", "lost"))
+
+
+def test_columns_are_measured_on_what_is_shown_of_a_key() -> None:
+    record = replace(
+        recorded(case("a.md"), response("a.md")), metrics={"ab": 1.0, "c\x1b[31m\x07\u200bd": 0.5}
+    )
+    lines = block(shown(explain_record(record, ScoreSettings())), "metrics: other").splitlines()
+    assert [line[:13] for line in lines] == ["  ab   1.000 ", "  cd   0.500 "]
