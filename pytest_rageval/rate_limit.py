@@ -24,6 +24,8 @@ from pytest_rageval.errors import ConfigError, StorageError
 
 _MINUTE_S: Final = 60.0
 _MAX_STATE_CHARS: Final = 4096
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
+"""In a folder for all, a link of the same name may lead elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +155,7 @@ class RateLimiter:
             with self._threads:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 # Not "w": the state must outlive the opening. Not "a": writing starts at 0.
-                handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+                handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
                 with open(handle, "r+", encoding="utf-8", errors="replace") as file:
                     _lock(file)
                     yield file

@@ -1,0 +1,281 @@
+"""The wire format of chat completions: what is sent, and what a reply or a refusal says. Pure.
+
+Servers of many makes speak this format more or less, so nothing is taken for granted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pytest_rageval.contract import excerpt
+from pytest_rageval.judgements import JudgeFailure, OutputLevel
+from pytest_rageval.models import JudgeSettings
+
+LADDER: Final[tuple[OutputLevel, ...]] = ("json_schema", "json_object", "text")
+RAW_CHARS: Final = 2000
+_EXCERPT_CHARS: Final = 300
+_DROPPABLE: Final = ("temperature", "seed", "max_tokens", "max_completion_tokens")
+_FORMAT_WORDS: Final = re.compile(
+    r"response[_ ]?format|json[_ ]?schema|json[_ ]?object|json[ _]mode|structured[ _]output|"
+    r"guided[_ ]|grammar",
+    re.IGNORECASE,
+)
+_TOO_LONG: Final = re.compile(
+    r"context[_ ](length|window)|too many tokens|prompt is too long", re.I
+)
+_SCHEMA_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+# --- what is sent --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an endpoint wants to be asked: what the first calls found out."""
+
+    level: OutputLevel = "json_schema"
+    dropped: tuple[str, ...] = ()
+    """Parameters that it refused, in the order of refusal. ``max_tokens`` is then sent under its
+    newer name ``max_completion_tokens``, until that is refused too."""
+
+
+def first_form(settings: JudgeSettings) -> Form:
+    """Return how an endpoint is asked of which nothing is known."""
+    chosen = settings.structured_output
+    return Form("json_schema" if chosen == "auto" else chosen)
+
+
+def parameters(form: Form, settings: JudgeSettings) -> dict[str, Any]:
+    """List what is sent besides model, messages and format."""
+    wanted: dict[str, Any] = {
+        "temperature": settings.temperature,
+        "seed": settings.seed,
+        "max_tokens": settings.max_tokens,
+    }
+    if "max_tokens" in form.dropped:
+        wanted["max_completion_tokens"] = settings.max_tokens
+    return {
+        name: value
+        for name, value in wanted.items()
+        if value is not None and name not in form.dropped
+    }
+
+
+def response_format(
+    level: OutputLevel, rubric: str, schema: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Ask for the shape of the reply; None: plain text."""
+    if level == "json_schema":
+        name = _SCHEMA_NAME.sub("_", rubric)[-64:] or "verdict"
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": name, "schema": dict(schema), "strict": True},
+        }
+    return {"type": "json_object"} if level == "json_object" else None
+
+
+# --- what comes back -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """One chat completion."""
+
+    text: str = ""
+    """What the model wrote; empty for null content."""
+    failure: JudgeFailure | None = None
+    """Why ``text`` cannot be a verdict; None: it may be one."""
+    model: str | None = None
+    system_fingerprint: str | None = None
+    prompt_tokens: int | None = None
+    """None, as the next: the server gave no usage."""
+    completion_tokens: int | None = None
+
+
+def read_completion(body: Any) -> Reply | None:
+    """Read the JSON value of a reply's body.
+
+    Args:
+        body: any JSON value.
+
+    Returns:
+        None: it is no chat completion at all.
+    """
+    if not isinstance(body, dict):
+        return None
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        return None
+    message = choices[0].get("message")
+    if not isinstance(message, dict):
+        return None
+    text = _content(message.get("content"))
+    usage = body.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    return Reply(
+        text=text,
+        failure=_stopped(choices[0].get("finish_reason"), message.get("refusal"), text),
+        model=_string(body.get("model")),
+        system_fingerprint=_string(body.get("system_fingerprint")),
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
+    )
+
+
+def _stopped(finish_reason: Any, refusal: Any, text: str) -> JudgeFailure | None:
+    raw = text[:RAW_CHARS] or None
+    if finish_reason == "content_filter":
+        return JudgeFailure(
+            kind="refused", message="the endpoint's content filter stopped the reply", raw=raw
+        )
+    if isinstance(refusal, str) and refusal.strip():
+        return JudgeFailure(
+            kind="refused",
+            message=f"the model declined: {excerpt(refusal, _EXCERPT_CHARS)}",
+            raw=refusal[:RAW_CHARS],
+        )
+    if finish_reason == "length":
+        return JudgeFailure(
+            kind="truncated",
+            message="the reply was cut by its length; raise max_tokens",
+            raw=raw,
+        )
+    if not text.strip():
+        return JudgeFailure(kind="unparseable", message="the reply holds no text", raw=raw)
+    return None
+
+
+def _content(value: Any) -> str:
+    """Return the text; some servers send it in parts."""
+    if isinstance(value, list):
+        parts = [part.get("text") for part in value if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return value if isinstance(value, str) else ""
+
+
+def _string(value: Any) -> str | None:
+    return value[:200] if isinstance(value, str) and value else None
+
+
+def _count(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        return None
+    return value
+
+
+# --- refusals ------------------------------------------------------------------------------
+
+
+def error_text(body: Any) -> str:
+    """Return what an error's body says, as one short printable line."""
+    for key in ("error", "message", "detail", "msg"):
+        if isinstance(body, dict) and body.get(key):
+            return error_text(body[key])
+    if isinstance(body, list):
+        return excerpt("; ".join(filter(None, map(_fault, body))), _EXCERPT_CHARS)
+    return excerpt(body, _EXCERPT_CHARS) if isinstance(body, str) else ""
+
+
+def after_refusal(form: Form, status: int, body: Any, settings: JudgeSettings) -> Form | None:
+    """Say how to ask again when a server refused the way it was asked.
+
+    Args:
+        form: how it was asked.
+        status: of the reply.
+        body: its JSON value, or its text.
+        settings: of the judge; a fixed level stays.
+
+    Returns:
+        The form without what was refused; None: something else is wrong.
+    """
+    text = error_text(body)
+    if status not in {400, 422} or _TOO_LONG.search(text):
+        return None
+    sent = [name for name in _DROPPABLE if name in parameters(form, settings)]
+    # What a server names in its own field goes before what its message happens to mention.
+    for place in (_named(body), text):
+        if place and (changed := _without(form, place, sent, settings)) is not None:
+            return changed
+    return None
+
+
+def _without(form: Form, place: str, sent: Sequence[str], settings: JudgeSettings) -> Form | None:
+    """Drop what a text names first."""
+    places = [(hit.start(), name) for name in sent if (hit := re.search(rf"\b{name}\b", place))]
+    at_format = _FORMAT_WORDS.search(place)
+    can_go_down = settings.structured_output == "auto" and form.level in LADDER[:-1]
+    if at_format and can_go_down:
+        places.append((at_format.start(), ""))
+    if not places:
+        return None
+    _, name = min(places)
+    if name:
+        return replace(form, dropped=(*form.dropped, name))
+    return replace(form, level=LADDER[LADDER.index(form.level) + 1])
+
+
+def _named(body: Any) -> str:
+    """Return the parameters that an error names: OpenAI's ``param``, FastAPI's ``loc``."""
+    if not isinstance(body, dict):
+        return ""
+    error = body.get("error")
+    param = (error if isinstance(error, dict) else body).get("param")
+    named = [param] if isinstance(param, str) else []
+    details = body.get("detail")
+    for detail in details if isinstance(details, list) else ():
+        loc = detail.get("loc") if isinstance(detail, dict) else None
+        named.extend(str(part) for part in (loc if isinstance(loc, list) else ()))
+    return " ".join(named)
+
+
+def _fault(value: Any) -> str:
+    """Return one fault of FastAPI's list, without the input that it repeats."""
+    if not isinstance(value, dict):
+        return value if isinstance(value, str) else ""
+    loc = value.get("loc")
+    where = ".".join(map(str, loc)) if isinstance(loc, list) else ""
+    message = value.get("msg")
+    return ": ".join(part for part in (where, message) if isinstance(part, str) and part)
+
+
+# --- names of models -----------------------------------------------------------------------
+
+_HOSTED: Final = re.compile(
+    r"(gpt|chatgpt|o\d|claude|gemini|mistral|ministral|magistral|codestral|pixtral|command|"
+    r"deepseek-(chat|reasoner)|grok|sonar|qwen-(max|plus|turbo)|nova)\b",
+    re.IGNORECASE,
+)
+_PINNED: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}|(?<!\d)(20\d{6}|\d{4}|0\d\d)(?!\d)|\d[bm]\b|\bv\d+\.\d", re.IGNORECASE
+)
+"""A date, a build such as ``-001``, or a size and version, as the names of open weights have."""
+
+
+def unpinned_alias(model: str) -> str | None:
+    """Warn of a model name under which the weights may change.
+
+    Args:
+        model: as it is asked for.
+
+    Returns:
+        One sentence; None: the name holds a date or a version.
+
+    >>> unpinned_alias("gpt-4o-2024-08-06")
+    >>> unpinned_alias("gpt-4o")
+    "judge model 'gpt-4o' is an unpinned alias: pin a dated version so that scores stay comparable"
+    """
+    shown = excerpt(model, 100)
+    name = model.rsplit("/", 1)[-1]
+    latest = re.search(r"(^|[-:@_])latest$", name, re.IGNORECASE) is not None
+    hosted = _HOSTED.match(name) is not None
+    # Open weights carry their version in the name: llama-3.1-8b-instruct.
+    pinned = _PINNED.search(name) if hosted else re.search(r"\d", name)
+    if pinned and not latest:
+        return None
+    return (
+        f"judge model {shown!r} is an unpinned alias: pin a dated version so that scores stay "
+        "comparable"
+    )
