@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.fence import clean_text, derive_boundary, fence, one_line, quoted
 from pytest_rageval.judgements import RUBRICS, JudgeFailure, JudgeRequest, OutputLevel, Passage
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
 from pytest_rageval.models import Citation
 from pytest_rageval.rubric_reply import parse_reply
 from pytest_rageval.rubric_schema import (
@@ -168,7 +168,8 @@ def _load_packaged(name: str, alternate: bool) -> Rubric:
 def _check_own_name(name: str, shown: str) -> None:
     if not _OWN_NAME.fullmatch(name):
         raise ConfigError(f"{shown}: name {name!r} came, expected letters, digits, _ and -")
-    taken = {key.split(".")[0] for key in METRICS} | set(RUBRICS)
+    keys = (*METRICS, *RUN_METRICS, *ALIASES)
+    taken = {key.split(".")[0] for key in keys} | set(RUBRICS)
     if name in taken:
         raise ConfigError(f"{shown}: {name!r} is a name of the package; choose another file name")
 
