@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -13,7 +14,43 @@ from tests.hostile_judge import HostileJudge, Script
 
 KEY = "sk-proj-4f7a9c1e2b8d6f3a5c7e9b1d"
 
-OpenJudge = Callable[..., tuple[OpenAIJudge, HostileJudge]]
+
+class DictCache:
+    """The cache's contract, in memory; values go through JSON as they do in a database."""
+
+    def __init__(self) -> None:
+        self.verdicts: dict[str, str] = {}
+        self.levels: dict[tuple[str, str], str] = {}
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        return _loaded(self.verdicts.get(key))
+
+    def put(self, key: str, document: Mapping[str, Any], *, identity: str) -> bool:
+        self.verdicts[key] = json.dumps(document, allow_nan=False)
+        return bool(identity)
+
+    def get_level(self, endpoint: str, model: str) -> dict[str, Any] | None:
+        return _loaded(self.levels.get((endpoint, model)))
+
+    def put_level(self, endpoint: str, model: str, document: Mapping[str, Any]) -> bool:
+        self.levels[endpoint, model] = json.dumps(document, allow_nan=False)
+        return True
+
+
+def _loaded(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    value: dict[str, Any] = json.loads(text)
+    return value
+
+
+class ReopenableJudge(OpenAIJudge):
+    """A judge that can be opened once more as the next run would."""
+
+    reopened: Callable[..., OpenAIJudge]
+
+
+OpenJudge = Callable[..., tuple[ReopenableJudge, HostileJudge]]
 
 
 @pytest.fixture
@@ -29,16 +66,22 @@ def open_judge(naps: list[float]) -> Iterator[OpenJudge]:
 
         def opened(
             script: Script, *, model: str = "judge", cache: Any = None, **settings: Any
-        ) -> tuple[OpenAIJudge, HostileJudge]:
+        ) -> tuple[ReopenableJudge, HostileJudge]:
             server = stack.enter_context(HostileJudge(script))
-            judge = OpenAIJudge(
-                model,
-                JudgeSettings(base_url=server.url, **{"timeout_s": 5.0, **settings}),
-                environ={"OPENAI_API_KEY": KEY},
-                cache=cache,
-                sleep=naps.append,
-                rng=random.Random(1),
-            )
-            return stack.enter_context(judge), server
+
+            def once_more(**changes: Any) -> ReopenableJudge:
+                values = {"timeout_s": 5.0, **settings, **changes}
+                judge = ReopenableJudge(
+                    values.pop("model", model),
+                    JudgeSettings(base_url=server.url, **values),
+                    environ={"OPENAI_API_KEY": KEY},
+                    cache=cache,
+                    sleep=naps.append,
+                    rng=random.Random(1),
+                )
+                judge.reopened = once_more
+                return stack.enter_context(judge)
+
+            return once_more(), server
 
         yield opened
