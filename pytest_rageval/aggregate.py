@@ -14,9 +14,9 @@ import numpy as np
 
 from pytest_rageval.case_groups import CaseOutcome
 from pytest_rageval.columns import CaseTable, Integers, RecordColumns
+from pytest_rageval.matching import PathCase
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
-from pytest_rageval.metrics_document import metrics_document
 from pytest_rageval.models import (
     Aggregate,
     CaseRecord,
@@ -36,8 +36,6 @@ from pytest_rageval.summaries import summarise_cases, summarise_metric
 __all__ = [
     "aggregate",
     "aggregate_columns",
-    "headings_reported",
-    "metrics_document",
     "summarise_metric",
 ]
 
@@ -48,6 +46,7 @@ def aggregate(
     confidence: float = 0.95,
     timeout_ms: float | None = None,
     registry: Mapping[str, MetricInfo] = METRICS,
+    path_case: PathCase = "sensitive",
 ) -> Aggregate:
     """All numbers of a run from its records alone, in whatever order they come.
 
@@ -56,8 +55,9 @@ def aggregate(
         confidence: of the intervals, 0 to 1.
         timeout_ms: the limit at which a timed-out call enters the latency percentiles.
         registry: the metrics; keys that only records hold are summarised as unbounded.
+        path_case: whether two documents whose paths differ by case alone are two.
     """
-    columns = RecordColumns(registry)
+    columns = RecordColumns(registry, path_case=path_case)
     for record in records:
         columns.add(record)
     return aggregate_columns(columns, confidence=confidence, timeout_ms=timeout_ms)
@@ -107,6 +107,14 @@ def aggregate_columns(
         cost_usd=costs.cost_usd,
         cost_usd_uncached=costs.cost_usd_uncached,
         judge_tokens=costs.tokens,
+        failed_cases={
+            wanted: tuple(
+                case_id
+                for (_, case_id), outcome in zip(table.names(), table.outcomes, strict=True)
+                if outcome == wanted
+            )
+            for wanted in ("missed", "error")
+        },
         abstention=count_abstentions(table, groups["answerable"]),
         rerank=summarise_rerank(table, confidence),
         repeats=repeats,
@@ -196,20 +204,3 @@ def _warnings(
     if len(coverages) > 1:
         found.append("indexing coverage changed during the run; the last case's is shown")
     return tuple(found)
-
-
-# --- what only the whole run can tell --------------------------------------------------------
-
-
-def headings_reported(records: Iterable[CaseRecord]) -> bool:
-    """Whether any chunk of the run reports a heading.
-
-    Without a single chunk nothing is known of the target's reporting, and True stands.
-    """
-    seen = False
-    for record in records:
-        for chunk in record.retrieved_chunks or ():
-            seen = True
-            if chunk.heading_path is not None:
-                return True
-    return not seen

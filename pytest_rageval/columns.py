@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_rageval.case_groups import CaseOutcome, outcome_of_repeats
-from pytest_rageval.matching import DocumentKey
+from pytest_rageval.matching import DocumentKey, PathCase
 from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retrieved_documents
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.models import CaseRecord
@@ -84,10 +84,17 @@ class RecordColumns:
 
     Args:
         registry: the metrics; keys that only records hold get columns of their own.
+        path_case: whether two documents whose paths differ by case alone are two.
     """
 
-    def __init__(self, registry: Mapping[str, MetricInfo] = METRICS) -> None:
+    def __init__(
+        self,
+        registry: Mapping[str, MetricInfo] = METRICS,
+        *,
+        path_case: PathCase = "sensitive",
+    ) -> None:
         self.registry = registry
+        self._path_case = path_case
         self._keys = tuple(registry)
         self._metrics = array("d")
         self._extra: dict[str, _Sparse] = {}
@@ -139,7 +146,7 @@ class RecordColumns:
         self._verdicts_needed += needed
         if record.indexing_coverage is not None:
             self._coverage_codes[row] = self._coverage_code(record.indexing_coverage)
-        self._documents.add(retrieved_documents(record))
+        self._documents.add(retrieved_documents(record, self._path_case))
         if record.case is not None and record.case.translation_of is not None:
             self._translations[row] = record.case.translation_of
 
@@ -245,6 +252,11 @@ class CaseTable:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def registry(self) -> Mapping[str, MetricInfo]:
+        """The metrics about which something is known."""
+        return self._columns.registry
 
     @property
     def metric_infos(self) -> Mapping[str, MetricInfo | None]:

@@ -11,8 +11,8 @@ import pytest
 def test_case(
     request: pytest.FixtureRequest, rag_client: object, judge: object, rageval_settings: object
 ) -> None:
-    """Ask, score and record the case; its outcome is read from the record."""
-    request.node.measure(rag_client)
+    """Ask, score, judge and record the case; its outcome is read from the record."""
+    request.node.measure(rag_client, judge)
 
 
 # A project may set ``python_functions`` to something that does not match the name above.

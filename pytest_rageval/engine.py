@@ -6,12 +6,16 @@ files; the client it is handed is whatever the ``rag_client`` fixture returned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pytest_rageval.adapters import call_client
+from pytest_rageval.citations import read_citations
 from pytest_rageval.dataset import LocatedCase
+from pytest_rageval.judgements import Judge
+from pytest_rageval.judging import Judged, judge_case, judge_ms, judged_fields
+from pytest_rageval.matching import has_heading_anchor
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.view import FAILED, NotApplicable, Score
 from pytest_rageval.models import (
@@ -52,17 +56,32 @@ def score_settings(settings: Settings, *, headings_reported: bool = True) -> Sco
         headings_reported=headings_reported,
         folder_mode=settings.folder_mode,
         retrieval_only=settings.retrieval_only,
-        judge_configured=False,
+        judge_configured=settings.judge != "none",
     )
 
 
-def _seems_to_report_headings(chunks: Sequence[RetrievedChunk] | None) -> bool:
-    """Guess from the chunks of one response whether the target reports headings.
+def any_heading(chunks: Iterable[RetrievedChunk]) -> bool | None:
+    """Say whether any chunk has a heading; None: there is no chunk."""
+    found = None
+    for chunk in chunks:
+        if chunk.heading_path is not None:
+            return True
+        found = False
+    return found
 
-    That is a fact about the whole run; one response is the best guess while the run goes on, and
-    ``settle_headings`` mends it at the end. No chunks say nothing against headings.
+
+def headings_reported(records: Iterable[CaseRecord]) -> bool:
+    """Say whether the target of a run reports headings, which is a fact about the whole run.
+
+    Without a single chunk nothing is known of it, and True stands.
     """
-    return not chunks or any(chunk.heading_path is not None for chunk in chunks)
+    chunks = (chunk for record in records for chunk in record.retrieved_chunks or ())
+    return any_heading(chunks) is not False
+
+
+def _seems_to_report_headings(chunks: Sequence[RetrievedChunk] | None) -> bool:
+    # One response is the best guess while the run goes on; ``settle_headings`` mends it at the end.
+    return any_heading(chunks or ()) is not False
 
 
 def measure(
@@ -72,10 +91,11 @@ def measure(
     settings: Settings,
     *,
     clock: Callable[[], float],
+    judge: Judge | None = None,
 ) -> CaseRecord:
     """Ask the target one case of a file and score what came back; failures become data."""
     result = call_client(client, ask_request(located.case, settings), clock=clock)
-    return record_of(located, file, result, settings)
+    return record_of(located, file, result, settings, judge=judge)
 
 
 def not_attempted(
@@ -100,8 +120,9 @@ def record_of(
     *,
     repeat: int = 0,
     headings_reported: bool | None = None,
+    judge: Judge | None = None,
 ) -> CaseRecord:
-    """Score an ask and build its record (full text; storage cuts it).
+    """Score an ask, have it judged, and build its record (full text; storage cuts it).
 
     Args:
         located: the case and its line.
@@ -110,22 +131,31 @@ def record_of(
         settings: of the run.
         repeat: which repeat of the case this is, from 0.
         headings_reported: whether any chunk of the run has a heading; None: not known yet.
+        judge: of the answers; None: there is none, or only retrieval is measured.
+
+    Raises:
+        ConfigError: the judge cannot work as it is set up.
     """
     case, response = located.case, result.response
     if headings_reported is None:
         chunks = response.retrieved_chunks if response is not None else None
         headings_reported = _seems_to_report_headings(chunks)
+    judged = _judged(case, response, judge, settings, repeat)
     scores = score_case(
         case,
         response,
         score_settings(settings, headings_reported=headings_reported),
         error=result.error,
+        verdicts=None if judged is None else judged.verdicts,
     )
     latency: dict[str, float] = dict(response.latency) if response else {}
     if result.total_ms is not None:
         latency["total_ms"] = result.total_ms
     else:
         latency.pop("total_ms", None)
+    judging_ms = None if judged is None else judge_ms(judged.judgements)
+    if judging_ms is not None:
+        latency["judge_ms"] = judging_ms
     return CaseRecord(
         case_id=case.id,
         file=file,
@@ -147,13 +177,44 @@ def record_of(
         outcome=scores.outcome,
         failure_stage=scores.failure_stage,
         unchecked=scores.unchecked,
-        metrics=scores.metrics,
+        metrics=scores.metrics if judged is None else {**scores.metrics, **judged.extra_scores},
         not_applicable=scores.not_applicable,
         metrics_before_rerank=scores.metrics_before_rerank,
         retrieved_chunks=scores.chunks,
         citations=scores.citations,
         case=case,
         **({} if response is None else _response_fields(response)),
+        **_judged_fields(case, response, judged),
+    )
+
+
+def _judged(
+    case: Case,
+    response: AskResponse | None,
+    judge: Judge | None,
+    settings: Settings,
+    repeat: int,
+) -> Judged | None:
+    if judge is None or settings.retrieval_only:
+        return None
+    return judge_case(
+        case,
+        response,
+        () if response is None else read_citations(response, settings.path_case) or (),
+        judge,
+        rubrics=settings.judging.rubrics,
+        k=case.k if case.k is not None else settings.k,
+        repeat=repeat,
+    )
+
+
+def _judged_fields(
+    case: Case, response: AskResponse | None, judged: Judged | None
+) -> dict[str, Any]:
+    if judged is None or response is None:
+        return {}
+    return judged_fields(
+        judged, question=case.question, answer=response.answer, unanswerable=not case.answerable
     )
 
 
@@ -162,9 +223,9 @@ def settle_headings(
 ) -> CaseRecord:
     """Score a record again if what the whole run says of headings is not what was guessed.
 
-    Failed cases too: whether their metrics are errors or not applicable depends on it. Only
-    metrics of anchors do depend on it; the others stand, whose vectors or verdicts a record may
-    no longer hold.
+    Failed cases too: whether their metrics are errors or not applicable depends on it. Besides
+    the metrics of anchors only ``similarity_margin`` does, which then has no relevant chunks to
+    speak of; the others stand, whose vectors or verdicts a record may no longer hold.
     """
     if _seems_to_report_headings(record.retrieved_chunks) == headings_reported:
         return record
@@ -173,6 +234,9 @@ def settle_headings(
         for key, info in METRICS.items()
         if info.level != "anchor" and key in record.metrics
     }
+    if not headings_reported and has_heading_anchor(located.case):
+        known.pop("similarity_margin", None)
+
     scores = score_case(
         located.case,
         _response_of(record),

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pytest_rageval.aggregate import summarise_metric
 from pytest_rageval.case_groups import CaseGroup, CaseValue, group_repeats
 from pytest_rageval.metrics.registry import METRICS, MetricInfo, metric_info
 from pytest_rageval.metrics_document import no_data_reason
@@ -213,6 +212,9 @@ def _rate_figure(
     confidence: float,
 ) -> Figure:
     """The mean over cases of a share of their repeats."""
+    # Needs numpy, which is not worth importing before a run has ended.
+    from pytest_rageval.summaries import summarise_metric
+
     scored = [
         CaseValue(
             case_id=case.first.case_id,

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -29,6 +29,7 @@ from pytest_rageval.storage import record_to_json, redact
 from pytest_rageval.targets import configured_target
 
 if TYPE_CHECKING:
+    from pytest_rageval.judgements import Judge
     from pytest_rageval.state import State
 
 
@@ -123,15 +124,22 @@ class CaseItem(pytest.Function):
     state: State
     record: CaseRecord | None = None
 
-    def measure(self, client: object) -> CaseRecord:
-        """Ask and score the case once; later calls return the same record."""
+    def measure(self, client: object, judge: object = None) -> CaseRecord:
+        """Ask, score and judge the case once; later calls return the same record."""
         if self.record is not None:
             return self.record
         state, settings = self.state, self.state.settings
         if state.breaker.open:
             record = not_attempted(self.located, self.file, settings, state.breaker.reason)
         else:
-            record = measure(self.located, self.file, client, settings, clock=time.perf_counter)
+            record = measure(
+                self.located,
+                self.file,
+                client,
+                settings,
+                clock=time.perf_counter,
+                judge=cast("Judge | None", judge),
+            )
             state.breaker.count(record)
         self.record = redact(record, full_text=settings.store_full_text)
         return self.record

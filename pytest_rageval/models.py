@@ -293,6 +293,8 @@ class CaseRecord:
     """Score, reasoning, claims and judge; None, as for the next three: no judge was asked."""
     correctness: Mapping[str, Any] | None = None
     abstention: Mapping[str, Any] | None = None
+    judgements: Mapping[str, Any] = field(default_factory=dict)
+    """By rubric: judge, version, model, level, scores and error of every verdict asked for."""
     judge_input: Mapping[str, Any] | None = None
     latency: Mapping[str, float]
     """``total_ms`` at the client, then the target's phases (``retrieval_ms`` …)."""
@@ -430,6 +432,8 @@ class Aggregate:
     cost_usd: float | None = 0.0
     cost_usd_uncached: float | None = 0.0
     judge_tokens: int = 0
+    failed_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Ids of the cases that are ``missed`` and that are ``error``, in the order of file and id."""
     abstention: AbstentionCounts = field(default_factory=dict)
     rerank: Mapping[str, RerankSummary] = field(default_factory=dict)
     """By retrieval metric; empty: no case reports its ranks before reranking."""

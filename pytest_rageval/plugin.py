@@ -142,9 +142,16 @@ def rag_client(request: pytest.FixtureRequest) -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
-def judge(request: pytest.FixtureRequest) -> None:
-    """The judge of answers; there is none in this version."""
-    return None
+def judge(request: pytest.FixtureRequest) -> Iterator[object]:
+    """The judge of answers; override it in ``conftest.py`` to judge with anything else.
+
+    Anything with ``judge(rubric, request, repeat=0)`` that returns a
+    ``pytest_rageval.judgements.Judgement``. None: answers are not judged.
+    """
+    from pytest_rageval.judges import open_judge
+
+    with open_judge(_state(request).settings, environ=os.environ) as found:
+        yield found
 
 
 @pytest.fixture
@@ -155,7 +162,7 @@ def eval_case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture
-def eval_record(request: pytest.FixtureRequest, rag_client: object) -> CaseRecord:
+def eval_record(request: pytest.FixtureRequest, rag_client: object, judge: object) -> CaseRecord:
     """The record of this case: asked, scored, ready for assertions of your own."""
-    record: CaseRecord = _case_item(request).measure(rag_client)
+    record: CaseRecord = _case_item(request).measure(rag_client, judge)
     return record

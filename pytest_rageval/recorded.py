@@ -17,10 +17,10 @@ from typing import IO, Any, Final, Self
 from pytest_rageval.adapters import answered
 from pytest_rageval.contract import parse_ask_response
 from pytest_rageval.dataset import CaseReader, LocatedCase
-from pytest_rageval.engine import not_attempted, record_of
+from pytest_rageval.engine import any_heading, not_attempted, record_of
 from pytest_rageval.errors import DatasetError, EndpointError, Fault
 from pytest_rageval.jsonl import Line, cannot_be_read, iterate_lines, open_lines
-from pytest_rageval.models import AskResponse, AskResult, CaseRecord, ErrorInfo, Settings
+from pytest_rageval.models import AskResult, CaseRecord, ErrorInfo, RetrievedChunk, Settings
 
 _EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
 NO_RESPONSE: Final = "no response is recorded for this case"
@@ -75,15 +75,11 @@ class RecordedResponses:
         """Say whether any chunk has a heading; True where there is no chunk at all.
 
         Nearly always the first line tells. Lines that are not as they should be are left for
-        ``first`` to complain of.
+        ``first`` to complain of. A response that no case asked for still is the target's.
         """
-        seen = False
-        for line in iterate_lines(self._rewound(), self._display, []):
-            for chunk in _chunks_of(line.text):
-                seen = True
-                if chunk.heading_path is not None:
-                    return True
-        return not seen
+        lines = iterate_lines(self._rewound(), self._display, [])
+        chunks = (chunk for line in lines for chunk in _chunks_of(line.text))
+        return any_heading(chunks) is not False
 
     def first(self, case_id: str) -> tuple[bool, object]:
         """Return whether a first response of a case is recorded, and what it is."""
@@ -198,15 +194,11 @@ def _parse_line(text: str) -> tuple[str, int, object]:
     return line["id"], repeat, line["response"]
 
 
-def _chunks_of(text: str) -> Any:
+def _chunks_of(text: str) -> tuple[RetrievedChunk, ...]:
     try:
-        return _response_of(_parse_line(text)[2]).retrieved_chunks or ()
+        return parse_ask_response(_parse_line(text)[2]).retrieved_chunks or ()
     except (ValueError, RecursionError, EndpointError):
         return ()
-
-
-def _response_of(payload: object) -> AskResponse:
-    return parse_ask_response(payload)
 
 
 # --- scoring -------------------------------------------------------------------------------
@@ -290,7 +282,7 @@ def _unknown_warnings(unknown: list[str]) -> Iterator[str]:
 
 def _result(payload: object) -> AskResult:
     try:
-        return answered(_response_of(payload), total_ms=None)
+        return answered(parse_ask_response(payload), total_ms=None)
     except EndpointError as error:
         info = ErrorInfo(kind=error.kind, message=error.message, attempts=1)
         return AskResult(response=None, error=info, total_ms=None)

@@ -14,10 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_rageval.aggregate import aggregate, headings_reported
 from pytest_rageval.config import config_hash, config_warnings
 from pytest_rageval.dataset import LoadedSet, LocatedCase, dataset_hash
-from pytest_rageval.engine import settle_headings
+from pytest_rageval.engine import headings_reported, settle_headings
 from pytest_rageval.gate import Selection, decide_gate
 from pytest_rageval.metrics_document import metrics_document
 from pytest_rageval.models import (
@@ -163,6 +162,9 @@ class Run:
         Raises:
             StorageError: the run folder cannot be written.
         """
+        # numpy, which it needs, is not worth importing before there is anything to sum up.
+        from pytest_rageval.aggregate import aggregate
+
         settings, thresholds = self.state.settings, self.state.thresholds
         writer = self._open_writer()
         wall_s = time.monotonic() - self._started
@@ -175,6 +177,7 @@ class Run:
             records,
             confidence=thresholds.confidence,
             timeout_ms=settings.target.timeout_s * 1000,
+            path_case=settings.path_case,
         )
         reported = len(self.records.keys() | self._excused)
         result = (

@@ -9,7 +9,6 @@ import numpy as np
 
 from pytest_rageval.columns import ERROR, PASSED, CaseTable, Integers
 from pytest_rageval.metrics.cross_lingual import cross_lingual_consistency
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import AbstentionCounts, RepeatSummary, RerankSummary
 from pytest_rageval.stats.paired import paired_difference
 from pytest_rageval.stats.repeats import flakiness, pass_at_k, pass_hat_k, variance_components
@@ -48,7 +47,7 @@ def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSum
         old, new = before[both], after[both]
         if not len(old):
             continue
-        info = METRICS[key]
+        info = table.registry[key]
         difference = paired_difference(
             old.tolist(),
             new.tolist(),

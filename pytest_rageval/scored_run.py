@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 from pytest_rageval.aggregate import aggregate_columns
 from pytest_rageval.columns import RecordColumns
@@ -26,6 +27,8 @@ _SHOWN: Final = 20
 class ScoredRun:
     """Keeps the numbers of records as they come, and their files where a run is saved.
 
+    As a context manager it removes a saved run that does not come to its end.
+
     Args:
         settings: of the run.
         run_id: name of the run to save; None: none is.
@@ -38,7 +41,7 @@ class ScoredRun:
     def __init__(self, settings: Settings, *, run_id: str | None, cases: Path) -> None:
         self._settings = settings
         self._cases = cases
-        self._columns = RecordColumns()
+        self._columns = RecordColumns(path_case=settings.path_case)
         self._facts = TargetFacts()
         self._case_hashes: dict[tuple[str, str], str] = {}
         self._started_at = datetime.now(UTC)
@@ -49,6 +52,7 @@ class ScoredRun:
         """How many did not pass."""
         self.folder: str | None = None
         """Where the run is saved, as shown to the user."""
+        self._finished = False
         self._writer: RunWriter | None = None
         if run_id is not None:
             self._writer = RunWriter(Path(settings.rootdir) / settings.results_dir, run_id)
@@ -70,9 +74,17 @@ class ScoredRun:
             if len(self.shown) < _SHOWN:
                 self.shown.append(record)
 
-    def discard(self) -> None:
-        """Remove what was saved: the files that it was made from cannot be read."""
-        if self._writer is not None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Remove a run that was not finished: it can be made again from the same files."""
+        if self._writer is not None and not self._finished:
             self._writer.discard()
 
     def finish(self) -> Aggregate:
@@ -85,6 +97,7 @@ class ScoredRun:
         if self._writer is not None:
             with self._writer as writer:
                 self._write(writer, numbers)
+        self._finished = True
         return numbers
 
     def _write(self, writer: RunWriter, numbers: Aggregate) -> None:

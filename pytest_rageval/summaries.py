@@ -109,7 +109,8 @@ def _summary(
         return unscored
     sample = ArraySample(column[scored], clusters[scored])
     total = sample.total
-    two, one = _intervals(sample, info, binary=once and _is_binary(info), confidence=confidence)
+    binary = once and _is_binary(info) and bool(np.isin(sample.values, (0.0, 1.0)).all())
+    two, one = _intervals(sample, info, binary=binary, confidence=confidence)
     as_worst = None
     if n_error and worst is not None:
         as_worst = math.fsum([total, n_error * worst]) / (n + n_error)

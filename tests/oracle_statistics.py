@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Literal
 
-from pytest_rageval.aggregate import summarise_metric
 from pytest_rageval.case_groups import CaseValue
 from pytest_rageval.gate import decide_limit, verdict
 from pytest_rageval.metrics.indexing import indexing_summary
@@ -24,6 +23,7 @@ from pytest_rageval.operational import (
 )
 from pytest_rageval.stats import agreement, calibration, intervals, multiplicity, paired, power
 from pytest_rageval.stats import repeats as repetition
+from pytest_rageval.summaries import summarise_metric
 
 Values = dict[str, Any]
 

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.aggregate import aggregate, headings_reported, summarise_metric
+from pytest_rageval.aggregate import aggregate
 from pytest_rageval.case_groups import case_values, group_repeats
+from pytest_rageval.engine import headings_reported
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import CaseRecord, RetrievedChunk
+from pytest_rageval.summaries import summarise_metric
 from tests.record_builders import failed, hits, record
 
 

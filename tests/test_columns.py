@@ -4,7 +4,7 @@ import json
 import random
 import tracemalloc
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -12,7 +12,7 @@ from pytest_rageval.aggregate import aggregate, aggregate_columns
 from pytest_rageval.case_groups import group_repeats
 from pytest_rageval.columns import RecordColumns
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import CaseRecord, Settings
+from pytest_rageval.models import Case, CaseRecord, RetrievedChunk, Settings
 from pytest_rageval.recorded import RecordedRun
 from tests.record_builders import failed, record
 
@@ -133,6 +133,26 @@ def test_an_error_among_repeats_is_no_pass_and_unequal_repeats_count_where_they_
     found = aggregate([*repeated("a", "pe"), *repeated("b", "pp"), *repeated("c", "p")]).repeats
     assert found is not None
     assert (found.n, found.flaky_rate, found.pass_hat_k[2]) == (2, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(("path_case", "mean"), [("sensitive", 0.0), ("insensitive", 1.0)])
+def test_translations_are_compared_by_the_path_setting_of_the_run(
+    path_case: Literal["sensitive", "insensitive"], mean: float
+) -> None:
+    records = [
+        record(name, retrieved_chunks=(RetrievedChunk(rel_path=path),), case=case)
+        for name, path, case in [
+            ("en", "Docs/A.md", Case(id="en", question="?")),
+            ("de", "docs/a.md", Case(id="de", question="?", translation_of="en")),
+        ]
+    ]
+    found = aggregate(records, path_case=path_case).cross_lingual
+    assert (found["mean"], found["n"]) == (mean, 1)
+
+
+def test_a_value_between_the_ends_of_a_binary_metric_takes_no_wilson_interval() -> None:
+    halves = [record(f"c{i}", {"hit_at_k": 0.5}) for i in range(4)]
+    assert aggregate(halves).metrics["hit_at_k"].method == "plus_two"
 
 
 # --- size ----------------------------------------------------------------------------------------

@@ -131,3 +131,24 @@ def test_the_matching_settings_of_the_project_hold(files: list[str], capsys: Out
     Path("c.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     assert cli.run(["score", *files, "--json"]) == ExitCode.YES
     assert json.loads(capsys.readouterr().out)["cases"][0]["metrics"]["hit_at_k"] == 0.0
+
+
+def test_the_summary_lists_every_case_that_failed_by_its_outcome(files: list[str]) -> None:
+    cases = [{"id": f"e{i:02}", "question": "q?"} for i in range(25)] + [CASES[1]]
+    Path("c.jsonl").write_text("".join(json.dumps(x) + "\n" for x in cases), encoding="utf-8")
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
+    summary = Path("evals/results/one/summary.md").read_text(encoding="utf-8")
+    assert "<summary>25 errors</summary>" in summary
+    assert "`e24`" in summary
+    assert "<summary>1 missed</summary>" in summary
+
+
+def test_a_run_that_is_broken_off_is_not_kept(
+    files: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: object, record: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pytest_rageval.columns.RecordColumns.add", interrupt)
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.INTERRUPTED
+    assert not Path("evals/results/one").exists()

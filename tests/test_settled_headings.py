@@ -136,3 +136,15 @@ def test_copies_are_told_from_texts_that_only_begin_alike() -> None:
     assert {len(chunk.text or "") for chunk in stored.retrieved_chunks} == {200}
     found = settled(case("a.md", "b.md | # B"), stored, reported=True)
     assert found.metrics["precision_returned_at_k"] == pytest.approx(2 / 3)
+
+
+def test_a_margin_over_anchors_that_cannot_be_told_does_not_stand() -> None:
+    of = case("a.md", "b.md | # B")
+    chunks = (
+        RetrievedChunk(rel_path="a.md", embedding=(1.0, 0.0), heading_path="# X"),
+        RetrievedChunk(rel_path="c.md", embedding=(0.0, 1.0)),
+    )
+    reply = AskResponse(answer="a", retrieved_chunks=chunks, query_embedding=(1.0, 0.0))
+    guessed = asked(of, reply)
+    assert guessed.metrics["similarity_margin"] == pytest.approx(1.0)
+    assert "similarity_margin" in settled(of, guessed, reported=False).not_applicable

@@ -136,8 +136,7 @@ def _fitting(stored: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _score_settings(settings: Settings, records: Iterable[CaseRecord]) -> ScoreSettings:
-    from pytest_rageval.aggregate import headings_reported
-    from pytest_rageval.engine import score_settings
+    from pytest_rageval.engine import headings_reported, score_settings
 
     return replace(
         score_settings(settings, headings_reported=headings_reported(records)),

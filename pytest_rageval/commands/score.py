@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.commands.output import JsonList, json_option
-from pytest_rageval.errors import DatasetError
 from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -50,20 +49,18 @@ def command(cases: Path, responses: Path, k: int | None, run_id: str | None, as_
 
     settings = _settings(k)
     recorded = RecordedRun(cases, responses, settings)
-    scored = ScoredRun(settings, run_id=run_id, cases=cases)
-    with closing(JsonList()) as items:
-        try:
-            for record in recorded.records():
-                scored.add(record)
-                if as_json:
-                    items.append(_item(record))
-        except DatasetError:
-            scored.discard()
-            raise
+    with (
+        ScoredRun(settings, run_id=run_id, cases=cases) as scored,
+        closing(JsonList()) if as_json else nullcontext() as items,
+    ):
+        for record in recorded.records():
+            scored.add(record)
+            if items is not None:
+                items.append(_item(record))
         totals = scored.finish()
         for warning in recorded.warnings:
             click.echo(clean(f"warning: {warning}"), err=True)
-        if as_json:
+        if items is not None:
             items.print_in("cases", _numbers(totals))
             return
     for line in _lines(totals, scored):

@@ -97,8 +97,8 @@ def _category_table(groups: Mapping[str, Mapping[str, MetricSummary]]) -> Iterat
 
 def _case_list(view: SummaryView) -> Iterator[str]:
     for outcome in ("error", "missed"):
-        found = sorted(r.case_id for r in view.records if r.outcome == outcome)
-        n = view.aggregate.errored if outcome == "error" else view.aggregate.missed
+        found = view.aggregate.failed_cases.get(outcome, ())
+        n = len(found)
         if found:
             title = counted(n, "error") if outcome == "error" else f"{n} missed"
             yield from ("", f"<details><summary>{title}</summary>", "")

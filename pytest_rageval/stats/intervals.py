@@ -257,7 +257,10 @@ def sample_interval(
     confidence: float = 0.95,
     sided: Sided = 2,
 ) -> Interval:
-    """``mean_interval`` on a bounded scale, of a sample that is already reduced."""
+    """``mean_interval`` on a bounded scale, of a sample that is already reduced.
+
+    ``binary`` is taken at its word: a reduced sample no longer tells single values.
+    """
     if not sample.n:
         return NO_INTERVAL
     if binary and sample.n_clusters == sample.n:
