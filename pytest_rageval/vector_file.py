@@ -66,13 +66,15 @@ class _Table:
             entry = _entry(text)
             vector = read_vector(entry.get("embedding"))
             if self.length not in {0, len(vector)}:
-                raise ValueError(
-                    f"embedding: {len(vector)} numbers, expected {self.length} as above"
+                raise VectorError(
+                    "embedding", f"{len(vector)} numbers, expected {self.length} as above"
                 )
             self.length = len(vector)
             self._store(entry, vector)
         except json.JSONDecodeError as error:
             return Fault(col=error.colno, message=f"{error.msg}, {_EXPECTED}")
+        except VectorError as error:
+            return Fault(field=error.field, message=str(error))
         except (ValueError, RecursionError) as error:
             return Fault(message=str(error))
         return None
@@ -83,27 +85,40 @@ class _Table:
             if key is not None:
                 known = self.vectors[name].setdefault(key, vector)
                 if not np.array_equal(known, vector):
-                    raise ValueError(f"{name}: {key!r:.60} stands above with another vector")
+                    raise VectorError(name, f"{key!r:.60} stands above with another vector")
+
+
+class VectorError(ValueError):
+    """A value that is no vector, or does not go with the others.
+
+    Args:
+        field: where it stands, such as ``embedding[3]``.
+        message: what came and what was expected.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 def read_vector(value: object) -> _Array:
     """Read a JSON value as a vector.
 
     Raises:
-        ValueError: it is no list of finite numbers; begins with ``embedding: ``.
+        VectorError: it is no list of finite numbers; its field begins with ``embedding``.
     """
     if not isinstance(value, list) or not value:
-        raise ValueError(f"embedding: {_shown(value)}, expected a list of numbers")
+        raise VectorError("embedding", f"{_shown(value)}, expected a list of numbers")
     for index, number in enumerate(value):
         if isinstance(number, bool) or not isinstance(number, int | float):
-            raise ValueError(f"embedding[{index}]: {number!r:.40}, expected a number")
+            raise VectorError(f"embedding[{index}]", f"{number!r:.40}, expected a number")
     try:
         vector: _Array = np.asarray(value, dtype=np.float64)
-    except OverflowError:
-        raise ValueError("embedding: an integer too large, expected finite numbers") from None
+    except OverflowError as error:
+        raise VectorError("embedding", "an integer too large, expected finite numbers") from error
     if not np.isfinite(vector).all():
         index = int(np.flatnonzero(~np.isfinite(vector))[0])
-        raise ValueError(f"embedding[{index}]: {value[index]}, expected a finite number")
+        raise VectorError(f"embedding[{index}]", f"{value[index]}, expected a finite number")
     return vector
 
 
@@ -114,10 +129,10 @@ def _shown(value: object) -> str:
 def _entry(text: str) -> Mapping[str, Any]:
     try:
         entry = parse(text)
-    except UnfitJsonError:
+    except UnfitJsonError as error:
         raise ValueError(
-            "a key twice, a number that is not finite or half a surrogate pair"
-        ) from None
+            "a key twice, a number that is not finite or half a surrogate pair, expected none"
+        ) from error
     if not isinstance(entry, dict):
         raise ValueError(f"got no JSON object, {_EXPECTED}")
     given = [name for name in _NAMES if entry.get(name) is not None]
@@ -125,5 +140,5 @@ def _entry(text: str) -> Mapping[str, Any]:
         raise ValueError(f"text and chunk_id missing, {_EXPECTED}")
     for name in given:
         if not isinstance(entry[name], str) or not entry[name]:
-            raise ValueError(f"{name}: {_shown(entry[name])}, expected a non-empty string")
+            raise VectorError(name, f"{_shown(entry[name])}, expected a non-empty string")
     return entry

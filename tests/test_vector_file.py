@@ -74,10 +74,24 @@ def test_every_faulty_line_is_named(tmp_path: Path) -> None:
         "v.jsonl:10: embedding[1]: True, expected a number",
         "v.jsonl:11: embedding[1]: '0', expected a number",
         "v.jsonl:12: embedding: 3 numbers, expected 2 as above",
-        "v.jsonl:13: a key twice, a number that is not finite or half a surrogate pair",
+        "v.jsonl:13: a key twice, a number that is not finite or half a surrogate pair, "
+        "expected none",
         "v.jsonl:14: embedding: an integer too large, expected finite numbers",
         "v.jsonl:15: text: 'one' stands above with another vector",
     ]
+
+
+def test_a_fault_tells_line_and_field_apart(tmp_path: Path) -> None:
+    lines: tuple[object, ...] = (
+        {"text": "a", "embedding": [1, "0"]},
+        {"chunk_id": 7, "embedding": [1]},
+        [],
+    )
+    with pytest.raises(DatasetError) as caught:
+        load_vectors(write(tmp_path / "v.jsonl", *lines), display="v.jsonl")
+    places = [(fault.line, fault.field) for fault in caught.value.faults]
+    assert places == [(1, "embedding[1]"), (2, "chunk_id"), (3, "")]
+    assert caught.value.faults[0].message == "'0', expected a number"
 
 
 def test_a_file_without_lines_or_no_file_is_a_fault(tmp_path: Path) -> None:
