@@ -1,4 +1,4 @@
-"""The only file that imports httpx: asks a target over HTTP and returns failures as data.
+"""Asks a target over HTTP and returns failures as data.
 
 Requests run on an event loop, since only there can one limit span connecting, sending and
 reading to the last byte: a blocking socket has a limit per read, which a server that drips one
@@ -9,66 +9,38 @@ on the loop of the session; an engine with many cases in flight awaits ``ask_res
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import inspect
 import json
-import logging
 import os
 import random
-import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Final
-from urllib.parse import urljoin
 
 import httpx
 
 from pytest_rageval.adapters import answered
 from pytest_rageval.contract import excerpt, parse_ask_response, parse_reply_bytes, request_body
-from pytest_rageval.errors import EndpointError, TargetErrorKind
+from pytest_rageval.errors import EndpointError
+from pytest_rageval.http_exchange import (
+    Attempt,
+    Sleep,
+    failure,
+    post,
+    post_until_settled,
+    silence_loggers,
+)
 from pytest_rageval.loop_thread import LoopThread, session_loop
 from pytest_rageval.mappings import compile_mapping
 from pytest_rageval.models import AskRequest, AskResponse, AskResult, ErrorInfo, TargetSettings
-from pytest_rageval.retry import is_retryable, parse_http_date, retry_after_seconds, wait_seconds
 from pytest_rageval.target_url import (
     blot_out,
     blot_out_of_reply,
     join_url,
     resolve_headers,
     secret_values,
-    without_secrets,
 )
-
-MAX_BODY_BYTES: Final = 64 * 1024 * 1024
-_HEAD_BYTES: Final = 4096
-_CONNECTION_TEXTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
-    (ConnectionRefusedError, "connection refused: does the server run, and on this port?"),
-    (socket.gaierror, "the host name cannot be resolved"),
-    (ConnectionError, "connection reset: the server closed it before the reply was complete"),
-    (httpx.RemoteProtocolError, "connection cut short: the reply is not complete HTTP"),
-)
-"""The first that occurs among an error and its causes tells what happened."""
-
-Sleep = Callable[[float], object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Attempt:
-    """What one request came to: a body or an error, and how long it took."""
-
-    body: bytes = b""
-    error: EndpointError | None = None
-    status: int | None = None
-    retry_after_s: float | None = None
-    total_ms: float = 0.0
-
-    @property
-    def retryable(self) -> bool:
-        return self.error is not None and is_retryable(self.error.kind, self.status)
 
 
 class HttpRagClient:
@@ -97,9 +69,7 @@ class HttpRagClient:
         rng: random.Random | None = None,
         loop: LoopThread | None = None,
     ) -> None:
-        # Both would log the whole URL or headers, and with them a key, into captured logs.
-        for chatty in ("httpx", "httpcore"):
-            logging.getLogger(chatty).setLevel(logging.WARNING)
+        silence_loggers()
         self._target = target
         self._address = join_url(target.url, target.path)
         self._map_request = compile_mapping(target.request, "request")
@@ -150,12 +120,12 @@ class HttpRagClient:
             content = _encoded(self._map_request(request_body(request)))
         except EndpointError as error:
             return _failed(error, attempts=0, total_ms=None, secrets=secrets)
-        attempts = 1
-        attempt = await self._attempt(content, headers)
-        while attempts <= self._target.retries and attempt.retryable:
-            await self._pause(wait_seconds(attempts, self._rng, attempt.retry_after_s))
-            attempts += 1
-            attempt = await self._attempt(content, headers)
+        attempt, attempts = await post_until_settled(
+            lambda: self._attempt(content, headers),
+            retries=self._target.retries,
+            sleep=self._sleep,
+            rng=self._rng,
+        )
         return self._result(attempt, attempts, secrets)
 
     def close(self) -> None:
@@ -169,35 +139,24 @@ class HttpRagClient:
         if http is not None:
             await http.aclose()
 
-    async def _attempt(self, content: bytes, headers: Mapping[str, str]) -> _Attempt:
+    async def _attempt(self, content: bytes, headers: Mapping[str, str]) -> Attempt:
         http = self._client()  # before the clock starts: the first one takes a while to build
         started = self._clock()
         try:
             async with asyncio.timeout(self._target.timeout_s):
-                attempt = await self._exchange(http, content, headers)
+                attempt = await post(http, self._address, content, headers)
         except TimeoutError:
-            attempt = _Attempt(error=self._timeout("no complete reply", "timeout_s"))
-        except httpx.HTTPError as error:
-            attempt = _Attempt(error=self._translated(error))
-        except EndpointError as error:
-            attempt = _Attempt(error=error)
+            attempt = self._timeout("no complete reply", "timeout_s")
+        except httpx.ConnectTimeout:
+            attempt = self._timeout("no connection", "connect_timeout_s")
+        except httpx.TimeoutException:
+            attempt = self._timeout("nothing received or sent", "read_timeout_s")
         return replace(attempt, total_ms=(self._clock() - started) * 1000)
 
-    async def _exchange(
-        self, http: httpx.AsyncClient, content: bytes, headers: Mapping[str, str]
-    ) -> _Attempt:
-        address = self._address
-        auth = httpx.BasicAuth(*address.credentials) if address.credentials else None
-        async with http.stream(
-            "POST", address.url, content=content, headers=headers, auth=auth
-        ) as response:
-            if response.is_success:
-                return _Attempt(body=await _whole_body(response))
-            return _Attempt(
-                error=self._error("http", self._status_text(response, await _head(response))),
-                status=response.status_code,
-                retry_after_s=_retry_after(response.headers),
-            )
+    def _timeout(self, what: str, setting: str) -> Attempt:
+        limit = getattr(self._target, setting)
+        text = f"{what} within {limit:g} s ({setting})"
+        return Attempt(error=failure("timeout", self._address, text))
 
     def _client(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
@@ -241,13 +200,7 @@ class HttpRagClient:
             else True,
         )
 
-    async def _pause(self, seconds: float) -> None:
-        if inspect.iscoroutinefunction(self._sleep):
-            await self._sleep(seconds)
-        else:
-            await asyncio.to_thread(self._sleep, seconds)
-
-    def _result(self, attempt: _Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:
+    def _result(self, attempt: Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:
         try:
             if attempt.error is not None:
                 raise attempt.error
@@ -256,59 +209,6 @@ class HttpRagClient:
         except EndpointError as error:
             return _failed(error, attempts=attempts, total_ms=attempt.total_ms, secrets=secrets)
         return answered(response, total_ms=attempt.total_ms, attempts=attempts)
-
-    # --- what to say of a failure ---
-
-    def _timeout(self, what: str, setting: str) -> EndpointError:
-        limit = getattr(self._target, setting)
-        return self._error("timeout", f"{what} within {limit:g} s ({setting})")
-
-    def _translated(self, error: httpx.HTTPError) -> EndpointError:
-        if isinstance(error, httpx.ConnectTimeout):
-            return self._timeout("no connection", "connect_timeout_s")
-        if isinstance(error, httpx.TimeoutException):
-            return self._timeout("nothing received or sent", "read_timeout_s")
-        if isinstance(error, httpx.DecodingError):
-            return EndpointError("protocol", f"the reply cannot be decoded: {excerpt(str(error))}")
-        return self._error("connection", _connection_text(error))
-
-    def _error(self, kind: TargetErrorKind, text: str) -> EndpointError:
-        return EndpointError(kind, f"{self._address.shown}: {text}")
-
-    def _status_text(self, response: httpx.Response, head: bytes) -> str:
-        text = f"HTTP {response.status_code}"
-        if response.is_redirect:
-            location = urljoin(self._address.url, response.headers["location"])
-            return (
-                f"{text} redirects to {excerpt(without_secrets(location), 200)}; redirects are "
-                "not followed: set url and path to the address itself"
-            )
-        shown = excerpt(head.decode("utf-8", "replace"), 200)
-        return f"{text}; the reply begins: {shown}" if shown else text
-
-
-async def _whole_body(response: httpx.Response) -> bytes:
-    too_large = EndpointError("protocol", f"the reply is larger than {MAX_BODY_BYTES >> 20} MB")
-    announced = response.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
-        raise too_large
-    body = bytearray()
-    async for piece in response.aiter_bytes():  # a compressed one may still grow past the limit
-        body += piece
-        if len(body) > MAX_BODY_BYTES:
-            raise too_large
-    return bytes(body)
-
-
-async def _head(response: httpx.Response) -> bytes:
-    head = bytearray()
-    # The status is what counts: an error page that breaks off is still that error.
-    with contextlib.suppress(httpx.HTTPError):
-        async for piece in response.aiter_bytes():
-            head += piece
-            if len(head) >= _HEAD_BYTES:
-                break
-    return bytes(head[:_HEAD_BYTES])
 
 
 def _encoded(body: object) -> bytes:
@@ -328,27 +228,3 @@ def _failed(
         message += f" (after {attempts} attempts)"
     info = ErrorInfo(kind=error.kind, message=message, attempts=attempts)
     return AskResult(response=None, error=info, total_ms=total_ms, attempts=attempts)
-
-
-def _retry_after(headers: httpx.Headers) -> float | None:
-    # By the server's own clock, if it tells the time: ours may be off by minutes.
-    now = parse_http_date(headers.get("date")) or datetime.now(UTC)
-    return retry_after_seconds(headers.get("retry-after"), now)
-
-
-def _connection_text(error: httpx.HTTPError) -> str:
-    causes = list(_causes(error))
-    for kind, text in _CONNECTION_TEXTS:
-        if any(isinstance(cause, kind) for cause in causes):
-            return text
-    return f"connection failed: {excerpt(str(error), 160) or type(error).__name__}"
-
-
-def _causes(error: BaseException, depth: int = 10) -> Iterator[BaseException]:
-    yield error
-    if depth and isinstance(error, BaseExceptionGroup):  # one failure for each address tried
-        for member in error.exceptions:
-            yield from _causes(member, depth - 1)
-    inner = error.__cause__ or error.__context__
-    if depth and inner is not None:
-        yield from _causes(inner, depth - 1)

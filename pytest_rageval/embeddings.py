@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import httpx
@@ -23,14 +21,20 @@ import numpy.typing as npt
 
 from pytest_rageval.contract import excerpt, parse_reply_bytes
 from pytest_rageval.errors import ConfigError, EndpointError, TargetErrorKind
+from pytest_rageval.http_exchange import (
+    Attempt,
+    Sleep,
+    failure,
+    post,
+    post_until_settled,
+    silence_loggers,
+)
 from pytest_rageval.loop_thread import LoopThread, session_loop
-from pytest_rageval.retry import is_retryable, parse_http_date, retry_after_seconds, wait_seconds
 from pytest_rageval.target_url import Address, blot_out, join_url
-from pytest_rageval.vector_file import read_vector
+from pytest_rageval.vector_file import VectorError, read_vector
 
 _Array = npt.NDArray[np.float64]
 
-MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 BATCH_TEXTS: Final = 64
 BATCH_CHARS: Final = 100_000
 """Hosted endpoints limit the tokens of one request as well as its texts."""
@@ -72,7 +76,7 @@ class EmbeddingsClient:
     Args:
         endpoint: where and which model.
         environ: where the key is, looked up once.
-        sleep: coroutine function that pauses between attempts, in seconds.
+        sleep: pauses between attempts, in seconds.
         rng: jitter of the pauses.
         loop: where requests run; None: the loop of the session.
 
@@ -86,13 +90,11 @@ class EmbeddingsClient:
         endpoint: EmbeddingsEndpoint,
         *,
         environ: Mapping[str, str] = os.environ,
-        sleep: Any = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
         rng: random.Random | None = None,
         loop: LoopThread | None = None,
     ) -> None:
-        # Both would log the whole URL or headers, and with them a key, into captured logs.
-        for chatty in ("httpx", "httpcore"):
-            logging.getLogger(chatty).setLevel(logging.WARNING)
+        silence_loggers()
         self._endpoint = endpoint
         self._address = _address(endpoint.url)
         self._key = _key(endpoint.api_key_env, environ)
@@ -119,11 +121,7 @@ class EmbeddingsClient:
                 there), or did not reply with one vector of finite numbers for each text, all of
                 one length.
         """
-        try:
-            return self._loop.run(self._embed(list(dict.fromkeys(texts))))
-        except EndpointError as error:
-            message = blot_out(error.message, self._secrets)
-            raise EndpointError(error.kind, message, attempts=error.attempts) from None
+        return self._loop.run(self._embed(list(dict.fromkeys(texts))))
 
     @property
     def _secrets(self) -> tuple[str, ...]:
@@ -138,8 +136,9 @@ class EmbeddingsClient:
                 await self._add(http, batch, vectors, refusals)
         lengths = sorted({len(vector) for vector in vectors.values()})
         if len(lengths) > 1:
-            raise self._error("protocol", f"vectors of {lengths[0]} and of {lengths[-1]} numbers")
-        refusal = blot_out(refusals[0].message, self._secrets) if refusals else None
+            came = f"vectors of {lengths[0]} and of {lengths[-1]} numbers"
+            raise self._error("protocol", f"{came}, expected one length for all texts")
+        refusal = refusals[0].message if refusals else None
         return Embedded(vectors=vectors, n_refused=len(refusals), refusal=refusal)
 
     async def _add(
@@ -170,48 +169,28 @@ class EmbeddingsClient:
     async def _post(self, http: httpx.AsyncClient, batch: Sequence[str]) -> bytes:
         # ASCII, so that even a lone surrogate in a text can be sent.
         content = json.dumps({"model": self._endpoint.model, "input": list(batch)}).encode("ascii")
-        attempt = 1
-        while True:
-            try:
-                return await self._attempt(http, content)
-            except _AttemptError as error:
-                final = attempt > self._endpoint.retries
-                if final or not is_retryable(error.kind, error.status):
-                    raise _final(error, attempt) from None
-                await self._sleep(wait_seconds(attempt, self._rng, error.retry_after_s))
-            attempt += 1
-
-    async def _attempt(self, http: httpx.AsyncClient, content: bytes) -> bytes:
-        try:
-            async with asyncio.timeout(self._endpoint.timeout_s):
-                return await self._exchange(http, content)
-        except TimeoutError:
-            limit = f"no complete reply within {self._endpoint.timeout_s:g} s"
-            raise self._error("timeout", limit) from None
-        except httpx.HTTPError as error:
-            raise self._error("connection", _connection_text(error)) from None
-
-    async def _exchange(self, http: httpx.AsyncClient, content: bytes) -> bytes:
-        address = self._address
-        auth = httpx.BasicAuth(*address.credentials) if address.credentials else None
-        async with http.stream("POST", address.url, content=content, auth=auth) as response:
-            body = bytearray()
-            async for piece in response.aiter_bytes():
-                body += piece
-                if len(body) > MAX_BODY_BYTES:
-                    size = MAX_BODY_BYTES >> 20
-                    raise self._error("protocol", f"the reply is larger than {size} MB")
-                if not response.is_success and len(body) > 4096:
-                    break
-            if response.is_success:
-                return bytes(body)
-        shown = excerpt(bytes(body).decode("utf-8", "replace"), 200)
-        raise self._error(
-            "http",
-            f"HTTP {response.status_code}" + (f"; the reply begins: {shown}" if shown else ""),
-            status=response.status_code,
-            retry_after_s=_retry_after(response.headers),
+        attempt, attempts = await post_until_settled(
+            lambda: self._attempt(http, content),
+            retries=self._endpoint.retries,
+            sleep=self._sleep,
+            rng=self._rng,
         )
+        error = attempt.error
+        if error is None:
+            return attempt.body
+        message = blot_out(error.message, self._secrets)
+        message += f" (after {attempts} attempts)" if attempts > 1 else ""
+        kind = _RefusedError if attempt.status in _TEXT_REFUSED else EndpointError
+        raise kind(error.kind, message, attempts=attempts) from error.__cause__
+
+    async def _attempt(self, http: httpx.AsyncClient, content: bytes) -> Attempt:
+        limit = self._endpoint.timeout_s
+        try:
+            async with asyncio.timeout(limit):
+                return await post(http, self._address, content)
+        except TimeoutError as error:
+            text = f"no complete reply within {limit:g} s"
+            return Attempt(error=failure("timeout", self._address, text, cause=error))
 
     def _http(self) -> httpx.AsyncClient:
         headers = {"Content-Type": "application/json", "User-Agent": "pytest-rageval"}
@@ -228,7 +207,11 @@ class EmbeddingsClient:
     # --- the reply -------------------------------------------------------------------------
 
     def _read(self, body: bytes, n_texts: int) -> list[_Array]:
-        reply: Any = parse_reply_bytes(body)
+        try:
+            reply: Any = parse_reply_bytes(body)
+        except EndpointError as error:
+            # Not chained: the cause may quote a key, which a traceback would show.
+            raise self._error("protocol", error.message) from None
         data = reply.get("data") if isinstance(reply, dict) else None
         if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
             raise self._error("protocol", "no embeddings reply; expected an object with data")
@@ -238,49 +221,22 @@ class EmbeddingsClient:
             raise self._error(
                 "protocol", f"{len(data)} vectors for {n_texts} texts, expected one each by index"
             )
+        return [self._vector(entry) for entry in sorted(data, key=lambda e: int(e["index"]))]
+
+    def _vector(self, entry: Mapping[str, Any]) -> _Array:
         try:
-            ordered = sorted(data, key=lambda entry: int(entry["index"]))
-            return [read_vector(entry.get("embedding")) for entry in ordered]
-        except ValueError as error:
-            raise self._error("protocol", excerpt(str(error), 160)) from None
+            return read_vector(entry.get("embedding"))
+        except VectorError as error:
+            where = f"data[{entry['index']}].{error.field}"
+            # Not chained, as above.
+            raise self._error("protocol", f"{where}: {excerpt(str(error), 160)}") from None
 
-    def _error(
-        self,
-        kind: TargetErrorKind,
-        text: str,
-        *,
-        status: int | None = None,
-        retry_after_s: float | None = None,
-    ) -> _AttemptError:
-        message = f"{self.shown}: {text}"
-        return _AttemptError(kind, message, status=status, retry_after_s=retry_after_s)
-
-
-class _AttemptError(EndpointError):
-    """One request that failed."""
-
-    def __init__(
-        self,
-        kind: TargetErrorKind,
-        message: str,
-        *,
-        attempts: int = 1,
-        status: int | None = None,
-        retry_after_s: float | None = None,
-    ) -> None:
-        super().__init__(kind, message, attempts=attempts)
-        self.status = status
-        self.retry_after_s = retry_after_s
+    def _error(self, kind: TargetErrorKind, text: str) -> EndpointError:
+        return failure(kind, self._address, blot_out(text, self._secrets))
 
 
 class _RefusedError(EndpointError):
     """The endpoint refused what it was sent."""
-
-
-def _final(error: _AttemptError, attempts: int) -> EndpointError:
-    message = error.message + (f" (after {attempts} attempts)" if attempts > 1 else "")
-    refused = error.status in _TEXT_REFUSED
-    return (_RefusedError if refused else EndpointError)(error.kind, message, attempts=attempts)
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -324,19 +280,3 @@ def _key(variable: str | None, environ: Mapping[str, str]) -> str | None:
     if not key.isascii() or not key.isprintable():
         raise ConfigError(f"{where}: its value holds a character that no header may hold")
     return key
-
-
-def _retry_after(headers: httpx.Headers) -> float | None:
-    # By the server's own clock, if it tells the time: ours may be off by minutes.
-    now = parse_http_date(headers.get("date")) or datetime.now(UTC)
-    return retry_after_seconds(headers.get("retry-after"), now)
-
-
-def _connection_text(error: httpx.HTTPError) -> str:
-    if isinstance(error, httpx.ConnectError):
-        return "cannot connect: does the server run, and on this port?"
-    if isinstance(error, httpx.DecodingError):
-        return "the reply cannot be decoded"
-    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError):
-        return "connection cut short before the reply was complete"
-    return f"connection failed: {excerpt(str(error), 160) or type(error).__name__}"

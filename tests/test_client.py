@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval import client as client_module
-from pytest_rageval.client import MAX_BODY_BYTES, HttpRagClient
+from pytest_rageval import http_exchange
+from pytest_rageval.client import HttpRagClient
 from pytest_rageval.errors import ConfigError, EndpointError
+from pytest_rageval.http_exchange import MAX_BODY_BYTES
 from pytest_rageval.models import AskRequest, AskResult, TargetSettings
 from tests.fakes import (
     FakeTarget,
@@ -498,7 +499,8 @@ def test_a_body_of_65_mb_is_a_protocol_error(announced: bool) -> None:
 
     kind, message, attempts = failure(reply)
     assert (kind, attempts) == ("protocol", 1)
-    assert "larger than 64 MB" in message
+    assert ": the reply is larger than 64 MB" in message
+    assert "127.0.0.1" in message
     if announced:
         assert pieces < 65, "an announced length must be refused before it is read"
 
@@ -506,7 +508,7 @@ def test_a_body_of_65_mb_is_a_protocol_error(announced: bool) -> None:
 def test_the_limit_holds_for_what_a_compressed_body_becomes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client_module, "MAX_BODY_BYTES", 2**20)
+    monkeypatch.setattr(http_exchange, "MAX_BODY_BYTES", 2**20)
     bomb = gzip.compress(b" " * (2**20 + 1))
     assert len(bomb) < 2000
     assert failure(http_reply(bomb, content_encoding="gzip"))[0] == "protocol"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval import embeddings
+from pytest_rageval import embeddings, http_exchange
 from pytest_rageval.embeddings import Embedded, EmbeddingsClient, EmbeddingsEndpoint
 from pytest_rageval.errors import ConfigError, EndpointError
 from tests.fakes import (
@@ -73,7 +73,7 @@ def embed(target: FakeTarget, *texts: str, **settings: Any) -> dict[str, list[fl
 def failure(*replies: Reply, texts: Sequence[str] = ("one",), **settings: Any) -> EndpointError:
     with fake_target(*replies) as target, pytest.raises(EndpointError) as caught:
         client_of(target.url, **settings).embed(texts)
-    assert target.url in str(caught.value) or caught.value.kind == "protocol"
+    assert target.url in str(caught.value)
     return caught.value
 
 
@@ -225,7 +225,7 @@ def test_an_end_is_put_to_trying() -> None:
 
 def test_nobody_listening_is_said_in_words() -> None:
     url = f"http://127.0.0.1:{unused_port()}"
-    with pytest.raises(EndpointError, match="cannot connect: does the server run") as caught:
+    with pytest.raises(EndpointError, match="connection refused: does the server run") as caught:
         client_of(url, retries=0).embed(["one"])
     assert caught.value.kind == "connection"
 
@@ -242,8 +242,13 @@ def test_a_server_that_drips_meets_the_same_deadline(over: threading.Event) -> N
 
 
 def test_a_redirect_is_not_followed() -> None:
-    error = failure(http_reply(b"", "302 Found", location="http://127.0.0.1:9/"))
-    assert (error.kind, "HTTP 302" in str(error)) == ("http", True)
+    error = failure(
+        http_reply(b"", "301 Moved", location="https://ann:pw99@other.test/v1/?token=abc")
+    )
+    assert error.kind == "http"
+    assert "HTTP 301 redirects to https://other.test/v1/" in str(error)
+    assert "set the URL to the address itself" in str(error)
+    assert "pw99" not in str(error)
 
 
 def test_only_the_beginning_of_an_error_page_is_read(over: threading.Event) -> None:
@@ -258,8 +263,16 @@ def test_only_the_beginning_of_an_error_page_is_read(over: threading.Event) -> N
 
 
 def test_a_reply_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embeddings, "MAX_BODY_BYTES", 1000)
-    assert failure(http_reply(b"x" * 2000)).kind == "protocol"
+    monkeypatch.setattr(http_exchange, "MAX_BODY_BYTES", 1000)
+    error = failure(http_reply(b"x" * 2000))
+    assert error.kind == "protocol"
+    assert "the reply is larger than" in str(error)
+
+
+def test_a_reply_that_is_not_compressed_as_it_says_is_not_asked_for_again() -> None:
+    error = failure(http_reply(b"{}", content_encoding="gzip"))
+    assert (error.kind, error.attempts) == ("protocol", 1)
+    assert "cannot be decoded" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +312,7 @@ def test_a_reply_that_is_no_json_or_not_finite_is_a_protocol_error(body: bytes) 
 def test_vectors_of_two_lengths_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embeddings, "BATCH_TEXTS", 1)
     error = failure(vectors([1]), vectors([1, 2]), texts=("one", "two"))
-    assert "vectors of 1 and of 2 numbers" in str(error)
+    assert "vectors of 1 and of 2 numbers, expected one length for all texts" in str(error)
 
 
 # --- refused texts ---------------------------------------------------------------------------
@@ -316,6 +329,17 @@ def test_a_refused_text_is_found_by_halves_and_left_out() -> None:
         {"a": [0], "b": [1], "d": [3]},
         1,
     )
+
+
+def test_a_refusal_that_breaks_off_is_still_a_refusal() -> None:
+    broken = http_reply(b'{"error": "too lo', "400 Bad", length=500)
+    with fake_target(broken, vectors([0]), broken) as target:
+        found = client_of(target.url).embed(["a", "b"])
+    sent = [received.json["input"] for received in target.received]
+    assert sent == [["a", "b"], ["a"], ["b"]]
+    assert (found.n_refused, [*found.vectors]) == (1, ["a"])
+    assert found.refusal is not None
+    assert 'HTTP 400; the reply begins: {"error": "too lo' in found.refusal
 
 
 def test_an_endpoint_that_refuses_even_the_first_text_has_failed() -> None:
