@@ -1,7 +1,7 @@
 """What judging will take, before anything is spent. Pure.
 
-Tokens are estimated from characters, since every model counts them its own way; a reply's length
-is a typical one. Both are good to about a third for European languages.
+Tokens are estimated from characters by a rule of thumb, since every model counts them its own way,
+and a reply's length is a typical one: the true figures may well differ by a third.
 """
 
 from __future__ import annotations
