@@ -22,7 +22,7 @@ PURE = {
     "fence", "rubric", "rubric_reply", "rubric_schema",
 }  # fmt: skip
 EDGE_LIBRARIES = {
-    "httpx": {"client", "embeddings", "reference"},
+    "httpx": {"client", "embeddings", "http_exchange", "reference"},
     "genai_prices": {"judge_price"},
     "jinja2": {"rubric"},
     "openai": {"judge_client"},
