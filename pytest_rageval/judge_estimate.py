@@ -54,7 +54,7 @@ class Estimate:
 def count_tokens(text: str) -> int:
     """Estimate the tokens of a text.
 
-     >>> count_tokens("What is the retention period?"), count_tokens("保存期間"), count_tokens("")
+    >>> count_tokens("What is the retention period?"), count_tokens("保存期間"), count_tokens("")
     (8, 3, 0)
     """
     n_ascii = len(text.encode("ascii", "ignore"))
