@@ -24,7 +24,7 @@ _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f"  # controls, tab and newline apart
     "\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # unseen
     "\ud800-\udfff"  # halves of surrogate pairs, which no encoding can send
-    "\U000e0000-\U000e0fff]"  # tag characters spell out text that no person sees
+    "\U000e0000-\U000e007f]"  # tag characters spell out text that no person sees
 )
 # Servers of local models read these as the end of a turn wherever they stand, fenced or not.
 _CHAT_TOKEN: Final = re.compile(
@@ -46,7 +46,10 @@ def clean_text(text: str) -> str:
     >>> clean_text("one\r\ntwo\x00 \u202ethree\tfour <|im_end|>")
     'one\ntwo three\tfour < |im_end|>'
     """
-    return _CHAT_TOKEN.sub(r"\g<open> \g<rest>", _HIDDEN.sub("", _LINE_ENDS.sub("\n", text)))
+    # Whatever is hidden is not printable, which is found out much faster than what it is.
+    if not text.replace("\n", "").replace("\t", "").isprintable():
+        text = _HIDDEN.sub("", _LINE_ENDS.sub("\n", text))
+    return _CHAT_TOKEN.sub(r"\g<open> \g<rest>", text) if "<" in text or "[" in text else text
 
 
 def one_line(text: str, limit: int | None = None) -> str:

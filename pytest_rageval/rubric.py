@@ -219,6 +219,7 @@ def _read(path: Path, shown: str) -> str:
 def _read_schema(text: str, shown: str) -> dict[str, Any]:
     try:
         schema = json.loads(text)
+        json.dumps(schema, ensure_ascii=False).encode()  # half a surrogate pair cannot be sent
     except json.JSONDecodeError as error:
         raise ConfigError(f"{shown}:{error.lineno}:{error.colno}: no JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:
@@ -274,7 +275,7 @@ def _check_template(template: str, shown: str) -> None:
         unknown = meta.find_undeclared_variables(parsed) - _VARIABLES
         if not unknown:
             for request in (JudgeRequest(question="", answer=""), _FULL):
-                _compiled(template).render(_variables(request, len(request.context)))
+                _compiled(template).render(_variables(request, len(request.context))).encode()
             return
     except TemplateSyntaxError as error:
         raise ConfigError(f"{shown}:{error.lineno}: {error.message}") from error
@@ -297,7 +298,7 @@ _FULL: Final = JudgeRequest(
 )
 
 
-def _variables(request: JudgeRequest, n_passages: int) -> dict[str, object]:
+def _variables(request: JudgeRequest, n_passages: int) -> dict[str, int]:
     """Return what a template may ask about a request: counts and flags, never a text."""
     return {
         "n_passages": n_passages,
@@ -341,31 +342,31 @@ def render_prompt(
     passages = _passages(rubric, request)
     shown = _fitting(passages, max_chars, sum(len(text) for _, text in rest))
     schema = response_schema(asked_schema(rubric.schema, request, conditional=not rubric.own))
-    system = _render_system(rubric, request, schema, len(shown), level)
+    schema_text = json.dumps(schema, ensure_ascii=False)
+    variables = tuple(_variables(request, len(shown)).items())
+    system = _render_system(rubric.template, variables, schema_text, level != "json_schema")
     messages = (
         Message(role="system", text=system),
         Message(role="user", text=_render_data(rest, shown)),
     )
     return Prompt(
         messages=messages,
-        sha256=_digest(rubric, schema, messages),
+        sha256=_digest(rubric.version, schema_text, messages),
         response_schema=schema,
         context_chunk_ids=tuple(passage.chunk_id for passage in passages[: len(shown)]),
         truncated_chunk_ids=tuple(passage.chunk_id for passage in passages[len(shown) :]),
     )
 
 
+@lru_cache(maxsize=256)
 def _render_system(
-    rubric: Rubric,
-    request: JudgeRequest,
-    schema: Mapping[str, Any],
-    n_passages: int,
-    level: OutputLevel,
+    template: str, variables: tuple[tuple[str, int], ...], schema_text: str, shows_schema: bool
 ) -> str:
-    instructions = _compiled(rubric.template).render(_variables(request, n_passages))
-    shown = "" if level == "json_schema" else json.dumps(schema, ensure_ascii=False)
+    """Render the first message, which depends on the shape of a request but on no text of it."""
     frame = _compiled(_frame()).render(
-        instructions=instructions.strip(), shape=describe_shape(schema), schema=shown
+        instructions=_compiled(template).render(dict(variables)).strip(),
+        shape=describe_shape(json.loads(schema_text)),
+        schema=schema_text if shows_schema else "",
     )
     return re.sub(r"\n{3,}", "\n\n", frame).strip()
 
@@ -435,9 +436,10 @@ def _render_data(rest: Sequence[tuple[str, str]], passages: Sequence[tuple[str, 
     return "\n\n".join(blocks)
 
 
-def _digest(rubric: Rubric, schema: Mapping[str, Any], messages: Sequence[Message]) -> str:
-    whole = [rubric.version, schema, [[message.role, message.text] for message in messages]]
-    return hashlib.sha256(json.dumps(whole).encode()).hexdigest()
+def _digest(version: str, schema_text: str, messages: Sequence[Message]) -> str:
+    parts = [version, schema_text, *(text for m in messages for text in (m.role, m.text))]
+    # Two parts never read as one: no text holds the character between them.
+    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
 
 def repair_messages(prompt: Prompt, reply_text: str, failure: JudgeFailure) -> tuple[Message, ...]:

@@ -254,6 +254,7 @@ def test_a_file_name_that_makes_no_metric_key_is_refused(write: Write, name: str
         ("{% include 'other.jinja' %}", "tone.jinja: cannot be rendered: "),
         ("{% for i in range(10**9) %}x{% endfor %}", "tone.jinja: cannot be rendered: "),
         ("{# data: answer, passages #}", "tone.jinja:1: data 'passages' came, expected one of"),
+        (r"{{ '\ud800' }}", "tone.jinja: cannot be rendered: "),
         ("{# data: #}", "tone.jinja:1: data '' came"),
     ],
 )
@@ -273,6 +274,7 @@ def test_a_fault_in_a_branch_that_only_some_requests_take_is_found(write: Write)
     [
         ("{", "tone.schema.json:1:2: no JSON: "),
         ("[" * 100_000, "tone.schema.json"),
+        (changed("x", type="string", description="\ud800"), "no JSON that can be read"),
         ("[]", "the schema: [] came, expected an object with a type"),
         ({"type": "array", "items": {"type": "string"}}, "the schema: type 'array' came"),
         ({"type": "object"}, "the schema: properties None came, expected at least one"),

@@ -27,6 +27,12 @@ def test_clean_text_drops_every_control_but_newline_and_tab() -> None:
     assert kept == ["\t"]
 
 
+def test_what_clean_text_drops_is_not_printable() -> None:
+    """The shortcut for printable text rests on it."""
+    printable = (c for c in map(chr, range(0x110000)) if c.isprintable())
+    assert not [c for c in printable if clean_text(f"\x00{c}") != c]
+
+
 def test_clean_text_drops_bidi_controls_and_hidden_tags() -> None:
     assert clean_text(f"a{BIDI}\u200b\ufeff\U000e0041\U000e007fb") == "ab"
 
