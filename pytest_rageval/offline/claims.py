@@ -1,0 +1,124 @@
+"""An answer to its claims: sentences and list items, without markup and citations.
+
+Text is split where sentences end, not at abbreviations, initials or decimal points. Citations
+(``[1]``, ``[File: a.md, Section: B]``) leave the claim and stay with it as its sources; a sentence
+that holds nothing but citations gives them to the one before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+LIMIT: Final = 20_000
+"""Characters of an answer that are read; longer ones are judged by their beginning."""
+
+_CITATION: Final = re.compile(
+    r"\[\s*(?P<numbers>\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]"
+    r"|\[\s*File\s*:[^\[\]\n]{1,600}\]|\(\s*File\s*:[^()\n]{1,600}\)"
+    r"|\[[^\[\]\n]{1,300}?,\s*Section\s*:[^\[\]\n]{1,600}\]"
+    r"|\((?:Source|Sources|Reference)s?\s*:[^()\n]{1,300}\)",
+    re.IGNORECASE,
+)
+_ABBREVIATED: Final = re.compile(
+    r"(?:^|[\s(\"'])(?:[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Gen|Col|Lt|Sgt|Capt|Rev|Hon|Gov|Sen|Rep"
+    r"|vs|etc|approx|ca|cf|al|Inc|Ltd|Co|Corp|No|Nos|Vol|pp|Fig|e\.g|i\.e|a\.m|p\.m|U\.S|U\.K"
+    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.$",
+    re.IGNORECASE,
+)
+_STOP: Final = re.compile(r"[.!?]+[\"'”’)\]*_]*(?=\s|$)|[。！？｡؟।]+|\n+")
+_CODE: Final = re.compile(r"```[^\n]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+_MARKUP: Final = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|>[ \t]?|\|)+", re.MULTILINE
+)
+_RULE: Final = re.compile(r"^[ \t]*\|?[ \t:|+=-]{3,}\|?[ \t]*$", re.MULTILINE)
+_LINK: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)")
+_EMPHASIS: Final = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
+_FILLER: Final = re.compile(
+    r"\s*(?:(?:I )?hope (?:this|that) helps|let me know if|(?:please )?feel free to|if you have any"
+    r" (?:other|more|further)?\s*questions|is there anything else|(?:would|do) you (?:like|want) (?:me )?to|(?:you(?:'re| are) )welcome\b[^.]{0,40}$|I(?:'d| would|'ll| will| am|'m) (?:be )?"
+    r"(?:happy|glad|here) to|here(?:'s| is| are) (?:what|the|a|an|some)\b[^.]{0,80}:$"
+    r"|(?:sure|certainly|of course|great question|good question|absolutely|no problem)\b[^.]{0,40}$"
+    r"|(?:in (?:summary|conclusion)|overall|to summari[sz]e),?$|you asked\b|thank(?:s| you)\b"
+    r"|it is (?:important|worth|useful|helpful) to (?:note|remember|mention|keep in mind) that"
+    r" (?:this|there|these|every|each|the)\b[^.]{0,60}(?:topic|question|subject|matter|aspects|factors|information)\b)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawClaim:
+    """One statement as written."""
+
+    text: str
+    """Without markup and citations, blanks joined."""
+    cited: bool = False
+    numbers: tuple[int, ...] = ()
+    """Of ``[n]`` citations."""
+
+    def with_citations_of(self, other: RawClaim) -> RawClaim:
+        """Return this claim with another's citations as well."""
+        return replace(self, cited=self.cited or other.cited, numbers=self.numbers + other.numbers)
+
+
+def split_claims(answer: str) -> list[RawClaim]:
+    """Return the statements of an answer in order; questions, headings and courtesies are none."""
+    text = _RULE.sub("", _CODE.sub(r"\n\1\n", answer[:LIMIT]))
+    text = _LINK.sub(r"\1", text)
+    claims: list[RawClaim] = []
+    for sentence, heading in _lines(text):
+        numbers = tuple(
+            int(n)
+            for m in _CITATION.finditer(sentence)
+            for n in re.findall(r"\d+", m["numbers"] or "")
+        )
+        cited = _CITATION.search(sentence) is not None
+        plain = " ".join(_EMPHASIS.sub("", _CITATION.sub(" ", sentence)).split()).strip(" |")
+        if not re.search(r"\w", plain) or re.fullmatch(
+            r"(?:References?|Sources?)\s*:?\s*\.?", plain, re.I
+        ):
+            if cited and claims:
+                claims[-1] = claims[-1].with_citations_of(
+                    RawClaim(text="", cited=True, numbers=numbers)
+                )
+            continue
+        if not heading:
+            claims.append(RawClaim(text=plain, cited=cited, numbers=numbers))
+    return claims
+
+
+def is_aside(sentence: str) -> bool:
+    """Tell whether a sentence states nothing: a question back, a courtesy, an announcement."""
+    return sentence.endswith(("?", "？")) or bool(_FILLER.match(sentence))
+
+
+def _lines(text: str) -> Iterator[tuple[str, bool]]:
+    for line in text.split("\n"):
+        heading = bool(re.match(r"[ \t]*#{1,6}[ \t]", line))
+        for sentence in sentences(_MARKUP.sub("", line)):
+            yield sentence, heading
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text, trimmed, none of them blank."""
+    start = 0
+    for match in _STOP.finditer(text):
+        piece = text[start : match.end()]
+        if match.group().startswith(".") and _ABBREVIATED.search(
+            text[max(start, match.end() - 12) : match.end()]
+        ):
+            continue
+        # "born in 1980. [1]" keeps the citation that follows its full stop.
+        if piece.strip():
+            yield piece.strip()
+        start = match.end()
+    if text[start:].strip():
+        yield text[start:].strip()
+
+
+def plain_text(answer: str) -> str:
+    """Return an answer without citations and markup, in its lines."""
+    text = _RULE.sub("", _CODE.sub(r"\n\1\n", answer[:LIMIT]))
+    return _EMPHASIS.sub("", _MARKUP.sub("", _CITATION.sub(" ", _LINK.sub(r"\1", text))))

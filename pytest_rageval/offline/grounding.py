@@ -1,0 +1,190 @@
+"""Groundedness of a whole answer: claims decided one by one, then one score from 0 to 5.
+
+Support of a claim is a fitted probability over the features of ``support``. The answer's log odds
+are the mean over its distinct claims, drawn towards the worst one; the score grows with them, is 4
+where the fitted probability is a half, and what lies above 4 is half closed to answers without
+citations. 5 is an answer that is word for word in the context and cited throughout; 0 shares no
+word with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pytest_rageval.judgements import Claim, JudgeRequest
+from pytest_rageval.metrics.judged import claim_support
+from pytest_rageval.offline.abstention import declines
+from pytest_rageval.offline.claims import RawClaim, is_aside, split_claims
+from pytest_rageval.offline.parameters import Layer, probability
+from pytest_rageval.offline.passages import ContextIndex, read_context
+from pytest_rageval.offline.support import AGAINST, FOR, Support, find_support, question_keys
+
+PASS: Final = 4.0
+UNCITED_SHARE: Final = 0.5
+"""Share of the way from 4 to 5 that is open without citations."""
+WORST_SHARE: Final = 0.15
+"""How far the answer's log odds are drawn from the mean towards the worst claim."""
+_LINE: Final = 0.5
+_STRICT: Final = ("numbers", "rival", "negated", "not_negated")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedClaim:
+    """One claim with what was found for it."""
+
+    raw: RawClaim
+    support: Support
+    log_odds: float
+    cited: bool
+    """Whether it cites something that exists."""
+
+    @property
+    def supported(self) -> bool:
+        """Whether it is probably supported, no number, name or negation against it."""
+        return self.log_odds >= 0 and not any(self.support.features[name] for name in _STRICT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounding:
+    """The verdict on one answer."""
+
+    score: float
+    """0 to 5."""
+    claim_support_rate: float | None
+    """0 to 1; None: it makes no claim."""
+    claims: tuple[Claim, ...]
+    reasoning: str
+
+
+def judge_grounding(request: JudgeRequest, layer: Layer) -> Grounding:
+    """Judge an answer against its context, by the layer fitted for claims."""
+    index = read_context(request.context)
+    claims = find_claims(request, index, layer)
+    if not claims:
+        return _without_claims(request)
+    log_odds = combine(claims)
+    cited = math.fsum(c.support.weight for c in claims if c.cited)
+    share = cited / math.fsum(c.support.weight for c in claims)
+    score = 0.0 if not any(_touches(c) for c in claims) else _score(log_odds, share, layer)
+    shown = tuple(_show(claim, index) for claim in claims)
+    supported = sum(claim.supported for claim in shown)
+    return Grounding(
+        score=score,
+        claim_support_rate=claim_support(supported, len(shown) - supported),
+        claims=shown,
+        reasoning=_explain(shown, share),
+    )
+
+
+def _touches(claim: JudgedClaim) -> bool:
+    return claim.support.best is not None
+
+
+def _without_claims(request: JudgeRequest) -> Grounding:
+    if request.answer.strip():
+        score, why = PASS, "The answer declines and makes no claim that could be unsupported."
+    else:
+        score, why = 0.0, "The answer is empty."
+    return Grounding(score=score, claim_support_rate=None, claims=(), reasoning=why)
+
+
+def find_claims(request: JudgeRequest, index: ContextIndex, layer: Layer) -> list[JudgedClaim]:
+    """Return the distinct claims of an answer in order, each looked up in the context.
+
+    Sentences that decline are no claims. Courtesies and questions are left out where anything
+    else is said.
+    """
+    stated = [raw for raw in split_claims(request.answer) if not declines(raw.text)]
+    raws = [raw for raw in stated if not is_aside(raw.text)] or stated
+    question = question_keys(request.question)
+    found = []
+    for raw in raws:
+        support = find_support(raw.text, index, question)
+        if support is not None:
+            cited = _is_cited(raw, index, request)
+            odds = layer.log_odds(support.features)
+            found.append(JudgedClaim(raw=raw, support=support, log_odds=odds, cited=cited))
+    return distinct(found)
+
+
+def distinct(claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
+    """Drop claims whose words a longer one holds, so that saying a thing twice changes nothing.
+
+    Of claims with the same words the one with the least support stays.
+    """
+    kept: list[JudgedClaim] = []
+    for claim in sorted(claims, key=lambda c: (-len(c.support.keys), c.log_odds)):
+        at = next((i for i, other in enumerate(kept) if _repeats(claim, other)), None)
+        if at is None:
+            kept.append(claim)
+        elif claim.cited and claim.support.keys == kept[at].support.keys:
+            kept[at] = replace(kept[at], cited=True)
+    places = {id(claim.raw): i for i, claim in enumerate(claims)}
+    return sorted(kept, key=lambda c: places[id(c.raw)])
+
+
+def _repeats(claim: JudgedClaim, other: JudgedClaim) -> bool:
+    return (
+        claim.support.keys <= other.support.keys and claim.support.negated == other.support.negated
+    )
+
+
+def combine(claims: Sequence[JudgedClaim]) -> float:
+    """Return the log odds of the answer; the order of its claims does not matter."""
+    weight = math.fsum(c.support.weight for c in claims)
+    mean = math.fsum(c.support.weight * c.log_odds for c in claims) / weight
+    return (1 - WORST_SHARE) * mean + WORST_SHARE * min(c.log_odds for c in claims)
+
+
+def _score(log_odds: float, cited: float, layer: Layer) -> float:
+    chance = probability(log_odds)
+    if chance < _LINE:
+        return PASS * chance / _LINE
+    ideal = dict.fromkeys(FOR, 1.0) | dict.fromkeys(AGAINST, 0.0)
+    best = probability(layer.log_odds(ideal))
+    above = min(1.0, (chance - _LINE) / (best - _LINE))
+    return PASS + above * (UNCITED_SHARE + (1 - UNCITED_SHARE) * cited)
+
+
+def _is_cited(raw: RawClaim, index: ContextIndex, request: JudgeRequest) -> bool:
+    if raw.numbers:
+        labels = {sentence.label for sentence in index.sentences}
+        return any(number in labels for number in raw.numbers)
+    return raw.cited
+
+
+def _show(claim: JudgedClaim, index: ContextIndex) -> Claim:
+    support = claim.support
+    place = None if support.best is None else index.sentences[support.best].passage
+    return Claim(
+        text=claim.raw.text,
+        supported=claim.supported,
+        passage=place if support.features["window"] >= _LINE else None,
+        reason=_reason(claim),
+    )
+
+
+def _reason(claim: JudgedClaim) -> str:
+    features, support = claim.support.features, claim.support
+    faults = []
+    if support.lost_numbers:
+        faults.append(f"not found there: {', '.join(support.lost_numbers[:3])}")
+    if support.opposed:
+        faults.append('says "{}" where the passage has "{}"'.format(*support.opposed))
+    if features["negated"]:
+        faults.append("negates what the passage states")
+    if features["not_negated"]:
+        faults.append("states what the passage negates")
+    if not claim.supported and support.lost:
+        faults.append(f"words without support: {', '.join(support.lost[:5])}")
+    return "; ".join(faults) or f"{features['window']:.0%} of its words found together"
+
+
+def _explain(claims: Sequence[Claim], cited: float) -> str:
+    supported = sum(claim.supported for claim in claims)
+    text = f"{supported} of {len(claims)} claims supported, {cited:.0%} of the answer cited."
+    worst = next((claim for claim in claims if not claim.supported), None)
+    return text if worst is None else f'{text} "{worst.text[:120]}": {worst.reason}.'

@@ -1,0 +1,172 @@
+"""Word lists of the offline judge, written for it: English function words, opposites and the like.
+
+Every list is of plain words; ``words`` reads them through the same stemmer as any text.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+CORE_WORDS: Final = frozenset(
+    """
+    a an the is are was were be been am of in on at to for from by with and or but it its this that
+    these those as i you he she they we his her their our my your do does did have has had will
+    would can could s t d ll re ve m not no nor
+    """.split()
+)
+"""Grammar: never counted."""
+
+SOFT_WORDS: Final = frozenset(
+    """
+    about above after again all also although any because before being below between both cannot
+    doing down during each either else ever every few further having here hers herself him himself
+    how however if into itself just let lets may me might more most much must myself off once one
+    only other ours out over own per same shall should so some such than theirs them themselves then
+    there thereby therefore though through thus too under until up upon us very what when where
+    whereas whether which while who whom whose why within without yes yet yours yourself
+    """.split()
+)
+"""Closer to grammar than to content: counted little."""
+
+LIGHT_WORDS: Final = frozenset(
+    """
+    able according act actually allow appear around available base become begin big bring call
+    case cause certain change come common consider contain continue currently day different end
+    especially example fact famous find first follow form general get give go good great group
+    happen help high important include information involve keep kind know known large later like
+    likely line long look lot make mainly major many mean member mention multiple name need new
+    number occur often part particular people person place play point popular possible present
+    provide put really refer relate require result run say second see seem several show similar
+    small sometimes specific start state still take tell term thing think time turn type use used
+    usually various view want way well word work world year
+    """.split()
+)
+"""Frequent in any text, so that finding one says little."""
+
+NEGATIONS: Final = frozenset(
+    """
+    not no never none neither nor without cannot nobody nothing nowhere hardly barely scarcely
+    fail lack unable refuse deny reject unlikely instead false absent except
+    """.split()
+)
+
+ABSOLUTES: Final = frozenset(
+    """
+    only always never all every entirely completely solely exclusively none any sole must
+    purely fully whole unanimously everyone everybody nobody throughout unanimous
+    """.split()
+)
+
+SELF_TALK: Final = frozenset("i i'm i've i'd i'll my me myself mine im ive".split())
+"""An answer of documents has no self; a chatty one tells of its own."""
+
+EXCLUSIVE: Final[tuple[str, ...]] = (
+    # One line a group: where a text names one member, another member contradicts it.
+    "american british english french german italian spanish polish russian chinese japanese indian "
+    "irish scottish dutch swedish norwegian danish greek turkish portuguese mexican canadian "
+    "australian austrian brazilian egyptian korean jewish swiss belgian hungarian czech finnish "
+    "argentine iranian persian arab african asian european cuban jamaican ukrainian romanian welsh",
+    "america england france germany italy spain poland russia china japan india ireland scotland "
+    "netherlands sweden norway denmark greece turkey portugal mexico canada australia austria "
+    "brazil egypt korea switzerland belgium hungary africa asia europe cuba jamaica ukraine",
+    "january february march april may june july august september october november december",
+    "monday tuesday wednesday thursday friday saturday sunday",
+    "spring summer autumn winter",
+    "north south east west", "northern southern eastern western",
+    "northeast northwest southeast southwest",
+    "red blue green yellow black white orange purple pink brown grey",
+    "catholic protestant muslim jewish hindu buddhist orthodox atheist anglican lutheran",
+    "christianity islam judaism hinduism buddhism",
+    "father mother", "son daughter", "brother sister", "husband wife", "uncle aunt",
+    "king queen", "prince princess", "boy girl", "man woman", "male female", "actor actress",
+    "first second third fourth fifth sixth seventh eighth ninth tenth",
+    "win lose", "victory defeat", "success failure", "successful unsuccessful", "winner loser",
+    "increase decrease", "rise fall", "grow shrink", "gain lose", "raise lower", "rise drop",
+    "expand contract", "accelerate slow", "strengthen weaken", "improve worsen",
+    "before after", "early late", "young old", "begin end", "start finish", "open close",
+    "large small", "big small", "tall short", "long short", "high low", "major minor", "more less",
+    "largest smallest", "highest lowest", "best worst", "longest shortest", "oldest youngest",
+    "most least", "many few", "majority minority", "above below", "over under", "inside outside",
+    "rich poor", "wealthy poor", "positive negative", "favorable unfavorable", "love hate",
+    "support oppose", "accept reject", "agree disagree", "approve reject", "friend enemy",
+    "ally enemy", "legal illegal", "true false", "right wrong", "left right", "public private",
+    "allow forbid", "permit prohibit", "include exclude", "enable disable", "encourage discourage",
+    "birth death", "born die", "alive dead", "hire fire", "buy sell", "marry divorce",
+    "married single", "religious secular", "democrat republican", "liberal conservative",
+    "capitalist communist", "urban rural", "ancient modern", "hot cold", "warm cold", "wet dry",
+    "arrive leave", "enter leave", "join leave", "attack defend", "peace war", "war peace",
+    "praise criticize", "acclaim criticize", "popular unpopular", "common rare", "rarely often",
+    "frequently rarely", "always sometimes", "easy difficult", "easy hard", "simple complex",
+    "temporary permanent", "voluntary forced", "strong weak", "safe dangerous", "fast slow",
+    "healthy sick", "hero villain", "guilty innocent", "maximum minimum", "major minor",
+    "fiction nonfiction", "novel film", "guitar piano drums violin", "army navy",
+    "city village", "mountain river ocean desert", "planet star", "comedy tragedy drama horror",
+    "democracy monarchy dictatorship", "president king emperor", "land sea", "fail succeed",
+    "separate unite", "destroy build", "create destroy", "remember forget", "ban allow",
+    "outnumber outnumbered", "same different", "together apart", "present absent", "full empty",
+    "internal external", "domestic foreign", "native foreign", "import export", "odd even",
+)  # fmt: skip
+
+IRREGULAR: Final[dict[str, str]] = dict(
+    pair.split(":")
+    for pair in """
+    won:win wrote:write written:write went:go gone:go made:make took:take taken:take gave:give
+    given:give came:come became:become began:begin begun:begin saw:see seen:see knew:know known:know
+    got:get gotten:get said:say told:tell thought:think found:find held:hold kept:keep left:leave
+    led:lead lost:lose met:meet paid:pay ran:run sang:sing sung:sing sold:sell sent:send sat:sit
+    spoke:speak spoken:speak spent:spend stood:stand taught:teach wore:wear worn:wear built:build
+    bought:buy brought:bring caught:catch chose:choose chosen:choose drew:draw drawn:draw drove:drive
+    driven:drive ate:eat eaten:eat fell:fall fallen:fall felt:feel fought:fight flew:fly flown:fly
+    grew:grow grown:grow heard:hear hid:hide hidden:hide laid:lay rose:rise risen:rise shot:shoot
+    shown:show slept:sleep stole:steal stolen:steal struck:strike swam:swim threw:throw thrown:throw
+    understood:understand woke:wake broke:break broken:break bore:bear fed:feed fled:flee
+    forgot:forget forgotten:forget froze:freeze frozen:freeze lent:lend lit:light meant:mean
+    men:man women:woman children:child people:person feet:foot teeth:tooth mice:mouse wives:wife
+    lives:life leaves:leaf knives:knife wolves:wolf better:good best:best worse:bad worst:worst
+    dying:die lying:lie died:die dies:die death:death analyses:analysis crises:crisis criteria:criterion
+    km:kilometer kms:kilometer kilometre:kilometer kilometres:kilometer kg:kilogram kgs:kilogram
+    mm:millimeter cm:centimeter ft:foot lb:pound lbs:pound oz:ounce mph:mph hr:hour hrs:hour
+    min:minute mins:minute sec:second secs:second yr:year yrs:year jan:january feb:february
+    mar:march apr:april jun:june jul:july aug:august sep:september sept:september oct:october
+    nov:november dec:december dr:doctor mr:mister colour:color honour:honor favourite:favorite
+    centre:center theatre:theater labour:labor defence:defense organisation:organization
+    organise:organize grey:gray programme:program travelled:travel travelling:travel
+    """.split()
+)
+"""Forms that the stemmer does not bring together: irregular ones, units, months, spellings."""
+
+NUMBER_WORDS: Final[dict[str, str]] = dict(
+    pair.split(":")
+    for pair in """
+    two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10 eleven:11 twelve:12 dozen:12
+    thirteen:13 fourteen:14 fifteen:15 sixteen:16 seventeen:17 eighteen:18 nineteen:19 twenty:20
+    thirty:30 forty:40 fifty:50 sixty:60 seventy:70 eighty:80 ninety:90 twice:2
+    third:#3 fourth:#4 fifth:#5 sixth:#6 seventh:#7 eighth:#8 ninth:#9 tenth:#10
+    """.split()
+)
+"""Number words to their keys, ordinals with ``#``. "One" is mostly a pronoun, "first" and "second"
+are words of their own."""
+
+ROMAN: Final[dict[str, str]] = dict(
+    pair.split(":")
+    for pair in """
+    II:2 III:3 IV:4 VI:6 VII:7 VIII:8 IX:9 XI:11 XII:12 XIII:13 XIV:14 XV:15 XVI:16
+    """.split()
+)
+
+SCALES: Final[dict[str, float]] = {
+    "hundr": 1e2,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "trillion": 1e12,
+}
+"""Stems of the words that multiply the number before them."""
+
+APPROXIMATE: Final = frozenset(
+    """
+    about above almost approximately around circa close least less more most nearly over roughly
+    some than to under up below beyond exceeding
+    """.split()
+)
+"""Before a number: it is a bound or an estimate."""

@@ -1,0 +1,62 @@
+"""The fitted numbers of the offline judge, read from ``parameters.json`` beside this file.
+
+``benchmarks/fit_offline_judge.py`` fits and writes them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """A logistic layer over named features."""
+
+    intercept: float
+    weights: Mapping[str, float]
+    """Feature to its weight in log odds; a feature that is not named counts nothing."""
+
+    def log_odds(self, features: Mapping[str, float]) -> float:
+        """Return intercept + Σ weight · feature."""
+        parts = (weight * features[name] for name, weight in self.weights.items())
+        return self.intercept + math.fsum(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """What was fitted."""
+
+    grounded: Layer
+    """Whether a claim is supported by the context."""
+    correct: Layer
+    """Whether an answer holds an expected answer or key fact."""
+
+
+@cache
+def load_parameters() -> Parameters:
+    """Return the bundled numbers."""
+    text = files(__package__).joinpath("parameters.json").read_text(encoding="utf-8")
+    return parse_parameters(json.loads(text))
+
+
+def parse_parameters(document: Mapping[str, Any]) -> Parameters:
+    """Return the values of a ``parameters.json``."""
+    return Parameters(grounded=_layer(document["grounded"]), correct=_layer(document["correct"]))
+
+
+def _layer(document: Mapping[str, Any]) -> Layer:
+    return Layer(intercept=document["intercept"], weights=dict(document["weights"]))
+
+
+def probability(log_odds: float) -> float:
+    """Return the logistic function, 0 to 1, without overflow."""
+    if log_odds >= 0:
+        return 1 / (1 + math.exp(-log_odds))
+    odds = math.exp(max(log_odds, -700.0))
+    return odds / (1 + odds)

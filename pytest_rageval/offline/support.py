@@ -1,0 +1,194 @@
+"""How well a context supports one claim: readable features, each from 0 to 1.
+
+Coverage is the share of the claim's words, by weight, that the context holds. A claim that stands
+word for word in one sentence has 1 in every feature of ``FOR`` and 0 in every one of ``AGAINST``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from pytest_rageval.offline.lexicon import APPROXIMATE
+from pytest_rageval.offline.passages import ContextIndex, word_runs
+from pytest_rageval.offline.words import CORE, FULL, LIGHT, SOFT, Word, read_words, rivals
+
+WEIGHTS: Final[Mapping[int, float]] = {SOFT: 0.4, LIGHT: 0.7, FULL: 1.0}
+"""Weight of a word by its tier."""
+STEM_CREDIT: Final = 0.85
+"""For a word that the context holds in another form only."""
+
+FOR: Final = ("window", "new_words", "pairs", "runs", "on_topic")
+AGAINST: Final = ("numbers", "negated", "not_negated", "rival", "absolute", "self_talk")
+FEATURES: Final = FOR + AGAINST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """What was found of one claim."""
+
+    features: Mapping[str, float]
+    """By the names of ``FEATURES``.
+
+    - ``window``: coverage by the best sentence, its neighbours, its heading and first line;
+    - ``new_words``: by the window, of the words that the question does not hold;
+    - ``pairs``: neighbouring content words that stand near each other in the context too;
+    - ``runs``: three words in a row found as they are;
+    - ``on_topic``: share of the question's words in the context, 0.5 without a question;
+    - ``numbers``: 1 if a number is not in the window (nor near one, where it is an estimate);
+    - ``negated``, ``not_negated``: 1 if only the claim, only the best sentence holds a negation;
+    - ``rival``: 1 if the best sentence holds an opposite of a word that the claim has;
+    - ``absolute``: 1 if "only", "never", … is the claim's alone;
+    - ``self_talk``: 1 if "I", "my" is the claim's alone.
+    """
+    keys: frozenset[str]
+    """Its distinct words, core ones left out."""
+    negated: bool
+    coverage: float
+    """As ``window``, by the whole context."""
+    weight: float
+    """Square root of the number of words."""
+    best: int | None
+    """Index of the best sentence; None: no word of the claim is in the context."""
+    lost: tuple[str, ...]
+    """Content words that the window does not hold, as written."""
+    lost_numbers: tuple[str, ...]
+    opposed: tuple[str, str] | None
+    """A word of the claim and its opposite in the best sentence."""
+
+
+def find_support(
+    text: str, index: ContextIndex, question: Set[str] = frozenset()
+) -> Support | None:
+    """Look a claim up in a context.
+
+    Args:
+        text: the claim, without markup and citations.
+        index: the context.
+        question: keys of the question's words.
+
+    Returns:
+        None for a text without any word that counts.
+    """
+    words = read_words(text)
+    weights = word_weights(words)
+    if not weights:
+        return None
+    credits = {word.key: _credit(word, index) for word in words if word.tier != CORE}
+    best = _best_sentence(weights, credits, index)
+    window: Set[str] = frozenset() if best is None else index.window(best)
+    new = {key: weight for key, weight in weights.items() if key not in question}
+    numbers = lost_numbers(words, window)
+    opposed = None if best is None else _opposed(words, window, index.sentences[best].keys, weights)
+    coverage = _share(weights, credits, index.places.keys())
+    said, heard = _negates(words), best is not None and index.sentences[best].negated
+    content = [word.key for word in words if word.tier != CORE]
+    features = {
+        "window": _share(weights, credits, window),
+        "new_words": _share(new or weights, credits, window),
+        "pairs": _found(set(pairwise(content)), index.pairs, coverage),
+        "runs": _found(word_runs(words), index.runs, coverage),
+        "on_topic": len(question & index.places.keys()) / len(question) if question else 0.5,
+        "numbers": float(bool(numbers)),
+        "negated": float(said and not heard),
+        "not_negated": float(heard and not said),
+        "rival": float(opposed is not None),
+        "absolute": float(any(w.absolute and w.form not in index.forms for w in words)),
+        "self_talk": float(any(w.self_talk and w.form not in index.forms for w in words)),
+    }
+    lost = tuple(w.form for w in words if w.tier >= LIGHT and not w.number and w.key not in window)
+    return Support(
+        features=features,
+        keys=frozenset(weights),
+        coverage=coverage,
+        negated=said,
+        weight=math.sqrt(len(words)),
+        best=best,
+        lost=tuple(dict.fromkeys(lost)),
+        lost_numbers=numbers,
+        opposed=opposed,
+    )
+
+
+def question_keys(question: str) -> frozenset[str]:
+    """Return the keys of the words that a question asks about."""
+    return frozenset(word.key for word in read_words(question) if word.tier >= LIGHT)
+
+
+def word_weights(words: Sequence[Word]) -> dict[str, float]:
+    """Return the weight of each distinct key, core words left out."""
+    return {word.key: WEIGHTS[word.tier] for word in words if word.tier != CORE}
+
+
+def _credit(word: Word, index: ContextIndex) -> float:
+    if word.key not in index.places:
+        return 0.0
+    return 1.0 if word.number or word.form in index.forms else STEM_CREDIT
+
+
+def _best_sentence(
+    weights: Mapping[str, float], credits: Mapping[str, float], index: ContextIndex
+) -> int | None:
+    scores: dict[int, float] = {}
+    for key, weight in weights.items():
+        gain = weight * credits[key]
+        for at in index.places.get(key, ()):
+            scores[at] = scores.get(at, 0.0) + gain
+    return max(scores, key=lambda at: (round(scores[at], 9), -at)) if scores else None
+
+
+def _share(
+    weights: Mapping[str, float], credits: Mapping[str, float], vocabulary: Set[str]
+) -> float:
+    found = math.fsum(
+        w * (credits[key] or STEM_CREDIT) for key, w in weights.items() if key in vocabulary
+    )
+    return found / math.fsum(weights.values())
+
+
+def _found(wanted: Set[object], there: Set[object], without: float) -> float:
+    return len(wanted & there) / len(wanted) if wanted else without
+
+
+def _negates(words: Sequence[Word]) -> bool:
+    return any(word.negates for word in words)
+
+
+def lost_numbers(words: Sequence[Word], window: Set[str]) -> tuple[str, ...]:
+    """Return the numbers of a claim that a window does not bear out.
+
+    "Over 275" is borne out by 280, "about 12" by 13, "the 1800s" by 1888.
+    """
+    lost = []
+    for at, word in enumerate(words):
+        if not word.number or word.key in window:
+            continue
+        rough = word.form.endswith("s") or bool(
+            APPROXIMATE.intersection(w.form for w in words[max(0, at - 2) : at])
+        )
+        if not (rough and any(_near(word.key, key) for key in window)):
+            lost.append(word.form)
+    return tuple(lost)
+
+
+def _near(one: str, other: str) -> bool:
+    try:
+        a, b = float(one), float(other)
+    except ValueError:
+        return False
+    return a > 0 and 0.5 <= b / a <= 2
+
+
+def _opposed(
+    words: Sequence[Word], window: Set[str], best: Set[str], claimed: Mapping[str, float]
+) -> tuple[str, str] | None:
+    table = rivals()
+    for word in words:
+        if word.key in table and word.key not in window:
+            for other in sorted(table[word.key] & best):
+                if other not in claimed:
+                    return word.form, other
+    return None
