@@ -35,6 +35,8 @@ __all__ = [
     "record_to_json",
     "redact",
     "resolve_run",
+    "write_document",
+    "write_text_document",
 ]
 
 RESULTS: Final = "results.jsonl"
@@ -166,23 +168,11 @@ class RunWriter:
         Raises:
             ValueError: a number in it is NaN or infinite.
         """
-        text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
-        return self.write_text(name, text + "\n")
+        return write_document(self.path, name, document)
 
     def write_text(self, name: str, text: str) -> Path:
         """Write a text document of the run (UTF-8) atomically and return its path."""
-        target = self.path / name
-        if target.parent != self.path:
-            raise ValueError(f"name: got {name!r}, expected a plain file name")
-        # The process id keeps two writers of one document from sharing the file beside it.
-        beside = self.path / f".{name}.{os.getpid()}.tmp"
-        try:
-            beside.write_bytes(_encode(text))
-            os.replace(beside, target)
-        except OSError as error:
-            beside.unlink(missing_ok=True)
-            raise StorageError(f"{target}: cannot be written: {error.strerror}") from error
-        return target
+        return write_text_document(self.path, name, text)
 
     def discard(self) -> None:
         """Remove the run again: what it was made from turned out not to be readable."""
@@ -212,6 +202,33 @@ class RunWriter:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def write_document(folder: Path, name: str, document: Mapping[str, Any]) -> Path:
+    """Write a JSON document into the folder of a run atomically and return its path.
+
+    Raises:
+        ValueError: a number in it is NaN or infinite, or the name is no plain file name.
+        StorageError: the file cannot be written.
+    """
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
+    return write_text_document(folder, name, text + "\n")
+
+
+def write_text_document(folder: Path, name: str, text: str) -> Path:
+    """Do the same with a text (UTF-8)."""
+    target = folder / name
+    if target.parent != folder:
+        raise ValueError(f"name: got {name!r}, expected a plain file name")
+    # The process id keeps two writers of one document from sharing the file beside it.
+    beside = folder / f".{name}.{os.getpid()}.tmp"
+    try:
+        beside.write_bytes(_encode(text))
+        os.replace(beside, target)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise StorageError(f"{target}: cannot be written: {error.strerror}") from error
+    return target
 
 
 def _encode(text: str) -> bytes:

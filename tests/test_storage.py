@@ -20,6 +20,7 @@ from pytest_rageval.storage import (
     read_json,
     read_records,
     resolve_run,
+    write_document,
 )
 from tests.test_record_json import RECORD
 
@@ -402,3 +403,16 @@ def test_a_file_in_place_of_the_results_folder_is_said_to_be_one(
     (tmp_path / "results").write_text("", encoding="utf-8")
     with pytest.raises(StorageError, match="a file stands here or above, expected a folder"):
         RunWriter((tmp_path / "results").joinpath(*deeper), "r-1")
+
+
+def test_a_document_is_put_into_a_run_that_is_already_finished(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, "one")
+    path = write_document(folder, "more.json", {"text": "h\u00f6he \ud800", "n": 1})
+    assert path == folder / "more.json"
+    assert read_json(path) == {"text": "h\u00f6he \ud800", "n": 1}
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_document(folder, "more.json", {"n": float("nan")})
+    with pytest.raises(StorageError, match=r"gone/more.json: cannot be written: "):
+        write_document(tmp_path / "gone", "more.json", {})
+    assert read_json(path)["n"] == 1
+    assert sorted(p.name for p in folder.iterdir()) == ["more.json", "results.jsonl"]
