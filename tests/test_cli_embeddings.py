@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -212,6 +213,28 @@ def test_a_document_that_cannot_be_written_is_a_line(
     assert (out, err.count("\n")) == ("", 1)
     assert "embeddings.json: cannot be written: " in err
     assert not list(folder.glob(".*"))
+
+
+def test_a_case_asked_again_counts_once_with_its_last_record(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    *asked, lost = measured
+    erred = replace(lost, case_id=asked[0].case_id, lineno=asked[0].lineno)
+    store(project, asked)
+    once = run_json(capsys, "run-1", *at(server.url))
+    shutil.rmtree(project / "evals/results/run-1")
+    store(project, [erred, *asked])
+    again = run_json(capsys, "run-1", *at(server.url))
+    assert again["statistics"] == once["statistics"]
+    assert again["statistics"]["query_chunk_similarity"]["n_error"] == 0
+
+
+def test_a_run_without_its_config_says_what_is_assumed(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    (store(project, measured) / "config.json").unlink()
+    document = run_json(capsys, "run-1", *at(server.url))
+    assert "no readable config.json" in document["warnings"][0]
 
 
 def test_cut_texts_are_refused_with_the_option_that_keeps_them(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,8 @@ from pytest_rageval.commands.output import (
 from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.matching import PathCase
     from pytest_rageval.metrics.embedding_run import VectorTable, WantedTexts
-    from pytest_rageval.models import CaseRecord
+    from pytest_rageval.stored_run import StoredRun
 
 DOCUMENT = "embeddings.json"
 
@@ -78,13 +78,12 @@ def command(
     """
     source = _Source(url=url, model=model, api_key_env=api_key_env, file=file)
     _check(source)
-    from pytest_rageval.storage import read_records
+    from pytest_rageval.stored_run import open_run
 
-    folder = _run_folder(run)
-    records = read_records(folder)
-    document = _document(folder, records, source, allow_cut_texts=allow_cut_texts)
+    stored = open_run(run, os.environ)
+    document = _document(stored, source, allow_cut_texts=allow_cut_texts)
     if save:
-        _save(folder, document)
+        _save(stored.folder, document)
     for warning in document["warnings"]:
         click.echo(clean(f"warning: {warning}"), err=True)
     if as_json:
@@ -107,40 +106,17 @@ def _check(source: _Source) -> None:
         )
 
 
-def _run_folder(run: str) -> Path:
-    import os
-
-    from pytest_rageval.config import load_settings
-    from pytest_rageval.storage import resolve_run
-
-    settings = load_settings(Path.cwd(), flags={}, environ=os.environ)
-    return resolve_run(Path(settings.results_dir), run)
-
-
 def _save(folder: Path, document: Mapping[str, Any]) -> None:
-    import json
-    import os
-
     from pytest_rageval.models import SCHEMA_VERSION
+    from pytest_rageval.storage import write_document
 
-    versioned = {"schema_version": SCHEMA_VERSION, **document}
-    text = json.dumps(versioned, ensure_ascii=True, allow_nan=False, indent=2)
-    beside = folder / f".{DOCUMENT}.{os.getpid()}.tmp"
-    try:
-        # Beside its place, then renamed: a reader sees the old one or the new one.
-        beside.write_text(f"{text}\n", encoding="utf-8")
-        os.replace(beside, folder / DOCUMENT)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise CommandError(f"{folder / DOCUMENT}: cannot be written: {error.strerror}") from error
+    write_document(folder, DOCUMENT, {"schema_version": SCHEMA_VERSION, **document})
 
 
 # --- vectors -------------------------------------------------------------------------------
 
 
-def _document(
-    folder: Path, records: Sequence[CaseRecord], source: _Source, *, allow_cut_texts: bool
-) -> dict[str, Any]:
+def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict[str, Any]:
     from pytest_rageval.metrics.embedding_run import (
         analyse_embeddings,
         compare_translations,
@@ -150,37 +126,25 @@ def _document(
 
     obtained = None if source.file is None else _read(source.file)
     known = {} if obtained is None else obtained.vectors.by_chunk_id
+    records, path_case = run.records, run.settings.path_case
     wanted = wanted_texts(records, known)
     if wanted.n_cut and not known and not allow_cut_texts:
         raise CommandError(
-            f"{folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
+            f"{run.folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
             "pytest with --rageval-store-full-text, or add --allow-cut-texts to go on with them"
         )
     if obtained is None:
-        obtained = _ask(folder, source, wanted)
-    path_case = _path_case(folder)
+        obtained = _ask(run.folder, source, wanted)
     return embedding_document(
-        run_id=folder.name,
+        run_id=run.run_id,
         source=obtained.named,
         n_cases=len({(record.file, record.case_id) for record in records}),
         wanted=wanted,
         vectors=obtained.vectors,
         analysis=analyse_embeddings(records, obtained.vectors, path_case=path_case),
         translations=compare_translations(records, path_case=path_case),
-        warnings=obtained.warnings,
+        warnings=(*run.notes, *obtained.warnings),
     )
-
-
-def _path_case(folder: Path) -> PathCase:
-    from pytest_rageval.errors import StorageError
-    from pytest_rageval.storage import read_json
-
-    try:
-        settings = read_json(folder / "config.json").get("settings")
-    except StorageError:  # a run of foreign origin may have none
-        return "sensitive"
-    insensitive = isinstance(settings, dict) and settings.get("path_case") == "insensitive"
-    return "insensitive" if insensitive else "sensitive"
 
 
 def _read(file: Path) -> _Obtained:

@@ -6,7 +6,7 @@ import difflib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.commands.output import CommandError, json_option, print_json
-from pytest_rageval.errors import DatasetError, StorageError
+from pytest_rageval.errors import DatasetError
 
 if TYPE_CHECKING:
-    from pytest_rageval.models import Case, CaseRecord, ScoreSettings, Settings
+    from pytest_rageval.models import Case, CaseRecord
     from pytest_rageval.report.summary import Line
 
 _STYLES: Final[dict[str, dict[str, Any]]] = {
@@ -27,13 +27,6 @@ _STYLES: Final[dict[str, dict[str, Any]]] = {
     "yellow": {"fg": "yellow"},
     "bold": {"bold": True},
     "dim": {"dim": True},
-}
-_SCORING_CHOICES: Final[dict[str, tuple[object, ...]]] = {
-    "path_case": ("sensitive", "insensitive"),
-    "snippets": ("off", "any", "all"),
-    "coarse_chunks": (True, False),
-    "folder_mode": (None, "off", "on", "on_with_fallback"),
-    "retrieval_only": (True, False),
 }
 _WIDEST: Final = 100
 _NAMED: Final = 5
@@ -71,94 +64,29 @@ def command(
     which anchor and why, the arithmetic of each metric, and the rule by which the others are
     not applicable.
     """
-    from pytest_rageval.config import load_settings
     from pytest_rageval.explain.case import explain_record
     from pytest_rageval.record_json import to_plain
-    from pytest_rageval.storage import read_records, resolve_run
+    from pytest_rageval.stored_run import open_run
 
-    configured = load_settings(Path.cwd(), flags={}, environ=os.environ)
-    folder = resolve_run(Path(configured.results_dir), run)
-    found = _latest(read_records(folder))
-    settings, notes = _settings_of(folder)
-    scoring = _score_settings(settings, found)
+    stored = open_run(run, os.environ)
     explanations = []
-    for record in _choose(found, case, repeat):
+    for record in _choose(stored.records, case, repeat):
         known = record.case or _case_of_file(record)
-        settled = _settled(record, known, settings, scoring)
-        explanation = explain_record(settled, scoring, case=known)
-        explanations.append(replace(explanation, notes=(*notes, *explanation.notes)))
+        settled = stored.settled(record, known)
+        explanation = explain_record(settled, stored.scoring, case=known)
+        explanations.append(replace(explanation, notes=(*stored.notes, *explanation.notes)))
     if as_json:
-        print_json({"run_id": folder.name, "repeats": to_plain(explanations)})
+        print_json({"run_id": stored.run_id, "repeats": to_plain(explanations)})
         return
     from pytest_rageval.report.explanation import render_explanation
 
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
     for number, explanation in enumerate(explanations):
-        lines = render_explanation(explanation, run_id=folder.name, width=width, verbose=verbose)
+        lines = render_explanation(explanation, run_id=stored.run_id, width=width, verbose=verbose)
         _print([(), *lines] if number else lines, colored=_wants_color(color))
 
 
-# --- what is stored ------------------------------------------------------------------------
-
-
-def _latest(records: Iterable[CaseRecord]) -> list[CaseRecord]:
-    """Keep the last record of each case and repeat: a resumed run asks again what erred."""
-    found = {(record.file, record.case_id, record.repeat): record for record in records}
-    return sorted(found.values(), key=lambda r: (r.file, r.lineno, r.repeat))
-
-
-def _settings_of(folder: Path) -> tuple[Settings, list[str]]:
-    """Return the settings that a run was scored with, and what to say where they are unknown."""
-    from pytest_rageval.models import Settings
-    from pytest_rageval.storage import read_json
-
-    try:
-        stored = read_json(folder / "config.json").get("settings")
-    except StorageError:
-        stored = None
-    if not isinstance(stored, dict):
-        note = "The run has no readable config.json: default matching settings are assumed."
-        return Settings(rootdir="."), [note]
-    return Settings(rootdir=".", **{key: stored[key] for key in _fitting(stored)}), []
-
-
-def _fitting(stored: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the settings that scoring depends on, as far as they hold what they may hold."""
-    for key, choices in _SCORING_CHOICES.items():
-        if key in stored and any(stored[key] is choice for choice in choices):
-            yield key
-        elif isinstance(stored.get(key), str) and stored[key] in choices:
-            yield key
-    if isinstance(stored.get("judge"), str):
-        yield "judge"
-    if type(stored.get("k")) is int and stored["k"] >= 1:
-        yield "k"
-
-
-def _score_settings(settings: Settings, records: Iterable[CaseRecord]) -> ScoreSettings:
-    from pytest_rageval.engine import headings_reported, score_settings
-
-    return replace(
-        score_settings(settings, headings_reported=headings_reported(records)),
-        judge_configured=settings.judge != "none",
-    )
-
-
-def _settled(
-    record: CaseRecord, case: Case | None, settings: Settings, scoring: ScoreSettings
-) -> CaseRecord:
-    """Return the record as the end of the run scored it.
-
-    A line of ``results.jsonl`` is written before the whole run tells whether the target reports
-    headings, and stays so where a run was killed before its end.
-    """
-    from pytest_rageval.dataset import LocatedCase
-    from pytest_rageval.engine import settle_headings
-
-    if case is None:
-        return record
-    located = LocatedCase(case=case, lineno=record.lineno)
-    return settle_headings(record, located, settings, headings_reported=scoring.headings_reported)
+# --- which case ----------------------------------------------------------------------------
 
 
 def _case_of_file(record: CaseRecord) -> Case | None:
@@ -174,9 +102,6 @@ def _case_of_file(record: CaseRecord) -> Case | None:
         return None
     same = (one for one in cases if one.case.id == record.case_id)
     return next((one.case for one in same if one.case_hash == record.case_hash), None)
-
-
-# --- which case ----------------------------------------------------------------------------
 
 
 def _choose(records: Sequence[CaseRecord], name: str, repeat: int | None) -> list[CaseRecord]:
