@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -77,5 +78,6 @@ def write_calibration(path: Path, document: Mapping[str, Any]) -> None:
         beside.write_text(f"{text}\n", encoding="utf-8")
         os.replace(beside, path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
         raise StorageError(f"{path}: cannot be written: {error.strerror}") from error

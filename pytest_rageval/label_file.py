@@ -15,18 +15,17 @@ from typing import Any, Final
 from pytest_rageval.errors import DatasetError, Fault
 from pytest_rageval.jsonl import cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.judge_calibration import LABELS, LEFT_OUT, CalibrationRubric, LabelledAnswer
-from pytest_rageval.strict_json import survey
+from pytest_rageval.strict_json import parse, survey
 
 _EXPECTED: Final = 'expected {"id": ..., "question": ..., "answer": ..., "label": ...}'
 _TEXTS: Final = {
     "id": "a string that is not blank",
     "question": "a string",
     "answer": "a string that is not blank",
-    "label": "a label",
     "context": "a string or null",
     "source": "a string that is not blank",
 }
-_REQUIRED: Final = ("id", "question", "answer", "label")
+_REQUIRED: Final = frozenset({"id", "question", "answer"})
 _MAY_BE_BLANK: Final = frozenset({"question", "context"})
 _LISTS: Final = ("history", "reference")
 
@@ -79,23 +78,43 @@ class _Reader:
 
     def read(self, text: str, number: int) -> tuple[LabelledAnswer | None, list[Fault]]:
         try:
+            # Only a faulty line is walked to find out where.
+            row = self._sound_row(parse(text), number)
+            if row is not None:
+                return row, []
+        except (ValueError, RecursionError):
+            pass
+        return None, self._faults(text, number)
+
+    def _sound_row(self, entry: object, number: int) -> LabelledAnswer | None:
+        if not isinstance(entry, dict) or any(self._field_faults(entry, number)):
+            return None
+        return self._row(entry)
+
+    def _field_faults(self, entry: Mapping[str, Any], number: int) -> Iterator[Fault]:
+        yield from _text_faults(entry)
+        yield from _list_faults(entry)
+        yield from self._label_faults(entry)
+        yield from self._id_faults(entry, number)
+
+    def _faults(self, text: str, number: int) -> list[Fault]:
+        try:
             seen = survey(text)
         except (ValueError, RecursionError) as error:
-            return None, [_syntax_fault(error)]
+            return [_syntax_fault(error)]
         faults = [
             Fault(col=offset + 1, field=str(loc[0]) if loc else "", message=message)
             for loc, offset, message in seen.unfit
         ]
         entry = seen.value
         if not isinstance(entry, dict):
-            return None, [*faults, Fault(message=f"{_shown(entry)}, {_EXPECTED}")]
-        found = [*_text_faults(entry), *_list_faults(entry), *self._label_faults(entry)]
-        found += self._id_faults(entry, number)
+            message = f"{_shown(entry)}, {_EXPECTED}"
+            return [*faults, Fault(col=seen.values[()] + 1, message=message)]
         start = seen.values[()]
-        faults += [
-            replace(fault, col=seen.values.get((fault.field,), start) + 1) for fault in found
+        return faults + [
+            replace(fault, col=seen.values.get((fault.field,), start) + 1)
+            for fault in self._field_faults(entry, number)
         ]
-        return (None, faults) if faults else (self._row(entry), [])
 
     def _row(self, entry: Mapping[str, Any]) -> LabelledAnswer:
         return LabelledAnswer(
@@ -112,14 +131,15 @@ class _Reader:
     def _label_faults(self, entry: Mapping[str, Any]) -> Iterator[Fault]:
         label = entry.get("label")
         known = (*LABELS[self._rubric], *LEFT_OUT.get(self._rubric, ()))
-        if not isinstance(label, str) or label in known:
+        if label in known:
             return
-        near = difflib.get_close_matches(label[:60], known, n=1)
-        homes = [rubric for rubric, labels in LABELS.items() if label in labels]
-        hint = f", did you mean {near[0]!r}?" if near else ""
-        if homes:
-            hint = f", or --rubric {homes[0]}"
-        yield Fault(field="label", message=f"{_shown(label)}, expected {_one_of(known)}{hint}")
+        came, hint = "missing" if "label" not in entry else _shown(label), ""
+        if isinstance(label, str):
+            near = difflib.get_close_matches(label[:60], known, n=1)
+            homes = [rubric for rubric, labels in LABELS.items() if label in labels]
+            hint = f", did you mean {near[0]!r}?" if near else ""
+            hint = f", or --rubric {homes[0]}" if homes else hint
+        yield Fault(field="label", message=f"{came}, expected {_one_of(known)}{hint}")
 
     def _id_faults(self, entry: Mapping[str, Any], number: int) -> Iterator[Fault]:
         row_id = entry.get("id")

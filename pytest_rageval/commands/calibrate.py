@@ -16,6 +16,7 @@ from pytest_rageval.commands.output import (
     json_option,
     print_json,
 )
+from pytest_rageval.models import ExitCode
 from pytest_rageval.options import OPTIONS
 from pytest_rageval.report.terminal_text import clean
 
@@ -40,7 +41,7 @@ class _Wanted:
     save: bool
 
 
-def _judge_options(command: Callable[..., None]) -> Callable[..., None]:
+def _judge_options(command: Callable[..., int]) -> Callable[..., int]:
     """Add the judge's options of pytest under their own names."""
     for option in reversed([one for one in OPTIONS if one.flag in _FLAGS]):
         command = click.option(
@@ -83,13 +84,14 @@ def command(
     save: bool,
     as_json: bool,
     **flags: object,
-) -> None:
+) -> int:
     """Hold a judge against people's LABELS.
 
     Each line of LABELS is {"id", "question", "answer", "label"}, with "context", "reference",
     "history" and "source" where known. Labels: grounded, not_grounded; correct, incorrect; answer,
     abstain (partial and clarify are left out). The judge is that of the project unless --judge is
-    given. With --save, later calls also say whether the judge has drifted.
+    given. With --save, later calls also say whether the judge has drifted. The exit code is 1 where
+    it gave no score at all, 4 where it could not be reached.
     """
     wanted = _Wanted(
         rubric=cast("CalibrationRubric", rubric),
@@ -100,15 +102,17 @@ def command(
     )
     _check(wanted)
     document, saved = _calibrate(labels, wanted, _settings(flags))
+    code = ExitCode.YES if document["n"] else ExitCode.NO
     if as_json:
         print_json(document)
-        return
+        return code
     from pytest_rageval.report.calibration import calibration_lines
 
     for line in calibration_lines(document):
         click.echo(line)
     if saved is not None:
         click.echo(f"saved {clean(str(saved))}")
+    return code
 
 
 def _check(wanted: _Wanted) -> None:

@@ -18,6 +18,8 @@ _CLASSES: Final = {
 }
 _PROBES: Final = {"verbosity": "padded", "order": "reordered"}
 _WIDTH: Final = 80
+_NOTED: Final = 0.05
+"""Kappa that another pass line must gain to be worth a word."""
 
 
 def calibration_lines(document: Mapping[str, Any]) -> Iterator[str]:
@@ -82,13 +84,11 @@ def _explanation(document: Mapping[str, Any]) -> Iterator[str]:
         f"{_CLASSES[document['rubric']]}{below}.{macro}"
     )
     best = document["best_threshold"]
-    if best is not None and document["kappa"] is not None:
-        better = best["kappa"] - document["kappa"]
-        if better >= 0.05:
-            yield from _wrap(
-                f"note: on these answers kappa is highest, {best['kappa']:.2f}, at "
-                f"--threshold {_rounded_down(best['threshold'])}; chosen here, it flatters the judge"
-            )
+    if best is not None and best["kappa"] >= (document["kappa"] or 0.0) + _NOTED:
+        yield from _wrap(
+            f"note: on these answers kappa is highest, {best['kappa']:.2f}, at --threshold "
+            f"{_rounded_down(best['threshold'])}; chosen here, it flatters the judge"
+        )
 
 
 def _rounded_down(threshold: float) -> str:
