@@ -96,8 +96,13 @@ def test_each_part_of_a_question_makes_another_key(change: dict[str, Any]) -> No
 
 
 def test_a_key_does_not_depend_on_the_credentials_in_an_address() -> None:
-    with_credentials = JUDGE.replace("https://", "https://me:s3cret@") + "?api_key=s3cret"
-    assert key(identity=with_credentials) == key()
+    old, new = (
+        key(identity=JUDGE.replace("https://", f"https://{user}@") + f"?api-version=1&key={secret}")
+        for user, secret in (("me:p@ss", "s3cret"), ("you", "changed"))
+    )
+    assert old == new
+    assert key(identity=JUDGE.replace("https://", "https://me:p@ss@")) == key()
+    assert key(identity=f"{JUDGE}?api-version=1") != key(identity=f"{JUDGE}?api-version=2")
 
 
 @pytest.mark.parametrize("wrong", ["", "a" * 63, "A" * 64, "a" * 65, "a" * 64 + "\n"])

@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_rageval.target_url import without_secrets
+from pytest_rageval.target_url import without_query_secrets, without_secrets
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_USER_INFO: Final = re.compile(r"//[^/\s]*@")
 
 
 def key_of(
@@ -27,7 +28,8 @@ def key_of(
     Neither the order of parameters nor the way a number is written matters: 0 is 0.0.
 
     Args:
-        identity: the judge's, with base URL and model; credentials in a URL do not count.
+        identity: the judge's, with base URL and model; credentials in the URL do not count, so
+            that a new key of an API finds what was paid for with the old one.
         parameters: what is sent besides the prompt; JSON values, none of them secret.
         rubric_version: name and hash of the rubric.
         level: how the reply's structure is asked for.
@@ -41,7 +43,7 @@ def key_of(
         raise ValueError(f"prompt_sha256: got {prompt_sha256[:70]!r}, expected 64 hex digits")
     return _sha256(
         {
-            "identity": public_identity(identity),
+            "identity": _without_credentials(identity),
             "parameters": _canonical(parameters),
             "rubric_version": rubric_version,
             "level": level,
@@ -53,7 +55,7 @@ def key_of(
 
 def level_key(endpoint: str, model: str) -> str:
     """Return what the output level of an endpoint and model is found by: 64 hex digits."""
-    return _sha256([without_secrets(endpoint), model])
+    return _sha256([_without_credentials(endpoint), model])
 
 
 def public_identity(identity: str) -> str:
@@ -65,6 +67,10 @@ def public_identity(identity: str) -> str:
     return " ".join(
         without_secrets(word) if "://" in word else word for word in identity.split(" ")
     )
+
+
+def _without_credentials(text: str) -> str:
+    return without_query_secrets(_USER_INFO.sub("//", text))
 
 
 def encode(value: Any) -> str:

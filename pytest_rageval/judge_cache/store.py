@@ -101,12 +101,13 @@ class JudgeCache:
         Raises:
             StorageError: the database cannot be read, or the cache is closed.
         """
-        rows = self._database.read(self._sql.get, {"the_key": key})
-        if not rows:
+        row = self._database.look_up(self._sql.get, key)
+        if row is None:
             return None
-        if self._clock() - rows[0].used_at >= _DAY_S:
+        text, used_at = row
+        if self._clock() - used_at >= _DAY_S:
             self._note_use(key)
-        return self._document(key, rows[0].document)
+        return self._document(key, text)
 
     def put(self, key: str, document: Mapping[str, Any], *, identity: str) -> bool:
         """Keep a document under a key, in place of an earlier one.
@@ -132,8 +133,8 @@ class JudgeCache:
     def get_level(self, endpoint: str, model: str) -> dict[str, Any] | None:
         """Return what is known of how an endpoint and model take requests; see ``get``."""
         key = level_key(endpoint, model)
-        rows = self._database.read(self._sql.get_level, {"the_key": key})
-        return self._document(key, rows[0].document) if rows else None
+        row = self._database.look_up(self._sql.get_level, key)
+        return None if row is None else self._document(key, row[0])
 
     def put_level(self, endpoint: str, model: str, document: Mapping[str, Any]) -> bool:
         """Remember how an endpoint and model take requests; see ``put``."""

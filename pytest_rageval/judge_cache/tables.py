@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_rageval.errors import StorageError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Delete, Executable, Table
+    from sqlalchemy import Connection, Delete, Executable, Select, Table
 
 CACHE_VERSION: Final = 1
 """1: the first one. Another version is refused, not migrated: a cache can be made anew."""
@@ -122,10 +122,10 @@ def _insert(dialect: str) -> Callable[[Table], Any]:
 class Statements:
     """What is asked of the tables; made once, so that SQLAlchemy compiles each one once."""
 
-    get: Executable
+    get: Select[Any]
     """Document and last use, by ``the_key``."""
     put: Executable
-    get_level: Executable
+    get_level: Select[Any]
     put_level: Executable
     note_uses: Executable
     """Sets ``keys`` to have been used ``now``."""
