@@ -7,13 +7,14 @@ stored questions and chunk texts: a target need not report any.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import median
-from typing import Final, Literal
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from pytest_rageval.case_groups import CaseGroup, CaseValue, ValueStatus, group_repeats
 from pytest_rageval.matching import (
     DocumentKey,
     PathCase,
@@ -28,20 +29,37 @@ from pytest_rageval.metrics.cross_lingual import (
     retrieved_documents,
 )
 from pytest_rageval.metrics.embedding import compute_query_similarity, compute_silhouette
+from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, MetricInfo
 from pytest_rageval.models import CaseRecord, MetricSummary, RetrievedChunk
-from pytest_rageval.stats.intervals import clustered_se, fmean, mean_interval
+from pytest_rageval.stats.intervals import fmean
+from pytest_rageval.summaries import summarise_metric
 
 _Array = npt.NDArray[np.float64]
 CaseKey = tuple[str, str]
 """File and id of a case."""
 
-SIMILARITIES: Final[Mapping[str, tuple[float, float]]] = {
-    "query_chunk_similarity": (-1.0, 1.0),
-    "query_gold_similarity": (-1.0, 1.0),
-    "query_other_similarity": (-1.0, 1.0),
-    "similarity_margin": (-2.0, 2.0),
-}
-"""Each figure of a case with its scale."""
+
+def _info(key: str, title: str) -> MetricInfo:
+    return replace(
+        METRICS["query_chunk_similarity"],
+        key=key,
+        title=title,
+        population=f"{METRICS['hit_at_k'].population} with vectors, and hold such chunks",
+    )
+
+
+SIMILARITIES: Final[Mapping[str, MetricInfo]] = MappingProxyType(
+    {
+        info.key: info
+        for info in (
+            METRICS["query_chunk_similarity"],
+            _info("query_gold_similarity", "Similarity of query and relevant chunks"),
+            _info("query_other_similarity", "Similarity of query and other chunks"),
+            METRICS["similarity_margin"],
+        )
+    }
+)
+"""The figures of a case; two of them stand in the registry of metrics too."""
 LABELS: Final = ("document", "folder", "top_folder", "gold_section")
 """What chunks are grouped by: their document, its folder, the first segment of its path, and the
 most specific gold section that any case of the run found them at."""
@@ -150,15 +168,18 @@ def analyse_embeddings(
         path_case: as in the run.
         confidence: of the intervals, 0 to 1.
     """
-    cases = _by_case(records)
-    measured = [(case, [_similarities(record, vectors) for record in case]) for case in cases]
+    cases = group_repeats(records)
+    measured = [
+        (case, [_similarities(record, vectors) for record in case.records]) for case in cases
+    ]
     values = {key: [_value(*of_case, key) for of_case in measured] for key in SIMILARITIES}
-    chunks = _distinct_chunks([r for case in cases for r in case], path_case)
+    chunks = _distinct_chunks([r for case in cases for r in case.records], path_case)
     found = [(c, v) for c in chunks if (v := vectors.of_chunk(c.chunk)) is not None]
     directed = [(c, v) for c, v in found if v.any()]
     return EmbeddingAnalysis(
         similarity={
-            key: _summary(values[key], scale, confidence) for key, scale in SIMILARITIES.items()
+            key: summarise_metric(values[key], info, confidence=confidence)
+            for key, info in SIMILARITIES.items()
         },
         silhouette={name: _silhouette(directed, name) for name in LABELS},
         n_chunks=len(chunks),
@@ -176,52 +197,50 @@ def compare_translations(
 
     Several translations of one case stand or fall together, and form a cluster.
     """
-    cases = {(case[0].file, case[0].case_id): case for case in _by_case(records)}
+    cases = {(case.first.file, case.first.case_id): case for case in group_repeats(records)}
     pairs = [
-        (key, (key[0], case[0].case.translation_of))
+        (key, (key[0], asked.translation_of))
         for key, case in cases.items()
-        if case[0].case is not None and case[0].case.translation_of is not None
+        if (asked := case.first.case) is not None and asked.translation_of is not None
     ]
     documents = {
-        key: [retrieved_documents(record, path_case) for record in case]
+        key: [retrieved_documents(record, path_case) for record in case.records]
         for key, case in cases.items()
     }
     found = cross_lingual_consistency(documents, pairs)
     values = [
-        _CaseValue(status=pair.status, value=pair.value, cluster="\n".join(pair.original))
+        CaseValue(
+            case_id=pair.case[1],
+            file=pair.case[0],
+            value=pair.value,
+            status=pair.status,
+            cluster="\n".join(pair.original),
+            repeats=len(cases[pair.case].records),
+        )
         for pair in found.pairs
     ]
-    return _summary(values, (0.0, 1.0), confidence), found
+    info = RUN_METRICS["cross_lingual_consistency"]
+    return summarise_metric(values, info, confidence=confidence), found
 
 
 # --- one value per case --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CaseValue:
-    status: Literal["scored", "not_applicable", "error"]
-    value: float | None
-    cluster: str | None
-
-
-def _by_case(records: Iterable[CaseRecord]) -> list[list[CaseRecord]]:
-    """Return records by case, repeats together, in an order that no run under way decides."""
-    cases: dict[CaseKey, list[CaseRecord]] = {}
-    for record in sorted(records, key=lambda r: (r.file, r.case_id, r.repeat)):
-        cases.setdefault((record.file, record.case_id), []).append(record)
-    return list(cases.values())
-
-
-def _value(
-    case: Sequence[CaseRecord], measured: Sequence[Mapping[str, float | None]], key: str
-) -> _CaseValue:
+def _value(case: CaseGroup, measured: Sequence[Mapping[str, float | None]], key: str) -> CaseValue:
     """Return the mean of the case's scored repeats; an error if none was scored and one erred."""
     values = [v for similarities in measured if (v := similarities.get(key)) is not None]
-    status: Literal["scored", "not_applicable", "error"] = "scored"
+    status: ValueStatus = "scored"
     if not values:
-        erred = any(_erred(record, key) for record in case)
+        erred = any(_erred(record, key) for record in case.records)
         status = "error" if erred else "not_applicable"
-    return _CaseValue(status=status, value=fmean(values), cluster=case[0].cluster)
+    return CaseValue(
+        case_id=case.first.case_id,
+        file=case.first.file,
+        value=fmean(values),
+        status=status,
+        cluster=case.first.cluster,
+        repeats=len(case.records),
+    )
 
 
 def _erred(record: CaseRecord, key: str) -> bool:
@@ -245,27 +264,6 @@ def _similarities(record: CaseRecord, vectors: VectorTable) -> dict[str, float |
             "similarity_margin": found.similarity_margin,
         }
     return similarities
-
-
-def _summary(
-    values: Sequence[_CaseValue], scale: tuple[float, float], confidence: float
-) -> MetricSummary:
-    scored = [(v.value, v.cluster) for v in values if v.value is not None]
-    xs, clusters = [x for x, _ in scored], [cluster for _, cluster in scored]
-    lo, hi = scale
-    interval = mean_interval(xs, lo=lo, hi=hi, clusters=clusters, confidence=confidence)
-    return MetricSummary(
-        n=len(xs),
-        n_not_applicable=sum(v.status == "not_applicable" for v in values),
-        n_error=sum(v.status == "error" for v in values),
-        mean=fmean(xs),
-        median=float(median(xs)) if xs else None,
-        low=interval.low,
-        high=interval.high,
-        se=clustered_se(xs, clusters).se,
-        method=interval.method,
-        clusters=interval.clusters,
-    )
 
 
 # --- chunks against chunks -----------------------------------------------------------------

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pytest_rageval.aggregate import aggregate
 from pytest_rageval.metrics.embedding_run import (
     EmbeddingAnalysis,
     VectorTable,
@@ -151,6 +153,31 @@ def test_repeats_are_averaged_and_cases_of_one_document_clustered() -> None:
     summary = found.similarity["query_gold_similarity"]
     assert (summary.n, summary.n_error, summary.clusters) == (3, 0, 2)
     assert summary.mean == pytest.approx((0.5 + 1 - 1) / 3)
+
+
+def test_figures_are_summarised_as_every_metric_is() -> None:
+    """The same values, recorded as a metric, have the same mean, counts and intervals."""
+    records = [
+        asked("a", gold("a.md", "near"), other("b.md", "far"), cluster="a.md"),
+        asked("b", gold("a.md", "far"), other("b.md", "back"), cluster="b.md"),
+        asked("c", gold("a.md", "back"), other("b.md", "near"), cluster="b.md"),
+        asked("d", hit=0.0),
+        failed("e", metrics={"hit_at_k": None}),
+    ]
+    values = {"a": 1.0, "b": 1.0, "c": -2.0, "d": None, "e": None}
+    key = "similarity_margin"
+    recorded = [
+        replace(
+            one,
+            metrics={key: values[one.case_id]},
+            not_applicable={key: "no chunks"} if one.case_id == "d" else {},
+        )
+        for one in records
+    ]
+    found = analyse(*records).similarity[key]
+    assert found == aggregate(recorded).metrics[key]
+    assert (found.n, found.n_not_applicable, found.n_error) == (3, 1, 1)
+    assert found.mean_errors_as_worst == -0.5
 
 
 def test_the_order_of_records_changes_nothing() -> None:
