@@ -1,6 +1,6 @@
 """The rules between the fields of a case: what is refused and what is only warned about.
 
-METRICS 1.1 ("Refused at load", "Warned about"). Types and limits of single fields are in
+What fields mean is told in docs/cases.md; types and limits of single fields are in
 ``case_fields``.
 """
 

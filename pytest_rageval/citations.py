@@ -1,4 +1,6 @@
-"""Citations of an answer: its references, and those written in its text (METRICS 1.1).
+"""Citations of an answer: its references, and those written in its text.
+
+Defined in docs/metrics.md#citations.
 
 Read from text: ``[File: path.md, Section: heading]``, ``(File: path.md, Section: heading)``,
 ``[path.md, Section: heading]`` and numbers such as ``[1]`` or ``[1, 3]`` that index the retrieved

@@ -95,8 +95,8 @@ def parse_reply_bytes(body: bytes) -> object:
 def parse_ask_response(payload: object) -> AskResponse:
     """Read a decoded reply in the shape of the contract; only ``answer`` is required.
 
-    Chunks come back in rank order (METRICS 0.8): sorted by ``rank``, stably, if every chunk has
-    an integer rank, else as listed.
+    Chunks come back in rank order (docs/metrics.md#cutoff-k-and-rank-order): sorted by ``rank``,
+    stably, if every chunk has an integer rank, else as listed.
 
     Raises:
         EndpointError: kind ``protocol``; the message names the field, what came and what was

@@ -1,4 +1,7 @@
-"""Checks against a baseline: one paired difference against one limit (METRICS 1.6, 2.4)."""
+"""Checks against a baseline: one paired difference against one limit.
+
+Defined in docs/statistics.md#what-a-gate-decides.
+"""
 
 from __future__ import annotations
 

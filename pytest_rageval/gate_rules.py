@@ -1,4 +1,6 @@
-"""The small decisions of the gate: one estimate against one limit (METRICS 1.6).
+"""The small decisions of the gate: one estimate against one limit.
+
+Defined in docs/statistics.md#what-a-gate-decides.
 
 Numbers are compared unrounded with a tolerance of 1e-9 in favour of passing: in binary floats
 0.90 - 0.85 is more than 0.05.

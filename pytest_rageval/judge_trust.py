@@ -1,4 +1,6 @@
-"""How far the scores of a run's judge can be trusted (METRICS 1.4, 2.7). Pure.
+"""How far the scores of a run's judge can be trusted. Pure.
+
+Defined in docs/statistics.md#agreement-with-people.
 
 A second opinion on some cases, means corrected by people's labels, answers judged again after a
 while, and what may be said of a judge that was held against people before.

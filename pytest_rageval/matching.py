@@ -139,7 +139,7 @@ def _holds_snippets(anchor: Anchor, text: str | None, *, every: bool) -> bool:
 
 
 def matches_anchor(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
-    """Tell whether a chunk lies at an anchor (METRICS 1.1).
+    """Tell whether a chunk lies at an anchor (docs/metrics.md#matching).
 
     Args:
         anchor: gold or irrelevant support.

@@ -316,7 +316,10 @@ class CaseRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """A mean that travels with its counts and intervals (METRICS: mean, intervals)."""
+    """A mean that travels with its counts and intervals.
+
+    Defined in docs/metrics.md#the-mean-and-its-counts.
+    """
 
     n: int
     """Scored cases."""

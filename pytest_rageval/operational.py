@@ -1,6 +1,6 @@
 """What a run says about the system rather than its answers: errors, latency, cost.
 
-Percentiles, rates and sums over records or plain observations (METRICS 1.5). Pure.
+Percentiles, rates and sums over records or plain observations (docs/metrics.md#errors). Pure.
 """
 
 from __future__ import annotations

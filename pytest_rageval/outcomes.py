@@ -1,4 +1,7 @@
-"""Did the case meet its expectation, and if something broke, at which stage (METRICS 1.5)."""
+"""Did the case meet its expectation, and if something broke, at which stage.
+
+Defined in docs/metrics.md#outcome-of-a-case.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,10 @@ STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
 def explain_expectations(
     case: Case | None, record: CaseRecord, metrics: Sequence[MetricReason]
 ) -> tuple[Expectation, ...]:
-    """List what a case must meet to pass, and whether it did (METRICS 1.5)."""
+    """List what a case must meet to pass, and whether it did.
+
+    Defined in docs/metrics.md#outcome-of-a-case.
+    """
     if case is not None:
         first = retrieval_key(case)
     else:

@@ -1,4 +1,4 @@
-"""Whether the target refuses what it cannot answer, and only that (METRICS 1.3)."""
+"""Whether the target refuses what it cannot answer, and only that (docs/metrics.md#abstention)."""
 
 from __future__ import annotations
 

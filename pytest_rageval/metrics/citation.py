@@ -1,4 +1,4 @@
-"""Whether an answer names its evidence (METRICS 1.3). Citations arrive distinct."""
+"""Whether an answer names its evidence (docs/metrics.md#citations). Citations arrive distinct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whether a question finds the same documents in another language (METRICS 1.5).
+"""Whether a question finds the same documents in another language.
+
+Defined in docs/metrics.md#cross_lingual_consistency.
 
 A pair is a case whose ``translation_of`` names another case of its file. Only the documents of
 each case are asked for, so that a run of any size can be compared case by case as it is read.

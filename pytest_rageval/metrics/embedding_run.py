@@ -1,4 +1,4 @@
-"""Figures about the embeddings of a whole run, for analysis rather than gates (METRICS 1.5).
+"""Figures about the embeddings of a whole run, for analysis rather than gates (docs/embeddings.md).
 
 This module exists for numpy and is imported only where vectors are at hand. Vectors are those of
 stored questions and chunk texts: a target need not report any.

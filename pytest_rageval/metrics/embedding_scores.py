@@ -13,7 +13,7 @@ _ONE_SIDED = NotApplicable("The cut does not hold both relevant and other chunks
 
 
 def score_embeddings(view: CaseView) -> Scores:
-    """Score a case's vectors (METRICS 1.5).
+    """Score a case's vectors (docs/metrics.md#vectors).
 
     A failed case is not applicable, not an error: only a response tells whether the target
     reports vectors at all, and most do not.

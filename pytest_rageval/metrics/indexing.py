@@ -1,4 +1,7 @@
-"""What a target's ``indexing_coverage`` says, and whether it adds up (METRICS 1.5). Pure."""
+"""What a target's ``indexing_coverage`` says, and whether it adds up. Pure.
+
+Defined in docs/metrics.md#indexing.
+"""
 
 from __future__ import annotations
 

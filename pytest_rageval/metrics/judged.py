@@ -1,4 +1,7 @@
-"""Rules around judged scores (METRICS 1.4): what is valid, who is asked, how scores combine."""
+"""Rules around judged scores: what is valid, who is asked, how scores combine.
+
+Defined in docs/metrics.md#judged.
+"""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ def chunks_missing(view: CaseView) -> Score | None:
 def score_retrieval(view: CaseView) -> Scores:
     """Score the ranking metrics of one case, at anchor and at document level.
 
-    Source: METRICS 1.2; equal to trec_eval on its ground (pytrec_eval).
+    Source: docs/metrics.md#retrieval; equal to trec_eval on its ground (pytrec_eval).
     """
     unscored = gold_population(view.case)
     group_keys = dict.fromkeys(_GROUP_MEASURES)

@@ -1,4 +1,7 @@
-"""Whether the folders that a target chose to search hold the evidence (METRICS 1.2)."""
+"""Whether the folders that a target chose to search hold the evidence.
+
+Defined in docs/metrics.md#folder-selection.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question in, the answer of DESIGN section 3 out; and documents put over the vault."""
+"""A question in, the answer of docs/target.md#an-http-api out; and documents put over the vault."""
 
 import logging
 import threading

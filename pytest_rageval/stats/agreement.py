@@ -1,4 +1,7 @@
-"""Agreement between raters, and between a judge and people (METRICS 2.7)."""
+"""Agreement between raters, and between a judge and people.
+
+Defined in docs/statistics.md#agreement-with-people.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A judge against people over time: bias-corrected means and canaries (METRICS 2.7)."""
+"""A judge against people over time: bias-corrected means and canaries.
+
+Defined in docs/statistics.md#agreement-with-people.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several tests at once (METRICS 2.4)."""
+"""Several tests at once (docs/statistics.md#several-gates)."""
 
 from __future__ import annotations
 

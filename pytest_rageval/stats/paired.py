@@ -1,4 +1,7 @@
-"""Paired differences between two runs over the same cases: candidate - baseline (METRICS 2.3)."""
+"""Paired differences between two runs over the same cases: candidate - baseline.
+
+Defined in docs/statistics.md#two-runs.
+"""
 
 from __future__ import annotations
 

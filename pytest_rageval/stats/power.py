@@ -1,4 +1,4 @@
-"""How small a difference a number of cases can show (METRICS 2.6)."""
+"""How small a difference a number of cases can show (docs/statistics.md#how-many-cases)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What repeats of the same cases tell: noise, flakiness, pass@k (METRICS 2.5)."""
+"""What repeats of the same cases tell: noise, flakiness, pass@k (docs/statistics.md#repeats)."""
 
 from __future__ import annotations
 

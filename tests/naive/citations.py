@@ -1,4 +1,4 @@
-"""METRICS 1.1 and DESIGN 3: what an answer cites, and what a citation points at."""
+"""docs/metrics.md#citations: what an answer cites, and what a citation points at."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _identity(citation: Values, settings: Values) -> object:
 
 
 def written(answer: str, ranked: list[Values] | None, settings: Values) -> list[Values]:
-    """Citations written in the answer's text, in the four forms that DESIGN names."""
+    """Citations written in the answer's text, in the four forms that are read."""
     found = []
     for hit in WRITTEN.finditer(answer):
         if hit["number"] is not None:

@@ -1,4 +1,4 @@
-"""METRICS 1.1: paths, texts, headings, and whether a chunk matches an anchor."""
+"""docs/metrics.md#matching: paths, texts, headings, and whether a chunk matches an anchor."""
 
 from __future__ import annotations
 

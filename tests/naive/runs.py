@@ -1,4 +1,4 @@
-"""METRICS 0.4, 1.4 and 1.5: means, judged values and the numbers of a run."""
+"""docs/metrics.md#the-run: means, judged values and the numbers of a run."""
 
 from __future__ import annotations
 

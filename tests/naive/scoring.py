@@ -1,4 +1,4 @@
-"""METRICS 1.2, 1.3 and the outcome of 1.5: every deterministic metric of one case."""
+"""docs/metrics.md#overview: every deterministic metric of one case, and its outcome."""
 
 from __future__ import annotations
 
