@@ -70,7 +70,7 @@ def request_of(row: LabelledAnswer, *, answer: str | None = None) -> JudgeReques
     """Return what a judge is asked about a labelled answer.
 
     The turns before the question stand before it. Accepted answers become one expected answer,
-    joined by `` / ``: they are alternatives, while every expected key fact is required. A context
+    joined by `` | ``: they are alternatives, while every expected key fact is required. A context
     whose passages begin with ``[n]`` is split there; ``[n]`` in the answer then names the place of
     its passage, as in a run, and a number without passage stays one.
 
@@ -83,7 +83,7 @@ def request_of(row: LabelledAnswer, *, answer: str | None = None) -> JudgeReques
         question="\n".join(part for part in (*row.history, row.question) if part.strip()),
         answer=renumber(row.answer if answer is None else answer, numbers),
         context=tuple(Passage(text=text) for text in texts),
-        expected_answer=" / ".join(dict.fromkeys(row.reference)) or None,
+        expected_answer=" | ".join(dict.fromkeys(row.reference)) or None,
     )
 
 

@@ -34,6 +34,8 @@ _BOUNDARY: Final = re.compile(
     re.MULTILINE,
 )
 
+_ENDED: Final = re.compile(r"(?:^|[.!?。！？][\"')\]*]*(?:\s*\[\d[\d,; ]*\])*)$")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeSummary:
@@ -47,6 +49,8 @@ class ProbeSummary:
     """Answers of one sentence, which have no other order."""
     n_higher: int
     """Should be 0."""
+    n_newly_passed: int
+    """Of ``n_higher``, those that rose over the pass line."""
     higher_rate: float | None
     low: float | None
     """Wilson interval of the rate, with ``high``."""
@@ -93,6 +97,8 @@ def reorder_answer(answer: str, *, seed: int = 0) -> str | None:
         None: there is no other order, as all of its sentences are equal or there is only one.
     """
     sentences, gaps = split_sentences(answer)
+    if not _ENDED.search(sentences[-1]):
+        sentences[-1] += "."  # or it would run into the sentence that it comes to stand before
     if len(set(sentences)) < 2:
         return None
     draw = random.Random(seed)
@@ -110,6 +116,7 @@ def variant_of(probe: Probe, answer: str, *, seed: int = 0) -> str | None:
 def summarise_probe(
     pairs: Iterable[tuple[float | None, float | None]],
     *,
+    line: float,
     n_not_applicable: int = 0,
     confidence: float = 0.95,
 ) -> ProbeSummary:
@@ -117,6 +124,7 @@ def summarise_probe(
 
     Args:
         pairs: score of the original and of the changed one; None: no valid verdict.
+        line: an answer is good from this score on.
         n_not_applicable: answers that could not be changed.
         confidence: of the interval.
     """
@@ -129,6 +137,7 @@ def summarise_probe(
         n_error=len(found) - len(both),
         n_not_applicable=n_not_applicable,
         n_higher=higher,
+        n_newly_passed=sum(a < line - _TOLERANCE <= b for a, b in both),
         higher_rate=higher / len(both) if both else None,
         low=interval.low,
         high=interval.high,

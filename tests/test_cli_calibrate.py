@@ -165,7 +165,7 @@ def test_references_reach_the_judge_as_alternatives(opened: Open, capsys: Output
     row = {"id": "a", "question": "Q", "answer": "Retina", "label": "correct"}
     write([{**row, "reference": ["the retina", "fovea"]}, {**row, "id": "b"}])
     run_json(capsys, rubric="correctness")
-    assert [request.expected_answer for _, request in judge.asked] == ["the retina / fovea", None]
+    assert [request.expected_answer for _, request in judge.asked] == ["the retina | fovea", None]
 
 
 # --- the judge -----------------------------------------------------------------------------------
@@ -247,6 +247,7 @@ def test_probes_tell_how_often_longer_or_reordered_answers_win(
     probes = run_json(capsys, "--probes")["probes"]
     assert (probes["verbosity"]["n"], probes["verbosity"]["n_higher"]) == (4, 4)
     assert probes["verbosity"]["mean_shift"] > 3
+    assert probes["verbosity"]["n_newly_passed"] == 4
     order = probes["order"]
     assert (order["n"], order["n_not_applicable"], order["n_higher"]) == (1, 3, 0)
     assert order["mean_shift"] == 0

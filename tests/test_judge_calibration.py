@@ -89,7 +89,7 @@ def test_the_turns_before_a_question_stand_before_it_and_references_are_alternat
         row("a", question="And now?", history=("user: Hi", "agent: Yo"), reference=("x", "y", "x"))
     )
     assert found.question == "user: Hi\nagent: Yo\nAnd now?"
-    assert (found.expected_answer, found.expected_key_facts) == ("x / y", ())
+    assert (found.expected_answer, found.expected_key_facts) == ("x | y", ())
     bare = request_of(row("a"))
     assert (bare.question, bare.expected_answer, bare.answer) == ("", None, "Answer a.")
 

@@ -151,7 +151,7 @@ def _calibrate(
             raise CommandError(f"--judge {settings.judge}: there is no such judge")
         asker = _Asker(judge, wanted.rubric, settings.max_errors)
         readings = _read(asker, judged)
-        probes = _probe(asker, judged, readings, wanted.probe_sample) if wanted.probes else None
+        probes = _probe(asker, judged, readings, wanted) if wanted.probes else None
         identity = judge.identity
     found = calibrate(rows, readings, rubric=wanted.rubric, threshold=wanted.threshold)
     document = {
@@ -219,14 +219,16 @@ def _probe(
     asker: _Asker,
     rows: Sequence[LabelledAnswer],
     readings: Mapping[str, Reading],
-    sample: int | None,
+    wanted: _Wanted,
 ) -> dict[str, Any]:
-    from pytest_rageval.judge_calibration import request_of
+    from pytest_rageval.judge_calibration import pass_line, request_of
     from pytest_rageval.judge_probes import PROBES, summarise_probe, variant_of
     from pytest_rageval.judge_trust import choose_spot_check
 
     scored = {row.id: row for row in rows if readings[row.id].score is not None}
-    chosen = choose_spot_check(scored, len(scored) if sample is None else sample)
+    chosen = choose_spot_check(scored, wanted.probe_sample or len(scored))
+    line = wanted.threshold if wanted.threshold is not None else pass_line(wanted.rubric)
+    assert line is not None
     found: dict[str, Any] = {}
     for probe in PROBES:
         pairs: list[tuple[float | None, float | None]] = []
@@ -235,7 +237,7 @@ def _probe(
             if changed is not None:
                 again = asker.ask(request_of(scored[row_id], answer=changed))
                 pairs.append((readings[row_id].score, again.score))
-        summary = summarise_probe(pairs, n_not_applicable=len(chosen) - len(pairs))
+        summary = summarise_probe(pairs, line=line, n_not_applicable=len(chosen) - len(pairs))
         found[probe] = asdict(summary)
     return found
 

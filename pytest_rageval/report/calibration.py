@@ -99,7 +99,8 @@ def _rounded_down(threshold: float) -> str:
 def _probe(name: str, probe: Mapping[str, Any]) -> str:
     if not probe["n"]:
         return f"{_PROBES[name]} answers: none could be compared"
+    interval = interval_text(probe["low"], probe["high"])
     return (
-        f"{_PROBES[name]} answers: {probe['n_higher']} of {probe['n']} scored higher "
-        f"({interval_text(probe['low'], probe['high'])}), mean shift {probe['mean_shift']:+.3f}"
+        f"{_PROBES[name]} answers: {probe['n_higher']} of {probe['n']} scored higher ({interval}), "
+        f"{probe['n_newly_passed']} of them rose over the threshold; mean shift {probe['mean_shift']:+.3f}"
     )
