@@ -40,7 +40,7 @@ def test_the_whole_path_gives_the_verdicts_that_were_put(file: Path, keys: list[
 @pytest.mark.usefixtures("keys")
 def test_a_verdict_that_is_not_in_the_cache_is_not_measured(file: Path) -> None:
     others = bench.questions(2, seed=1)
-    with pytest.raises(ValueError, match="no verdict under [0-9a-f]{12}, expected one each"):
+    with pytest.raises(ValueError, match=r"no verdict under [0-9a-f]{12}, expected one each"):
         bench.replay_verdicts(file, others)
 
 
