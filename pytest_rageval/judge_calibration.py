@@ -1,4 +1,6 @@
-"""How well a judge agrees with people on labelled answers (METRICS 2.7). Pure.
+"""How well a judge agrees with people on labelled answers. Pure.
+
+Defined in docs/statistics.md#agreement-with-people.
 
 A labelled answer becomes a request as a run would make it; the judge's replies come back as
 readings, and readings and labels become figures.
