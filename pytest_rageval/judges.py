@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
-from pytest_rageval.errors import ConfigError
 from pytest_rageval.judgements import Judge
 from pytest_rageval.models import Settings
+
+CACHE_FILE = "cache/judge.sqlite"
+"""Below the first test path; a git-ignored folder."""
 
 
 @contextmanager
@@ -20,8 +23,32 @@ def open_judge(settings: Settings, *, environ: Mapping[str, str]) -> Iterator[Ju
 
     Raises:
         ConfigError: the judge cannot work as it is set up.
+        StorageError: its cache cannot be read.
     """
     if settings.judge == "none" or settings.retrieval_only:
         yield None
+    elif settings.judge == "offline":
+        from pytest_rageval.offline.judge import OfflineJudge
+
+        yield OfflineJudge()
     else:
-        raise ConfigError(f"judge: got {settings.judge!r}, expected none")
+        with _open_model(settings, environ) as judge:
+            yield judge
+
+
+@contextmanager
+def _open_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Judge]:
+    from pytest_rageval.judge_cache import JudgeCache
+    from pytest_rageval.judge_client import OpenAIJudge
+
+    judging, rootdir = settings.judging, Path(settings.rootdir)
+    with ExitStack() as stack:
+        cache = None
+        if not judging.no_cache:
+            where = judging.cache_url or rootdir / settings.testpaths[0] / CACHE_FILE
+            cache = stack.enter_context(JudgeCache(where))
+        yield stack.enter_context(
+            OpenAIJudge(
+                settings.judge, judging, environ=environ, cache=cache, rubric_root=rootdir
+            )
+        )

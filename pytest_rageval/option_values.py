@@ -185,10 +185,7 @@ def _choice(option: Option, value: object) -> str:
 
 
 def _judge(option: Option, value: object) -> str:
-    text = _text(option, value)
-    if text != "none":
-        raise fault(value, "none (judges are not available in this version)")
-    return text
+    return _text(option, value).strip()
 
 
 def _texts(option: Option, value: object) -> tuple[str, ...]:

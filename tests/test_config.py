@@ -271,8 +271,8 @@ def test_gates_come_whole_from_the_highest_source(tmp_path: Path) -> None:
         ),
         (
             "rageval_judge",
-            "offline",
-            "--judge: got 'offline', expected none (judges are not available in this version)",
+            " ",
+            "--judge: got ' ', expected a string that is not empty",
         ),
         (
             "rageval_rag_url",
