@@ -102,5 +102,6 @@ def _probe(name: str, probe: Mapping[str, Any]) -> str:
     interval = interval_text(probe["low"], probe["high"])
     return (
         f"{_PROBES[name]} answers: {probe['n_higher']} of {probe['n']} scored higher ({interval}), "
-        f"{probe['n_newly_passed']} of them rose over the threshold; mean shift {probe['mean_shift']:+.3f}"
+        f"{probe['n_newly_passed']} of them rose over the threshold; "
+        f"mean shift {probe['mean_shift']:+.3f}"
     )
