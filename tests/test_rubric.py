@@ -15,7 +15,7 @@ import pytest
 
 import pytest_rageval
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.judgements import RUBRICS, Verdict
+from pytest_rageval.judgements import RUBRICS, JudgeFailure, Verdict
 from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
 from pytest_rageval.rubric import Rubric, load_rubric, parse_reply, render_prompt
 from tests.rubric_prompts import PLAIN, take_apart
@@ -193,6 +193,22 @@ def test_a_changed_schema_changes_the_version(write: Write) -> None:
     after = load_rubric(write(schema=changed("tone", type="string"))).version
     assert before != after
     assert before.startswith("tone-")
+
+
+def test_rubrics_of_other_names_share_no_prompt_hash(write: Write) -> None:
+    """Their metric keys differ, so a cache must not take one for the other."""
+    prompts = [render_prompt(load_rubric(write(name=n)), PLAIN, level="text") for n in ("a", "b")]
+    assert prompts[0].messages == prompts[1].messages
+    assert prompts[0].sha256 != prompts[1].sha256
+
+
+def test_a_required_number_without_a_scale_is_a_number(write: Write) -> None:
+    schema = {**changed("count", type="number"), "required": ["count"]}
+    rubric = load_rubric(write(schema=schema))
+    found = parse_reply(rubric, '{"politeness": 2, "count": NaN}', PLAIN)
+    assert isinstance(found, JudgeFailure)
+    assert (found.kind, found.message) == ("out_of_range", "count: nan came, expected number")
+    assert isinstance(parse_reply(rubric, '{"politeness": 2, "count": 9}', PLAIN), Verdict)
 
 
 def test_a_relative_path_starts_at_the_root(write: Write, tmp_path: Path) -> None:
