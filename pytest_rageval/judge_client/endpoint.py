@@ -156,12 +156,19 @@ class ChatEndpoint:
         if client is not None:
             client.close()
 
-    def ask(self, request: Mapping[str, Any], tokens: int) -> Answer:
+    def ask(
+        self,
+        request: Mapping[str, Any],
+        tokens: int,
+        *,
+        is_refusal: Callable[[int, Any], bool] = lambda status, body: False,
+    ) -> Answer:
         """Send one request and its retries; failures are data.
 
         Args:
             request: arguments of ``chat.completions.create``.
             tokens: how many the request is expected to use.
+            is_refusal: says of a status and a body whether to ask in another way instead of again.
         """
         calls, timeouts, spent_s = 0, 0, 0.0
         while True:
@@ -176,6 +183,7 @@ class ChatEndpoint:
                 calls > self._settings.retries
                 or timeouts > TIMEOUT_RETRIES
                 or not _may_pass(attempt)
+                or (attempt.status is not None and is_refusal(attempt.status, attempt.body))
             ):
                 return replace(
                     self._answer(attempt, calls), calls=calls, duration_ms=spent_s * 1000

@@ -33,6 +33,7 @@ from pytest_rageval.judge_client.wire import (
     read_completion,
     response_format,
     unpinned_alias,
+    without_controls,
 )
 from pytest_rageval.judge_estimate import REPLY_TOKENS, PlannedCall, count_prompt_tokens
 from pytest_rageval.judge_price import Price, find_price
@@ -300,13 +301,21 @@ class OpenAIJudge:
     def _turn(
         self, question: _Question, messages: Sequence[Message], tally: _Tally
     ) -> _Said | Form:
-        from pytest_rageval.rubric import parse_reply
-
         tokens = _prompt_tokens(messages) + min(REPLY_TOKENS, self._settings.max_tokens)
-        answer = self._endpoint.ask(self._payload(question, messages), tokens)
+
+        def instead(status: int | None, body: Any) -> Form | None:
+            if status is None:
+                return None
+            return after_refusal(question.form, status, body, self._settings)
+
+        answer = self._endpoint.ask(
+            self._payload(question, messages),
+            tokens,
+            is_refusal=lambda status, body: instead(status, body) is not None,
+        )
         tally.add(answer)
         if answer.failure is not None:
-            changed = self._after_refusal(question.form, answer)
+            changed = instead(answer.status, answer.body)
             return changed or _Said(outcome=_kind_of_refusal(answer, answer.failure))
         reply = read_completion(answer.body)
         if reply is None:
@@ -315,8 +324,7 @@ class OpenAIJudge:
         if reply.prompt_tokens is not None and reply.completion_tokens is not None:
             self._endpoint.settle(tokens, reply.prompt_tokens + reply.completion_tokens)
         self._remember(question.form)
-        outcome = reply.failure or parse_reply(question.rubric, reply.text, question.request)
-        return _Said(outcome=outcome, reply=reply)
+        return _Said(outcome=reply.failure or _read(question, reply.text), reply=reply)
 
     def _payload(self, question: _Question, messages: Sequence[Message]) -> dict[str, Any]:
         form = question.form
@@ -325,7 +333,7 @@ class OpenAIJudge:
             "messages": [{"role": message.role, "content": message.text} for message in messages],
             **parameters(form, self._settings),
         }
-        shape = response_format(form.level, question.rubric.name, question.prompt.response_schema)
+        shape = response_format(form, question.rubric.name, question.prompt.response_schema)
         return payload if shape is None else {**payload, "response_format": shape}
 
     def _conclude(self, question: _Question, said: _Said, tally: _Tally) -> Judgement:
@@ -391,11 +399,6 @@ class OpenAIJudge:
             return form
         return replace(first, dropped=form.dropped)
 
-    def _after_refusal(self, form: Form, answer: Answer) -> Form | None:
-        if answer.status is None:
-            return None
-        return after_refusal(form, answer.status, answer.body, self._settings)
-
     def _learn(self, asked: Form, changed: Form) -> None:
         """Take the form that follows a refused one, unless another thread was first."""
         with self._lock:
@@ -409,6 +412,16 @@ class OpenAIJudge:
                 return
             self._remembered = form
         self._cache.put_level(self._endpoint.base_url, self._model, document_of_form(form))
+
+
+def _read(question: _Question, text: str) -> Verdict | JudgeFailure:
+    from pytest_rageval.rubric import parse_reply
+
+    outcome = parse_reply(question.rubric, text, question.request)
+    if isinstance(outcome, Verdict) or (plain := without_controls(text)) == text:
+        return outcome
+    second = parse_reply(question.rubric, plain, question.request)
+    return replace(second, raw=outcome.raw) if isinstance(second, JudgeFailure) else second
 
 
 def _kind_of_refusal(answer: Answer, failure: JudgeFailure) -> JudgeFailure:

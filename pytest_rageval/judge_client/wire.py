@@ -6,7 +6,7 @@ Servers of many makes speak this format more or less, so nothing is taken for gr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -23,9 +23,13 @@ _FORMAT_WORDS: Final = re.compile(
     r"guided[_ ]|grammar",
     re.IGNORECASE,
 )
+_FORMAT_FIELD: Final = re.compile(r"response_?format", re.IGNORECASE)
+_SCHEMA_KEY: Final = "response_format.schema"
 _TOO_LONG: Final = re.compile(
     r"context[_ ](length|window)|too many tokens|prompt is too long", re.I
 )
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
+_MAX_ENUM: Final = 20
 _SCHEMA_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -39,7 +43,8 @@ class Form:
     level: OutputLevel = "json_schema"
     dropped: tuple[str, ...] = ()
     """Parameters that it refused, in the order of refusal. ``max_tokens`` is then sent under its
-    newer name ``max_completion_tokens``, until that is refused too."""
+    newer name ``max_completion_tokens``, until that is refused too;
+    ``response_format.schema`` is the schema beside ``json_object``."""
 
 
 def first_form(settings: JudgeSettings) -> Form:
@@ -64,17 +69,44 @@ def parameters(form: Form, settings: JudgeSettings) -> dict[str, Any]:
     }
 
 
-def response_format(
-    level: OutputLevel, rubric: str, schema: Mapping[str, Any]
-) -> dict[str, Any] | None:
+def response_format(form: Form, rubric: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """Ask for the shape of the reply; None: plain text."""
-    if level == "json_schema":
+    schema = _enumerated(schema)
+    if form.level == "json_schema":
         name = _SCHEMA_NAME.sub("_", rubric)[-64:] or "verdict"
         return {
             "type": "json_schema",
-            "json_schema": {"name": name, "schema": dict(schema), "strict": True},
+            "json_schema": {"name": name, "schema": schema, "strict": True},
         }
-    return {"type": "json_object"} if level == "json_object" else None
+    if form.level == "text":
+        return None
+    # The dialect of llama-cpp-python, Together and others, who enforce the schema then. Those who
+    # do not know the key ignore it or refuse it.
+    extra = {} if _SCHEMA_KEY in form.dropped else {"schema": schema}
+    return {"type": "json_object", **extra}
+
+
+def _enumerated(schema: Any) -> Any:
+    """Write whole numbers of a short scale as a list: grammars mostly skip minimum and maximum."""
+    if isinstance(schema, list):
+        return [_enumerated(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if schema.get("type") == "integer" and isinstance(low, int) and isinstance(high, int):
+        if 0 <= high - low <= _MAX_ENUM:
+            rest = {k: v for k, v in schema.items() if k not in {"minimum", "maximum"}}
+            return {**rest, "enum": list(range(low, high + 1))}
+    return {key: _enumerated(value) for key, value in schema.items()}
+
+
+def without_controls(text: str) -> str:
+    """Make a space of every control character, which strict JSON has in no string.
+
+    Grammars of some servers let the model write raw line breaks into strings. Between the parts of
+    JSON a line break means as much as a space.
+    """
+    return _CONTROL.sub(" ", text)
 
 
 # --- what comes back -----------------------------------------------------------------------
@@ -184,7 +216,7 @@ def after_refusal(form: Form, status: int, body: Any, settings: JudgeSettings) -
 
     Args:
         form: how it was asked.
-        status: of the reply.
+        status: of the reply. Some servers fail with 500 over a format that they do not know.
         body: its JSON value, or its text.
         settings: of the judge; a fixed level stays.
 
@@ -192,28 +224,39 @@ def after_refusal(form: Form, status: int, body: Any, settings: JudgeSettings) -
         The form without what was refused; None: something else is wrong.
     """
     text = error_text(body)
+    if status >= 500:
+        found = _FORMAT_FIELD.search(text)
+        return None if found is None else _without_format(form, text, settings)
     if status not in {400, 422} or _TOO_LONG.search(text):
         return None
-    sent = [name for name in _DROPPABLE if name in parameters(form, settings)]
     # What a server names in its own field goes before what its message happens to mention.
     for place in (_named(body), text):
-        if place and (changed := _without(form, place, sent, settings)) is not None:
+        if place and (changed := _without(form, place, settings)) is not None:
             return changed
     return None
 
 
-def _without(form: Form, place: str, sent: Sequence[str], settings: JudgeSettings) -> Form | None:
+def _without(form: Form, place: str, settings: JudgeSettings) -> Form | None:
     """Drop what a text names first."""
+    sent = [name for name in _DROPPABLE if name in parameters(form, settings)]
     places = [(hit.start(), name) for name in sent if (hit := re.search(rf"\b{name}\b", place))]
     at_format = _FORMAT_WORDS.search(place)
-    can_go_down = settings.structured_output == "auto" and form.level in LADDER[:-1]
-    if at_format and can_go_down:
+    lower = None if at_format is None else _without_format(form, place, settings)
+    if at_format is not None and lower is not None:
         places.append((at_format.start(), ""))
     if not places:
         return None
     _, name = min(places)
-    if name:
-        return replace(form, dropped=(*form.dropped, name))
+    return replace(form, dropped=(*form.dropped, name)) if name else lower
+
+
+def _without_format(form: Form, place: str, settings: JudgeSettings) -> Form | None:
+    """Go one level down, or leave only the schema out where that is what is refused."""
+    with_key = form.level == "json_object" and _SCHEMA_KEY not in form.dropped
+    if with_key and re.search(r"\bschema\b", place):
+        return replace(form, dropped=(*form.dropped, _SCHEMA_KEY))
+    if settings.structured_output != "auto" or form.level not in LADDER[:-1]:
+        return None
     return replace(form, level=LADDER[LADDER.index(form.level) + 1])
 
 

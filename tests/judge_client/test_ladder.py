@@ -51,6 +51,49 @@ def test_a_refused_format_goes_one_level_down(
     assert judgement.usage.calls == len(server.asked) == len(refused) + 1
 
 
+def test_a_server_that_fails_over_the_format_goes_down_without_retries(
+    open_judge: OpenJudge, naps: list[float]
+) -> None:
+    # As llama-cpp-python's server says it.
+    message = (
+        "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', "
+        "'type'), 'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
+    )
+    judge, server = open_judge([error(500, message), completion(GOOD)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.level == "json_object"
+    assert len(server.asked) == 2
+    assert naps == []
+
+
+def test_json_object_brings_the_schema_along_for_those_who_enforce_it(
+    open_judge: OpenJudge,
+) -> None:
+    judge, server = open_judge([completion(GOOD)], structured_output="json_object")
+    judge.judge("groundedness", REQUEST)
+    assert "score" in server.asked[0].body["response_format"]["schema"]["required"]
+
+
+@pytest.mark.parametrize("structured_output", ["auto", "json_object"])
+def test_a_schema_beside_json_object_is_left_out_where_refused(
+    open_judge: OpenJudge, structured_output: str
+) -> None:
+    def reply(asked: Asked) -> Canned:
+        shape = asked.body["response_format"]
+        if shape["type"] == "json_schema":
+            return error(400, "'response_format' of type 'json_schema' is not supported")
+        if "schema" in shape:
+            param = "response_format.schema"
+            return error(400, f"Unknown parameter: '{param}'.", param=param)
+        return completion(GOOD)
+
+    judge, server = open_judge(reply, structured_output=structured_output)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.level == "json_object"
+    assert judgement.dropped_parameters == ("response_format.schema",)
+    assert server.asked[-1].body["response_format"] == {"type": "json_object"}
+
+
 @pytest.mark.parametrize("level", ["json_object", "text"])
 def test_below_json_schema_the_schema_stands_in_the_prompt(
     open_judge: OpenJudge, level: str
@@ -200,7 +243,7 @@ def test_a_refusal_of_the_format_is_known_by_its_words(body: Any) -> None:
     ("status", "body"),
     [
         (401, {"error": {"message": "response_format"}}),
-        (500, {"error": {"message": "response_format"}}),
+        (500, {"error": {"message": "the seed fell into the temperature"}}),
         (400, {"error": {"message": "model not loaded"}}),
         (400, {"error": {"message": "this model's maximum context length is 8; max_tokens"}}),
         (400, None),

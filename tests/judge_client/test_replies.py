@@ -45,6 +45,8 @@ def failed(open_judge: OpenJudge, *script: Canned, **settings: Any) -> JudgeFail
         f"\ufeff  {GOOD}  ",
         GOOD.replace(": 5}", ': "5"}'),
         GOOD.replace(": 5}", ": 5.0}"),
+        GOOD.replace("All said.", "All\nis\tsaid\x02."),
+        GOOD.replace(", ", ",\n\t"),
         [{"type": "text", "text": GOOD[:20]}, {"type": "text", "text": GOOD[20:]}],
     ],
 )
@@ -88,7 +90,10 @@ def test_temperature_0_seed_and_the_schema_are_sent_explicitly(open_judge: OpenJ
     shape = sent["response_format"]
     assert shape["type"] == "json_schema"
     assert shape["json_schema"]["strict"] is True
-    assert "score" in shape["json_schema"]["schema"]["required"]
+    schema = shape["json_schema"]["schema"]
+    assert "score" in schema["required"]
+    # Grammars mostly skip minimum and maximum.
+    assert schema["properties"]["score"]["enum"] == [0, 1, 2, 3, 4, 5]
 
 
 def test_missing_usage_is_unknown_tokens_and_unknown_cost(open_judge: OpenJudge) -> None:
