@@ -147,6 +147,8 @@ class Judgement:
     level: OutputLevel = "offline"
     prompt_hash: str = ""
     """sha256 of the rendered prompt, 64 hex digits; empty: there was none."""
+    truncated_chunk_ids: tuple[str | None, ...] = ()
+    """Passages that did not fit into the prompt, and were left out."""
     model: str | None = None
     """As the server named it."""
     system_fingerprint: str | None = None

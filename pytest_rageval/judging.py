@@ -340,7 +340,7 @@ def _judge_input(judged: Judged, question: str, answer: str) -> dict[str, Any] |
         "question": question,
         "answer": answer,
         "context_chunk_ids": list(judged.context_chunk_ids),
-        "context_chunks_truncated": False,
+        "context_chunks_truncated": any(j.truncated_chunk_ids for j in judged.judgements),
         "prompt_hash": hashes,
     }
 
