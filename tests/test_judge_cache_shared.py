@@ -267,6 +267,21 @@ def test_a_connection_that_the_server_cut_is_opened_again(postgres: str) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_leaves_the_session_of_its_parent_alone(postgres: str) -> None:
+    backend = "number = lambda: cache._database._connection.exec_driver_sql("
+    backend += "'SELECT pg_backend_pid()').scalar()\n"
+    program = backend + FORK.replace("child = os.fork", "before = number()\nchild = os.fork")
+    program = program.replace("os._exit(0)", "import gc; gc.collect(); os._exit(0)")
+    program = program.replace("print(", "assert number() == before\nprint(")
+    done = subprocess.run(
+        [sys.executable, "-c", program, postgres], capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr == ""
+    assert done.stdout == "{'who': 'child', 'found': {'who': 'parent'}} True\n"
+
+
+@pytest.mark.slow
 def test_postgresql_tables_of_another_version_are_refused(postgres: str) -> None:
     JudgeCache(postgres).close()
     _ask(postgres, "UPDATE rageval_judge_cache SET version = 2")

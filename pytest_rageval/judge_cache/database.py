@@ -66,6 +66,7 @@ class Database:
         self.warning: str | None = None
         """One line for the user about what is not kept; None: all is well."""
         self.writable = True
+        self._inherited: list[Connection] = []
         self._start()
 
     def _start(self) -> None:
@@ -172,7 +173,11 @@ class Database:
     @contextmanager
     def _held(self) -> Iterator[Connection]:
         if os.getpid() != self._pid:
-            # Neither SQLite nor PostgreSQL lets a child use a connection of its parent.
+            # Neither SQLite nor PostgreSQL lets a child use a connection of its parent, nor close
+            # it: the server would then end the parent's session.
+            if self._connection is None:
+                raise StorageError(f"{self.shown}: the cache is closed")
+            self._inherited.append(self._connection)
             self._start()
         with self._lock:
             if self._connection is None:

@@ -81,8 +81,10 @@ def show(url: URL) -> str:
 
 def without_password(text: str, url: URL) -> str:
     """Blot the passwords of a URL out of a message of its driver."""
-    query = url.normalized_query.items()
-    hidden = [value for name, values in query if "password" in name for value in values]
+    hidden: list[str] = []
+    for name, value in url.query.items():
+        if "password" in name:
+            hidden += [value] if isinstance(value, str) else value
     return blot_out(text, [*hidden, url.password or ""])
 
 
