@@ -4,11 +4,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from pytest_rageval import cli, option_values
+from pytest_rageval import cli
 from pytest_rageval.commands.calibrate import command
 from pytest_rageval.judgements import Judge, JudgeRequest, Verdict
 from pytest_rageval.models import ExitCode
@@ -34,8 +34,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name in ("RAGEVAL_JUDGE", "RAGEVAL_JUDGE_BASE_URL", "RAGEVAL_JUDGE_API_KEY_ENV"):
         monkeypatch.delenv(name, raising=False)
-    readers = cast(dict[str, Any], option_values._READERS)
-    monkeypatch.setitem(readers, "judge", lambda option, value: str(value))
     return tmp_path
 
 
@@ -190,12 +188,23 @@ def test_the_judge_is_opened_as_the_flags_say(opened: Open, capsys: Output) -> N
 
 
 def test_a_judge_that_cannot_be_reached_is_code_4(opened: Open, capsys: Output) -> None:
-    opened(scores(dict.fromkeys(SCORES, "unreachable")))
+    judge = scores(dict.fromkeys(SCORES, "unreachable"))
+    opened(judge)
     write(ROWS)
     assert calibrate() == ExitCode.UNREACHABLE
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "judge fake/1: no verdict on 4 of 4 answers: unreachable: no luck" in err
+    assert "judge fake/1: given up after 2 failures in a row: unreachable: no luck" in err
+    assert len(judge.asked) == 2
+
+
+def test_the_only_answer_out_of_reach_is_code_4(opened: Open, capsys: Output) -> None:
+    opened(scores({"Three.": "rate_limited"}))
+    write(ROWS[1:2])
+    assert calibrate("--json") == ExitCode.UNREACHABLE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "judge fake/1: no verdict on 1 of 1 answers: rate_limited: no luck" in err
 
 
 def test_a_judge_that_is_lost_on_the_way_is_not_asked_for_ever(
@@ -424,6 +433,16 @@ def test_the_lines_of_the_page_are_labels(opened: Open, capsys: Output) -> None:
     for text in examples.values():
         Path("labels.jsonl").write_text(text, encoding="utf-8")
         assert run_json(capsys)["n"] == text.count("\n")
+
+
+def test_the_offline_judge_tells_the_lines_of_the_page_apart(project: Path, capsys: Output) -> None:
+    (text,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    Path("labels.jsonl").write_text(text, encoding="utf-8")
+    command = ["calibrate", "labels.jsonl", "--rubric", "groundedness", "--judge", "offline"]
+    assert cli.run([*command, "--json"]) == ExitCode.YES
+    document = json.loads(capsys.readouterr().out)
+    assert (document["n"], document["accuracy"], document["auroc"]) == (2, 1.0, 1.0)
+    assert document["judge"].startswith("offline/")
 
 
 # --- the shared labels ---------------------------------------------------------------------------

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _RUBRICS: Final = ("groundedness", "correctness", "abstention")
 _FLAGS: Final = ("--judge", "--judge-base-url", "--judge-api-key-env", "--no-judge-cache")
+_FIRST_TRIES: Final = 2
 _UNREACHABLE: Final = frozenset({"unreachable", "rate_limited"})
 
 
@@ -175,11 +176,12 @@ class _Asker:
     judge: Judge
     rubric: CalibrationRubric
     max_errors: int
-    """Failures to reach it in a row before giving up."""
+    """Failures to reach it in a row before giving up; fewer do as long as it never replied."""
     version: str | None = None
     model: str | None = None
     judgements: list[Judgement] = field(default_factory=list)
     _in_a_row: int = 0
+    _replied: bool = False
 
     def ask(self, request: JudgeRequest) -> Reading:
         from pytest_rageval.judge_calibration import read_judgement
@@ -187,7 +189,10 @@ class _Asker:
         judgement = self.judge.judge(self.rubric, request)
         failure = judgement.failure
         self._in_a_row = self._in_a_row + 1 if _is_unreachable(failure) else 0
-        if failure is not None and self._in_a_row >= self.max_errors:
+        self._replied = self._replied or not self._in_a_row
+        # Each of these failures has cost all of its retries already.
+        patience = self.max_errors if self._replied else min(self.max_errors, _FIRST_TRIES)
+        if failure is not None and self._in_a_row >= patience:
             raise UnreachableError(
                 f"judge {self.judge.identity}: given up after {self._in_a_row} failures in a row: "
                 f"{failure.kind}: {failure.message}"
