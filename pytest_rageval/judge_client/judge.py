@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from pytest_rageval.errors import JudgeError
-from pytest_rageval.judge_client.endpoint import Answer, ChatEndpoint, Limiter
+from pytest_rageval.judge_client.endpoint import ChatEndpoint, Limiter
 from pytest_rageval.judge_client.memory import (
     document_of,
     document_of_form,
@@ -23,16 +21,18 @@ from pytest_rageval.judge_client.memory import (
     judgement_of,
     recalled,
 )
+from pytest_rageval.judge_client.names import unpinned_alias
+from pytest_rageval.judge_client.tally import Tally, shared_limiter
 from pytest_rageval.judge_client.wire import (
-    RAW_CHARS,
     Form,
     Reply,
     after_refusal,
     first_form,
+    is_filtered,
+    no_completion,
     parameters,
     read_completion,
     response_format,
-    unpinned_alias,
     without_controls,
 )
 from pytest_rageval.judge_estimate import REPLY_TOKENS, PlannedCall, count_prompt_tokens
@@ -41,11 +41,9 @@ from pytest_rageval.judgements import (
     JudgeFailure,
     Judgement,
     JudgeRequest,
-    JudgeUsage,
     Verdict,
 )
 from pytest_rageval.models import JudgeSettings
-from pytest_rageval.rate_limit import RateLimiter
 
 if TYPE_CHECKING:
     from pytest_rageval.rubric import Message, Prompt, Rubric
@@ -67,44 +65,6 @@ class Cache(Protocol):
 
     def put_level(self, endpoint: str, model: str, document: Mapping[str, Any]) -> bool:
         """Remember how an endpoint wants to be asked."""
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What one judgement took so far."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    calls: int = 0
-    cost_usd: float | None = 0.0
-    tokens_reported: bool = True
-    duration_ms: float = 0.0
-
-    def add(self, answer: Answer) -> None:
-        self.calls += answer.calls
-        self.duration_ms += answer.duration_ms
-
-    def add_reply(self, reply: Reply, price: Price) -> None:
-        prompt, completion = reply.prompt_tokens, reply.completion_tokens
-        cost = None
-        if prompt is None or completion is None:
-            self.tokens_reported = False
-        else:
-            self.prompt_tokens += prompt
-            self.completion_tokens += completion
-            cost = price.cost_usd(prompt, completion)
-        known = self.cost_usd is not None and cost is not None
-        self.cost_usd = (self.cost_usd or 0.0) + (cost or 0.0) if known else None
-
-    def usage(self) -> JudgeUsage:
-        return JudgeUsage(
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            calls=self.calls,
-            cost_usd=self.cost_usd,
-            cost_usd_uncached=self.cost_usd,
-            tokens_reported=self.tokens_reported,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +128,7 @@ class OpenAIJudge:
         self._endpoint = ChatEndpoint(
             settings, environ=environ, needs_key=needs_key, sleep=sleep, rng=rng
         )
-        self._endpoint.limiter = limiter or _shared_limiter(self._endpoint, model, settings)
+        self._endpoint.limiter = limiter or shared_limiter(self._endpoint.base_url, model, settings)
         self._price = find_price(model, settings, self._endpoint.base_url)
         self._cache = cache
         self._alternate = alternate
@@ -226,7 +186,7 @@ class OpenAIJudge:
         """
         if not self._needs_key:
             raise JudgeError(f"judge {self.identity}: opened only to plan, not to be asked")
-        tally = _Tally()
+        tally = Tally()
         while True:
             question = self._question(rubric, request, repeat)
             if (stored := self._recall(question.key)) is not None:
@@ -277,7 +237,7 @@ class OpenAIJudge:
             repeat=repeat,
         )
 
-    def _converse(self, question: _Question, tally: _Tally) -> _Said | Form:
+    def _converse(self, question: _Question, tally: Tally) -> _Said | Form:
         """Ask, and once more where the reply could not be read.
 
         Returns:
@@ -298,9 +258,7 @@ class OpenAIJudge:
             return replace(first, repaired=True)
         return replace(second, reply=second.reply or first.reply, repaired=True)
 
-    def _turn(
-        self, question: _Question, messages: Sequence[Message], tally: _Tally
-    ) -> _Said | Form:
+    def _turn(self, question: _Question, messages: Sequence[Message], tally: Tally) -> _Said | Form:
         tokens = _prompt_tokens(messages) + min(REPLY_TOKENS, self._settings.max_tokens)
 
         def instead(status: int | None, body: Any) -> Form | None:
@@ -316,10 +274,12 @@ class OpenAIJudge:
         tally.add(answer)
         if answer.failure is not None:
             changed = instead(answer.status, answer.body)
-            return changed or _Said(outcome=_kind_of_refusal(answer, answer.failure))
+            refused = is_filtered(answer.status, answer.body)
+            failure = replace(answer.failure, kind="refused") if refused else answer.failure
+            return changed or _Said(outcome=failure)
         reply = read_completion(answer.body)
         if reply is None:
-            return _Said(outcome=_no_completion(answer.body))
+            return _Said(outcome=no_completion(answer.body))
         tally.add_reply(reply, self._price)
         if reply.prompt_tokens is not None and reply.completion_tokens is not None:
             self._endpoint.settle(tokens, reply.prompt_tokens + reply.completion_tokens)
@@ -336,7 +296,7 @@ class OpenAIJudge:
         shape = response_format(form, question.rubric.name, question.prompt.response_schema)
         return payload if shape is None else {**payload, "response_format": shape}
 
-    def _conclude(self, question: _Question, said: _Said, tally: _Tally) -> Judgement:
+    def _conclude(self, question: _Question, said: _Said, tally: Tally) -> Judgement:
         reply = said.reply or Reply()
         verdict = said.outcome if isinstance(said.outcome, Verdict) else None
         failure = said.outcome if isinstance(said.outcome, JudgeFailure) else None
@@ -424,40 +384,5 @@ def _read(question: _Question, text: str) -> Verdict | JudgeFailure:
     return replace(second, raw=outcome.raw) if isinstance(second, JudgeFailure) else second
 
 
-def _kind_of_refusal(answer: Answer, failure: JudgeFailure) -> JudgeFailure:
-    """Tell an endpoint that would not have the prompt from one that cannot be reached."""
-    body = answer.body
-    error = body.get("error") if isinstance(body, dict) else None
-    code = error.get("code") if isinstance(error, dict) else None
-    filtered = answer.status == 400 and code in {"content_filter", "content_policy_violation"}
-    return replace(failure, kind="refused") if filtered else failure
-
-
-def _no_completion(body: Any) -> JudgeFailure:
-    raw = body if isinstance(body, str) else repr(body)
-    html = raw.lstrip()[:200].lower().startswith(("<!doctype", "<html"))
-    what = "an HTML page" if html else "no chat completion"
-    return JudgeFailure(
-        kind="unparseable",
-        message=f"the endpoint sent {what}; check the base URL, which mostly ends in /v1",
-        raw=raw[:RAW_CHARS],
-    )
-
-
 def _prompt_tokens(messages: Sequence[Message]) -> int:
     return count_prompt_tokens(message.text for message in messages)
-
-
-def _shared_limiter(
-    endpoint: ChatEndpoint, model: str, settings: JudgeSettings
-) -> RateLimiter | None:
-    limits = (settings.requests_per_minute, settings.tokens_per_minute)
-    if limits == (None, None):
-        return None
-    user = getattr(os, "getuid", lambda: "")()
-    digest = hashlib.sha256(f"{endpoint.base_url} {model}".encode()).hexdigest()[:16]
-    return RateLimiter(
-        Path(tempfile.gettempdir()) / f"rageval-{user}-{digest}.limit",
-        requests_per_minute=settings.requests_per_minute,
-        tokens_per_minute=settings.tokens_per_minute,
-    )

@@ -157,6 +157,18 @@ def read_completion(body: Any) -> Reply | None:
     )
 
 
+def no_completion(body: Any) -> JudgeFailure:
+    """Say what came in place of a chat completion."""
+    raw = body if isinstance(body, str) else repr(body)
+    html = raw.lstrip()[:200].lower().startswith(("<!doctype", "<html"))
+    what = "an HTML page" if html else "no chat completion"
+    return JudgeFailure(
+        kind="unparseable",
+        message=f"the endpoint sent {what}; check the base URL, which mostly ends in /v1",
+        raw=raw[:RAW_CHARS],
+    )
+
+
 def _stopped(finish_reason: Any, refusal: Any, text: str) -> JudgeFailure | None:
     raw = text[:RAW_CHARS] or None
     if finish_reason == "content_filter":
@@ -211,6 +223,13 @@ def error_text(body: Any) -> str:
     return excerpt(body, _EXCERPT_CHARS) if isinstance(body, str) else ""
 
 
+def is_filtered(status: int | None, body: Any) -> bool:
+    """Whether an endpoint would not have the prompt, as Azure's content filter says it."""
+    error = body.get("error") if isinstance(body, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return status == 400 and code in {"content_filter", "content_policy_violation"}
+
+
 def after_refusal(form: Form, status: int, body: Any, settings: JudgeSettings) -> Form | None:
     """Say how to ask again when a server refused the way it was asked.
 
@@ -238,7 +257,7 @@ def after_refusal(form: Form, status: int, body: Any, settings: JudgeSettings) -
 
 def _without(form: Form, place: str, settings: JudgeSettings) -> Form | None:
     """Drop what a text names first."""
-    sent = [name for name in _DROPPABLE if name in parameters(form, settings)]
+    sent: list[str] = [name for name in _DROPPABLE if name in parameters(form, settings)]
     places = [(hit.start(), name) for name in sent if (hit := re.search(rf"\b{name}\b", place))]
     at_format = _FORMAT_WORDS.search(place)
     lower = None if at_format is None else _without_format(form, place, settings)
@@ -282,43 +301,3 @@ def _fault(value: Any) -> str:
     where = ".".join(map(str, loc)) if isinstance(loc, list) else ""
     message = value.get("msg")
     return ": ".join(part for part in (where, message) if isinstance(part, str) and part)
-
-
-# --- names of models -----------------------------------------------------------------------
-
-_HOSTED: Final = re.compile(
-    r"(gpt|chatgpt|o\d|claude|gemini|mistral|ministral|magistral|codestral|pixtral|command|"
-    r"deepseek-(chat|reasoner)|grok|sonar|qwen-(max|plus|turbo)|nova)\b",
-    re.IGNORECASE,
-)
-_PINNED: Final = re.compile(
-    r"\d{4}-\d{2}-\d{2}|(?<!\d)(20\d{6}|\d{4}|0\d\d)(?!\d)|\d[bm]\b|\bv\d+\.\d", re.IGNORECASE
-)
-"""A date, a build such as ``-001``, or a size and version, as the names of open weights have."""
-
-
-def unpinned_alias(model: str) -> str | None:
-    """Warn of a model name under which the weights may change.
-
-    Args:
-        model: as it is asked for.
-
-    Returns:
-        One sentence; None: the name holds a date or a version.
-
-    >>> unpinned_alias("gpt-4o-2024-08-06")
-    >>> unpinned_alias("gpt-4o")
-    "judge model 'gpt-4o' is an unpinned alias: pin a dated version so that scores stay comparable"
-    """
-    shown = excerpt(model, 100)
-    name = model.rsplit("/", 1)[-1]
-    latest = re.search(r"(^|[-:@_])latest$", name, re.IGNORECASE) is not None
-    hosted = _HOSTED.match(name) is not None
-    # Open weights carry their version in the name: llama-3.1-8b-instruct.
-    pinned = _PINNED.search(name) if hosted else re.search(r"\d", name)
-    if pinned and not latest:
-        return None
-    return (
-        f"judge model {shown!r} is an unpinned alias: pin a dated version so that scores stay "
-        "comparable"
-    )
