@@ -1,4 +1,7 @@
-"""The arithmetic behind what is not a ranking: lists, scope, citations, abstention, verdicts."""
+"""What is not a ranking in words: lists, scope, citations, abstention, vectors, verdicts.
+
+Values are those of the kernels in ``metrics``; sentences show what they count.
+"""
 
 from __future__ import annotations
 
@@ -18,71 +21,65 @@ _BY_RUBRIC: Final = {
     "correctness": "correctness",
     "key_fact_recall": "correctness",
 }
-_TWO_RULES: Final = "cite_both"
+_CLAIMS: Final = ("supported", "unsupported")
+_ABSTENTION: Final = (
+    "abstention_accuracy",
+    "hallucination_rate_unanswerable",
+    "over_abstention_rate",
+)
 
 
-def list_figures(chunks: Sequence[ChunkReason], k: int) -> dict[str, Figure]:
+def list_sentences(chunks: Sequence[ChunkReason], k: int) -> dict[str, str]:
     """Explain the metrics about what should not be in the list."""
     bad = [chunk for chunk in chunks if chunk.role == "irrelevant" and chunk.in_cut]
-    place = cut_text(len(chunks), k)
-    specific = Figure(1.0, f"no irrelevant chunk in {place}")
+    specific = f"no irrelevant chunk in {cut_text(len(chunks), k)}"
     if bad:
         which = indices({index for chunk in bad for index in chunk.irrelevant})
         places = ranks([chunk.rank for chunk in bad])
-        specific = Figure(
-            0.0, f"irrelevant {which} at {places}" if which else f"irrelevant evidence at {places}"
-        )
-    negative = Figure(1.0, "nothing was returned")
+        specific = f"irrelevant {which or 'evidence'} at {places}"
+    negative = "nothing was returned"
     if chunks:
-        negative = Figure(0.0, f"{count(len(chunks), 'chunk')} returned for no answer")
+        negative = f"{count(len(chunks), 'chunk')} returned for no answer"
     return {"specificity_accuracy": specific, "negative_accuracy": negative}
 
 
-def scope_figures(record: CaseRecord, golds: Sequence[AnchorReason]) -> dict[str, Figure]:
+def scope_sentences(record: CaseRecord, golds: Sequence[AnchorReason]) -> dict[str, str]:
     """Explain the metrics about folder selection."""
     selection = record.folder_selection
     if selection is None:
         return {}
     used = selection.fallback_used
-    figures = {}
-    if used is not None:
-        text = "the target searched everything after all" if used else "no fallback was used"
-        figures["fallback_rate"] = Figure(float(used), text)
+    fallback = "the target searched everything after all" if used else "no fallback was used"
+    sentences = {"fallback_rate": fallback}
     if selection.selected_folders is None or not golds:
-        return figures
+        return sentences
     inside = frozenset(gold.index for gold in golds if gold.in_scope)
     outside = frozenset(gold.index for gold in golds if not gold.in_scope)
     folders = join([f'"{name}"' for name in selection.selected_folders]) or "no folder"
     selected = f"gold {indices(inside)} in {folders}" if inside else f"no gold in {folders}"
-    if used:
-        effective = Figure(0.0, "the fallback searched everything")
-        excluded = effective
-    else:
-        effective = Figure(float(not inside), selected)
-        text = f"gold {indices(outside)} outside {folders}" if outside else selected
-        excluded = Figure(float(bool(outside)), text)
-    return figures | {
-        "scope_miss_rate": effective,
-        "scope_selection_miss_rate": Figure(float(not inside), selected),
-        "scope_any_excluded_rate": excluded,
+    excluded = f"gold {indices(outside)} outside {folders}" if outside else selected
+    everything = "the fallback searched everything"
+    return sentences | {
+        "scope_miss_rate": everything if used else selected,
+        "scope_selection_miss_rate": selected,
+        "scope_any_excluded_rate": everything if used else excluded,
     }
 
 
-def citation_figures(
+def citation_sentences(
     case: Case, golds: Sequence[AnchorReason], citations: Sequence[CitationReason]
-) -> dict[str, Figure]:
+) -> dict[str, str]:
     """Explain attribution, citations in context and the rule about recency."""
-    figures: dict[str, Figure] = {}
-    n = len(citations)
+    sentences: dict[str, str] = {}
     if golds:
-        figures |= _attribution(golds, citations)
-        figures["recency_conflict_accuracy"] = _recency(case, golds)
-    if n and citations[0].ranks is not None:
-        inside = [citation for citation in citations if citation.ranks]
-        text = f"{len(inside)} of {count(n, 'citation')} retrieved"
+        sentences |= _attribution(golds, citations)
+        sentences["recency_conflict_accuracy"] = _recency(case, golds)
+    if citations and citations[0].ranks is not None:
+        n_inside = sum(bool(citation.ranks) for citation in citations)
+        text = f"{n_inside} of {count(len(citations), 'citation')} retrieved"
         text += _numbers("; not", [c.number for c in citations if not c.ranks])
-        figures["citation_in_context_rate"] = Figure(len(inside) / n, text)
-    return figures
+        sentences["citation_in_context_rate"] = text
+    return sentences
 
 
 def _numbers(before: str, numbers: Sequence[int]) -> str:
@@ -91,70 +88,58 @@ def _numbers(before: str, numbers: Sequence[int]) -> str:
 
 def _attribution(
     golds: Sequence[AnchorReason], citations: Sequence[CitationReason]
-) -> dict[str, Figure]:
+) -> dict[str, str]:
     cited = frozenset(gold.index for gold in golds if gold.cited_by)
     missing = frozenset(gold.index for gold in golds) - cited
     n, pointing = len(citations), [citation for citation in citations if citation.golds]
     if pointing:
         first = pointing[0]
-        hit = Figure(1.0, f"citation #{first.number} points into gold {indices(first.golds)}")
+        hit = f"citation #{first.number} points into gold {indices(first.golds)}"
     elif n:
-        hit = Figure(0.0, f"{count(n, 'citation')}, none into a gold")
+        hit = f"{count(n, 'citation')}, none into a gold"
     else:
-        hit = Figure(0.0, "the answer cites nothing")
-    text = f"{len(cited)} of {count(len(golds), 'gold')} cited"
-    text += f"; {indices(missing)} not" if cited and missing else ""
-    figures = {
+        hit = "the answer cites nothing"
+    recall = f"{len(cited)} of {count(len(golds), 'gold')} cited"
+    recall += f"; {indices(missing)} not" if cited and missing else ""
+    precision = f"{len(pointing)} of {count(n, 'citation')} into a gold"
+    if pointing:
+        precision += _numbers("; not", [c.number for c in citations if not c.golds])
+    return {
         "attribution_hit_rate": hit,
-        "attribution_recall": Figure(len(cited) / len(golds), text),
+        "attribution_recall": recall,
+        "attribution_precision": precision,
     }
-    if n:
-        text = f"{len(pointing)} of {count(n, 'citation')} into a gold"
-        text += _numbers("; not", [c.number for c in citations if not c.golds]) if pointing else ""
-        figures["attribution_precision"] = Figure(len(pointing) / n, text)
-    return figures
 
 
-def _recency(case: Case, golds: Sequence[AnchorReason]) -> Figure:
+def _recency(case: Case, golds: Sequence[AnchorReason]) -> str:
     rule = case.recency_conflict_rule
     missing = [gold.index for gold in golds if not gold.cited_by]
     if rule == "cite_newer":
-        cited = 0 not in missing
-        text = f"{rule}: gold [0], the newer, is {'' if cited else 'not '}cited"
-        return Figure(float(cited), text)
+        return f"{rule}: gold [0], the newer, is {'not ' if 0 in missing else ''}cited"
     if missing:
-        return Figure(0.0, f"{rule}: gold {indices(missing)} not cited")
-    if rule == _TWO_RULES:
-        return Figure(1.0, f"{rule}: every gold is cited")
-    return Figure(None, f"{rule}: every gold is cited; the judge says if the answer tells it")
+        return f"{rule}: gold {indices(missing)} not cited"
+    if rule == "cite_both":
+        return f"{rule}: every gold is cited"
+    return f"{rule}: every gold is cited; the judge says if the answer tells it"
 
 
-def abstention_figures(record: CaseRecord) -> dict[str, Figure]:
+def abstention_sentences(record: CaseRecord) -> dict[str, str]:
     """Explain the metrics about refusing to answer."""
     abstained, source = record.abstained, "the target says"
     if abstained is None:
-        verdict = (record.abstention or {}).get("abstained")
-        abstained, source = (verdict if isinstance(verdict, bool) else None), "the judge says"
+        abstained, source = abstention_verdict(record), "the judge says"
     if abstained is None:
-        unknown = Figure(None, "whether it abstained is not stored")
-        return dict.fromkeys(_ABSTENTION, unknown)
+        return dict.fromkeys(_ABSTENTION, "whether it abstained is not stored")
     text = f"{source} it {'abstained' if abstained else 'answered'}"
     if record.abstain_reason and abstained:
         text += f" ({record.abstain_reason})"
-    figure = Figure(float(abstained), text)
-    inverse = Figure(1.0 - float(abstained), text)
-    return {
-        "abstention_accuracy": figure,
-        "hallucination_rate_unanswerable": inverse,
-        "over_abstention_rate": figure,
-    }
+    return dict.fromkeys(_ABSTENTION, text)
 
 
-_ABSTENTION: Final = (
-    "abstention_accuracy",
-    "hallucination_rate_unanswerable",
-    "over_abstention_rate",
-)
+def abstention_verdict(record: CaseRecord) -> bool | None:
+    """Return what the judge said of abstention; None: it was not asked, or said nothing valid."""
+    verdict = (record.abstention or {}).get("abstained")
+    return verdict if isinstance(verdict, bool) else None
 
 
 def embedding_figures() -> dict[str, Figure]:
@@ -181,9 +166,6 @@ def _verdict(record: CaseRecord, key: str) -> Figure:
             text = f"{supported} of {count(supported + unsupported, 'claim')} supported"
             return Figure(claim_support(supported, unsupported), text)
     return Figure(None, _reasoning(verdict) or "the judge's verdict")
-
-
-_CLAIMS: Final = ("supported", "unsupported")
 
 
 def _size(verdict: Mapping[str, Any], name: str) -> int | None:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.explain.answer_figures import (
-    abstention_figures,
-    citation_figures,
+    abstention_sentences,
+    citation_sentences,
     embedding_figures,
     judge_failure,
     judged_figures,
-    list_figures,
-    scope_figures,
+    list_sentences,
+    scope_sentences,
 )
 from pytest_rageval.explain.chunks import explain_chunks
-from pytest_rageval.explain.figures import Figure, Terms, cut_text, group_figures, ranking_figures
+from pytest_rageval.explain.computed import computed_scores
+from pytest_rageval.explain.figures import (
+    Figure,
+    Terms,
+    cut_text,
+    group_sentences,
+    ranking_sentences,
+)
 from pytest_rageval.explain.golds import (
     explain_citations,
     explain_golds,
@@ -132,19 +139,24 @@ def _metrics(
     golds: Sequence[AnchorReason],
     citations: Sequence[CitationReason] | None,
 ) -> tuple[MetricReason, ...]:
-    figures = {**abstention_figures(record), **embedding_figures(), **judged_figures(record)}
-    before: dict[str, Figure] = {}
+    sentences = {**abstention_sentences(record), **scope_sentences(record, golds)}
     if chunks is not None:
-        figures |= list_figures(chunks, record.k)
-    figures |= scope_figures(record, golds)
+        sentences |= list_sentences(chunks, record.k)
+    before: dict[str, Figure] = {}
     if case is not None:
-        figures |= _retrieval_figures(record, case, settings)
+        sentences |= _retrieval_sentences(record, case, settings)
         before = _figures_before_rerank(record, case, settings)
         if citations is not None:
-            figures |= citation_figures(case, golds, citations)
+            sentences |= citation_sentences(case, golds, citations)
+    figures = _figures(sentences, computed_scores(record, case, settings))
+    figures |= {**embedding_figures(), **judged_figures(record)}
     order = [*(key for key in METRICS if key in record.metrics)]
     order += [key for key in record.metrics if key not in METRICS]
     return tuple(_metric(key, record, figures.get(key), before.get(key)) for key in order)
+
+
+def _figures(sentences: Mapping[str, str], scores: Mapping[str, float]) -> dict[str, Figure]:
+    return {key: Figure(scores.get(key), text) for key, text in sentences.items()}
 
 
 def _metric(
@@ -180,9 +192,7 @@ def _failure(record: CaseRecord) -> str:
     return f"{record.error.kind}: {record.error.message}"
 
 
-def _retrieval_figures(
-    record: CaseRecord, case: Case, settings: ScoreSettings
-) -> dict[str, Figure]:
+def _retrieval_sentences(record: CaseRecord, case: Case, settings: ScoreSettings) -> dict[str, str]:
     chunks, k = record.retrieved_chunks, record.k
     if chunks is None or not case.gold_supports:
         return {}
@@ -190,16 +200,18 @@ def _retrieval_figures(
     names = tuple(f"[{index}]" for index in range(len(case.gold_supports)))
     terms = Terms(unit="chunk", gold="gold", names=names, place=place)
     ranking = anchor_ranking(case, chunks, k, settings)
-    figures = ranking_figures(ranking, terms)
+    sentences = ranking_sentences(ranking, terms)
     if case.required_support_groups:
-        figures |= group_figures(ranking, case.required_support_groups, terms)
+        sentences |= group_sentences(ranking, case.required_support_groups, terms)
     documents = dict.fromkeys(document_key(g, settings.path_case)[1] for g in case.gold_supports)
     names = tuple(documents)
     ranking = document_ranking(case, chunks, k, settings)
     if len(names) != len(ranking.grades):  # two vaults may hold one path
         names = tuple(f"document {index}" for index in range(len(ranking.grades)))
     terms = Terms(unit="document", gold="gold document", names=names, place=place)
-    return figures | {f"doc_{key}": f for key, f in ranking_figures(ranking, terms).items()}
+    for key, text in ranking_sentences(ranking, terms).items():
+        sentences[f"doc_{key}"] = text
+    return sentences
 
 
 def _figures_before_rerank(
@@ -210,6 +222,7 @@ def _figures_before_rerank(
         return {}
     reordered = replace(record, retrieved_chunks=before, metrics=record.metrics_before_rerank)
     listed = explain_chunks(case, before, record.k, settings, None)
-    figures = list_figures(listed, record.k) | _retrieval_figures(reordered, case, settings)
+    sentences = list_sentences(listed, record.k) | _retrieval_sentences(reordered, case, settings)
+    figures = _figures(sentences, computed_scores(reordered, case, settings))
     scored = record.metrics_before_rerank
     return {key: figure for key, figure in figures.items() if scored.get(key) is not None}

@@ -1,20 +1,26 @@
-"""The arithmetic behind the retrieval metrics, from a ranking's own counts.
+"""The arithmetic behind the retrieval metrics in words, from a ranking's own counts.
 
-Value and sentence are made of the same numbers, and the value must equal what the kernels of
-``metrics.retrieval`` recorded.
+No value is computed here: ``metrics.retrieval`` does that, and a sentence shows what it counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import log2
+from typing import Final
 
 from pytest_rageval.explain.wording import count, join, ranks
-from pytest_rageval.metrics.retrieval import Groups, Ranking
+from pytest_rageval.metrics.retrieval import (
+    Groups,
+    Ranking,
+    dcg,
+    group_recall_at_k,
+    ideal_dcg,
+)
 from pytest_rageval.report.numbers import format_value
 
-_TERMS = 6
+_TERMS: Final = 6
+"""Most fractions or groups that one sentence lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +64,20 @@ def cut_text(n_chunks: int, k: int) -> str:
     return f"the {count(n_chunks, 'chunk')} returned (k = {k})"
 
 
-def ranking_figures(ranking: Ranking, terms: Terms) -> dict[str, Figure]:
+def ranking_sentences(ranking: Ranking, terms: Terms) -> dict[str, str]:
     """Explain the ranking metrics of one level by their plain keys."""
     return {
         "hit_at_k": _hit(ranking, terms),
         "recall_at_k": _recall(ranking, terms),
         "mrr": _reciprocal_rank(ranking, terms),
-        "precision_at_k": _precision(ranking, terms, ranking.k, f"k = {ranking.k}"),
+        "precision_at_k": _precision(ranking, f"k = {ranking.k}"),
         "precision_returned_at_k": _precision_returned(ranking, terms),
-        "ndcg_at_k": _ndcg(ranking, terms),
+        "ndcg_at_k": _ndcg(ranking),
         "map": _average_precision(ranking, terms),
     }
 
 
-def group_figures(ranking: Ranking, groups: Groups, terms: Terms) -> dict[str, Figure]:
+def group_sentences(ranking: Ranking, groups: Groups, terms: Terms) -> dict[str, str]:
     """Explain the metrics over ``required_support_groups``."""
     return {
         "recall_all_at_k": _whole_group(ranking, groups, terms),
@@ -83,96 +89,87 @@ def _first_relevant(ranking: Ranking) -> int | None:
     return next((rank for rank, golds in enumerate(ranking.matched, start=1) if golds), None)
 
 
-def _hit(ranking: Ranking, terms: Terms) -> Figure:
+def _hit(ranking: Ranking, terms: Terms) -> str:
     first = _first_relevant(ranking)
     if first is None:
-        return Figure(0.0, f"no {terms.gold} in {terms.place}")
-    return Figure(1.0, f"{terms.name(ranking.matched[first - 1])} at {terms.rank} {first}")
+        return f"no {terms.gold} in {terms.place}"
+    return f"{terms.name(ranking.matched[first - 1])} at {terms.rank} {first}"
 
 
-def _recall(ranking: Ranking, terms: Terms) -> Figure:
+def _recall(ranking: Ranking, terms: Terms) -> str:
     n, found = len(ranking.grades), ranking.found
     text = f"{len(found)} of {count(n, terms.gold)} in {terms.place}"
     missing = frozenset(range(n)) - found
     if found and missing:
         text += f"; missing {terms.name(missing)}"
-    return Figure(len(found) / n, text)
+    return text
 
 
-def _reciprocal_rank(ranking: Ranking, terms: Terms) -> Figure:
+def _reciprocal_rank(ranking: Ranking, terms: Terms) -> str:
     first = _first_relevant(ranking)
     if first is None:
-        return Figure(0.0, f"no relevant {terms.unit} in {terms.place}")
-    return Figure(1 / first, f"1 / {terms.rank} {first}, the first relevant {terms.unit}")
+        return f"no relevant {terms.unit} in {terms.place}"
+    return f"1 / {terms.rank} {first}, the first relevant {terms.unit}"
 
 
-def _precision(ranking: Ranking, terms: Terms, of: int, of_text: str) -> Figure:
-    n = ranking.n_relevant
+def _precision(ranking: Ranking, of: str) -> str:
     copies = sum(
         again and bool(golds)
         for golds, again in zip(ranking.matched, ranking.duplicate, strict=True)
     )
-    text = f"{n} relevant of {of_text}"
+    text = f"{ranking.n_relevant} relevant of {of}"
     if copies:
-        text += f"; {count(copies, 'copy') if copies == 1 else f'{copies} copies'} not counted"
-    return Figure(n / of, text)
+        text += f"; {'1 copy' if copies == 1 else f'{copies} copies'} not counted"
+    return text
 
 
-def _precision_returned(ranking: Ranking, terms: Terms) -> Figure:
+def _precision_returned(ranking: Ranking, terms: Terms) -> str:
     n = len(ranking.matched)
     if not n:
-        return Figure(0.0, "nothing was returned")
-    return _precision(ranking, terms, n, f"{count(n, terms.unit)} returned")
+        return "nothing was returned"
+    return _precision(ranking, f"{count(n, terms.unit)} returned")
 
 
-def _discounted(gains: Sequence[int]) -> float:
-    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
-
-
-def _ndcg(ranking: Ranking, terms: Terms) -> Figure:
+def _ndcg(ranking: Ranking) -> str:
     gains = ranking.gains
-    ideal = sorted(ranking.grades, reverse=True)[: ranking.k]
-    dcg, best = _discounted(gains), _discounted(ideal)
-    text = f"DCG {format_value(dcg)} / ideal {format_value(best)}"
+    ideal = ideal_dcg(ranking.grades, ranking.k)
+    text = f"DCG {format_value(dcg(gains))} / ideal {format_value(ideal)}"
     places = [rank for rank, gain in enumerate(gains, start=1) if gain]
     if places and max(ranking.grades) == 1:
         text += f" ({ranks(places)})"
     elif places:
         text += f" (gain {join([f'{gains[rank - 1]} at rank {rank}' for rank in places])})"
-    return Figure(min(1.0, dcg / best), text)
+    return text
 
 
-def _average_precision(ranking: Ranking, terms: Terms) -> Figure:
-    n = len(ranking.grades)
+def _average_precision(ranking: Ranking, terms: Terms) -> str:
     places = [rank for rank, gain in enumerate(ranking.gains, start=1) if gain]
     if not places:
-        return Figure(0.0, f"no {terms.rank} in the cut gains anything")
+        return f"no {terms.rank} in the cut gains anything"
     parts = [f"{nth}/{rank}" for nth, rank in enumerate(places, start=1)]
     if len(parts) > _TERMS:
         parts = [*parts[: _TERMS - 1], "..."]
-    total = sum(nth / rank for nth, rank in enumerate(places, start=1))
     text = " + ".join(parts)
     shown = text if len(places) == 1 else f"({text})"
-    return Figure(total / n, f"{shown} / {count(n, terms.gold)}")
+    return f"{shown} / {count(len(ranking.grades), terms.gold)}"
 
 
 def _group(golds: Iterable[int]) -> str:
     return " ".join(f"[{index}]" for index in sorted(set(golds)))
 
 
-def _whole_group(ranking: Ranking, groups: Groups, terms: Terms) -> Figure:
+def _whole_group(ranking: Ranking, groups: Groups, terms: Terms) -> str:
     lacking = []
     for group in groups:
         missing = frozenset(group) - ranking.found
         if not missing:
-            return Figure(1.0, f"all of group {_group(group)} in {terms.place}")
+            return f"all of group {_group(group)} in {terms.place}"
         lacking.append(f"{_group(group)} lacks {terms.name(missing)}")
-    return Figure(0.0, f"no group is whole: {'; '.join(lacking[:_TERMS])}")
+    return f"no group is whole: {'; '.join(lacking[:_TERMS])}"
 
 
-def _best_group(ranking: Ranking, groups: Groups, terms: Terms) -> Figure:
-    sets = [frozenset(group) for group in groups]
-    best = max(sets, key=lambda group: len(group & ranking.found) / len(group))
-    n = len(best & ranking.found)
-    text = f"{n} of {count(len(best), terms.gold)} of group {_group(best)}"
-    return Figure(n / len(best), f"{text}, the best" if len(sets) > 1 else text)
+def _best_group(ranking: Ranking, groups: Groups, terms: Terms) -> str:
+    first_best = max(groups, key=lambda group: group_recall_at_k(ranking, [group]))
+    best = frozenset(first_best)
+    text = f"{len(best & ranking.found)} of {count(len(best), terms.gold)} of group {_group(best)}"
+    return f"{text}, the best" if len(groups) > 1 else text

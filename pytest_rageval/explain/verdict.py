@@ -24,6 +24,35 @@ STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
         "hallucinated": "Nothing can answer this question, and the target answered.",
     }
 )
+_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "timeout": "Raise --rag-timeout, or look at which phase of the target is slow.",
+        "connection": "Is the target up, and is --rag-url right?",
+        "http": "Look at the target's log for this question.",
+        "protocol": "Compare the target's reply with docs/target.md.",
+        "empty": "The target sent an empty answer without abstained = true.",
+        "not_attempted": "Run it again with pytest --lf once the cause is gone.",
+    }
+)
+_STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "not_indexed": ("Check that the indexing job ran, over the right folder.",),
+        "out_of_scope": (
+            "Look at how the target selects folders; --rag-folder-mode on_with_fallback lets it "
+            "search everything when a selection finds nothing.",
+        ),
+        "wrongly_abstained": (
+            "Look at the threshold or prompt by which the target refuses: the evidence was in "
+            "its context.",
+        ),
+        "ungrounded": ("Read the unsupported claims beside the retrieved text.",),
+        "incorrect": ("Compare the answer with expected_key_facts and the cited sections.",),
+        "hallucinated": (
+            "Look at the threshold or prompt by which the target refuses, and at what "
+            "the retrieved chunks seemed to offer.",
+        ),
+    }
+)
 
 
 def explain_expectations(
@@ -69,37 +98,6 @@ def next_steps(
     if stage == "not_cited":
         return (*_uncited(golds), *steps)
     return (*_STAGES.get(stage or "", ()), *steps)
-
-
-_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "timeout": "Raise --rag-timeout, or look at which phase of the target is slow.",
-        "connection": "Is the target up, and is --rag-url right?",
-        "http": "Look at the target's log for this question.",
-        "protocol": "Compare the target's reply with docs/target.md.",
-        "empty": "The target sent an empty answer without abstained = true.",
-        "not_attempted": "Run it again with pytest --lf once the cause is gone.",
-    }
-)
-_STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "not_indexed": ("Check that the indexing job ran, over the right folder.",),
-        "out_of_scope": (
-            "Look at how the target selects folders; --rag-folder-mode on_with_fallback lets it "
-            "search everything when a selection finds nothing.",
-        ),
-        "wrongly_abstained": (
-            "Look at the threshold or prompt by which the target refuses: the evidence was in "
-            "its context.",
-        ),
-        "ungrounded": ("Read the unsupported claims beside the retrieved text.",),
-        "incorrect": ("Compare the answer with expected_key_facts and the cited sections.",),
-        "hallucinated": (
-            "Look at the threshold or prompt by which the target refuses, and at what "
-            "the retrieved chunks seemed to offer.",
-        ),
-    }
-)
 
 
 def _unwanted(irrelevant: Sequence[AnchorReason]) -> Iterator[str]:

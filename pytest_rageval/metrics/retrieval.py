@@ -101,13 +101,15 @@ def precision_returned_at_k(ranking: Ranking) -> float:
     return ranking.n_relevant / len(ranking.matched) if ranking.matched else 0.0
 
 
-def _dcg(gains: Sequence[int]) -> float:
+def dcg(gains: Sequence[int]) -> float:
+    """Sum of each rank's gain / log2(rank + 1) (Järvelin & Kekäläinen 2002, linear gains)."""
     return sum([gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1) if gain])
 
 
 @lru_cache(maxsize=4096)
-def _ideal_dcg(grades: tuple[int, ...], k: int) -> float:
-    return _dcg(sorted(grades, reverse=True)[:k])
+def ideal_dcg(grades: tuple[int, ...], k: int) -> float:
+    """DCG of the k largest grades, best first."""
+    return dcg(sorted(grades, reverse=True)[:k])
 
 
 def ndcg_at_k(ranking: Ranking) -> float:
@@ -120,7 +122,7 @@ def ndcg_at_k(ranking: Ranking) -> float:
     0.6309297535714575
     """
     # Summation order may push a perfect list one ulp over its ideal.
-    return min(1.0, _dcg(ranking.gains) / _ideal_dcg(ranking.grades, ranking.k))
+    return min(1.0, dcg(ranking.gains) / ideal_dcg(ranking.grades, ranking.k))
 
 
 def average_precision(ranking: Ranking) -> float:
