@@ -91,4 +91,4 @@ class JudgeError(RagEvalError):
 
 
 class StorageError(RagEvalError):
-    """A run folder could not be found, read or written."""
+    """A run folder or the judge's cache could not be found, read or written."""

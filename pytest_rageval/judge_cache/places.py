@@ -57,7 +57,7 @@ def _check_driver(url: URL) -> None:
     except ImportError as error:
         raise ConfigError(
             f"judge cache: a URL of {url.drivername!r} needs the module {error.name!r}, which is "
-            "not installed (pip install 'psycopg[binary]')"
+            "not installed (pip install 'pytest-rageval[postgres]')"
         ) from None
 
 
