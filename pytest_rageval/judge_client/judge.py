@@ -190,10 +190,10 @@ class OpenAIJudge:
         while True:
             question = self._question(rubric, request, repeat)
             if (stored := self._recall(question.key)) is not None:
-                return recalled(stored)
+                return _with_prompt(recalled(stored), question.prompt)
             said = self._converse(question, tally)
             if isinstance(said, _Said):
-                return self._conclude(question, said, tally)
+                return _with_prompt(self._conclude(question, said, tally), question.prompt)
             self._learn(question.form, said)
 
     def plan(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> PlannedCall:
@@ -372,6 +372,11 @@ class OpenAIJudge:
                 return
             self._remembered = form
         self._cache.put_level(self._endpoint.base_url, self._model, document_of_form(form))
+
+
+def _with_prompt(judgement: Judgement, prompt: Prompt) -> Judgement:
+    """Add what the prompt left out, by ids that no model and no cache has seen."""
+    return replace(judgement, truncated_chunk_ids=prompt.truncated_chunk_ids)
 
 
 def _read(question: _Question, text: str) -> Verdict | JudgeFailure:

@@ -11,7 +11,14 @@ import pytest
 
 from pytest_rageval.judge_cache import JudgeCache
 from pytest_rageval.judge_client.memory import document_of, judgement_of
-from pytest_rageval.judgements import Claim, Judgement, JudgeUsage, Verdict
+from pytest_rageval.judgements import (
+    Claim,
+    Judgement,
+    JudgeRequest,
+    JudgeUsage,
+    Passage,
+    Verdict,
+)
 from tests.hostile_judge import Canned, completion, error
 from tests.judge_client.conftest import DictCache, OpenJudge
 from tests.judge_client.test_replies import GOOD, REQUEST, scored
@@ -101,6 +108,21 @@ def test_a_verdict_after_a_repair_turn_is_kept_with_both_calls(open_judge: OpenJ
     usage = judge.judge("groundedness", REQUEST).usage
     assert usage.cached
     assert usage.cost_usd_uncached == pytest.approx(480e-6)
+
+
+def test_passages_that_were_left_out_are_named_by_the_ids_of_today(open_judge: OpenJudge) -> None:
+    def request(first: str, second: str) -> JudgeRequest:
+        long = "Logs are kept. " * 4000
+        passages = (Passage(text=long, chunk_id=first), Passage(text=long, chunk_id=second))
+        return replace(REQUEST, context=passages)
+
+    judge, server = open_judge([completion(GOOD)], cache=DictCache())
+    fresh = judge.judge("groundedness", request("a", "b"))
+    kept = judge.judge("groundedness", request("c", "d"))
+    assert fresh.truncated_chunk_ids == ("b",)
+    assert kept.usage.cached
+    assert kept.truncated_chunk_ids == ("d",)
+    assert len(server.asked) == 1
 
 
 # --- the stored form -----------------------------------------------------------------------
