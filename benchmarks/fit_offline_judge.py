@@ -12,11 +12,15 @@ in turn, for correctness each fifth of the questions; and once more with all row
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
+import os
 import re
+import statistics
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,15 +29,17 @@ import numpy.typing as npt
 
 from pytest_rageval.judgements import JudgeRequest, Passage
 from pytest_rageval.offline import correctness, grounding
+from pytest_rageval.offline.abstention import read_abstention
 from pytest_rageval.offline.judge import OfflineJudge
 from pytest_rageval.offline.lexicon import CORE_WORDS
-from pytest_rageval.offline.parameters import Layer, Parameters
-from pytest_rageval.offline.passages import read_context
+from pytest_rageval.offline.parameters import Layer, Parameters, parse_parameters
 from pytest_rageval.offline.support import AGAINST, FEATURES
 from pytest_rageval.stats.agreement import (
+    PrecisionRecall,
     auroc,
     bootstrap_agreement,
     kappa,
+    precision_recall_f1,
 )
 
 STRICT: Final = 0.75
@@ -42,6 +48,8 @@ STRICT_FEATURES: Final = ("numbers", "negated", "not_negated", "rival")
 RIDGE: Final = 0.002
 STEPS: Final = 20_000
 FOLDS: Final = 5
+GROUNDED_RATING: Final = 3
+"""Median faithfulness of mtrag's raters, 1 to 4, from which its label is grounded."""
 DIGITS: Final = 3
 ROOT: Final = Path(__file__).resolve().parents[1]
 TARGET: Final = ROOT / "pytest_rageval" / "offline" / "parameters.json"
@@ -106,7 +114,7 @@ def balance(groups: Sequence[tuple[str, bool]]) -> Matrix:
     for group in groups:
         counts[group] = counts.get(group, 0) + 1
     weights = np.array([1 / counts[group] for group in groups])
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def fit_layer(
@@ -161,7 +169,7 @@ def read_grounding(rows: Iterable[Row]) -> list[Answer]:
     answers = []
     for row in rows:
         request = grounding_request(row)
-        found = grounding.find_claims(request, read_context(request.context), blank)
+        found = grounding.find_claims(request, blank)[0]
         vectors = [
             [c.support.weight, *(c.support.features[name] for name in FEATURES)] for c in found
         ]
@@ -182,8 +190,24 @@ def fit_grounding(answers: Sequence[Answer]) -> Layer:
     known = [a for a in answers if len(a.vectors)]
     x = np.array([np.average(a.vectors[:, 1:], axis=0, weights=a.vectors[:, 0]) for a in known])
     labels = np.array([float(a.good) for a in known])
+    weights = balance([(a.group, a.good) for a in known])
     most = {name: -STRICT if name in STRICT_FEATURES else 0.0 for name in AGAINST}
-    return fit_layer(FEATURES, x, labels, balance([(a.group, a.good) for a in known]), most)
+    layer = fit_layer(FEATURES, x, labels, weights, most)
+    ranks = np.array([layer.weights[name] for name in FEATURES])
+    means = x @ ranks
+    worst = np.array([(a.vectors[:, 1:] @ ranks).min() for a in known])
+    drawn = (1 - grounding.WORST_SHARE) * means + grounding.WORST_SHARE * worst
+    return Layer(intercept=settle_intercept(drawn, labels, weights), weights=layer.weights)
+
+
+def settle_intercept(log_odds: Matrix, labels: Matrix, weights: Matrix) -> float:
+    """Return the intercept at which probabilities and labels have the same weighted mean."""
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        excess = weights @ (1 / (1 + np.exp(-log_odds - middle)) - labels)
+        low, high = (low, middle) if excess > 0 else (middle, high)
+    return round(low, DIGITS)
 
 
 def read_correctness(rows: Iterable[Row]) -> list[Answer]:
@@ -291,3 +315,115 @@ def measure_by(
             )
         )
     return found
+
+
+def measure_raters(rows: Sequence[Row]) -> float | None:
+    """AUROC of one rater's faithfulness against the label that the others give (mtrag).
+
+    The ceiling: how well one person foretells the median of the others.
+    """
+    scores, truth = [], []
+    for row in rows:
+        ratings = (row.get("ratings") or {}).get("faithfulness") or []
+        for at, rating in enumerate(ratings):
+            others = sorted(ratings[:at] + ratings[at + 1 :])
+            if others:
+                scores.append(float(rating))
+                truth.append(statistics.median(others) >= GROUNDED_RATING)
+    return auroc(scores, truth).auroc if scores else None
+
+
+def measure_abstention(rows: Sequence[Row]) -> dict[str, PrecisionRecall]:
+    """Precision and recall of "abstained" by source; partial and clarify are left out."""
+    found = {}
+    for source in sorted({row["source"] for row in rows}):
+        part = [r for r in rows if r["source"] == source and r["label"] in {"answer", "abstain"}]
+        said = [read_abstention(row["answer"]).abstained for row in part]
+        found[source] = precision_recall_f1([r["label"] == "abstain" for r in part], said)
+    return found
+
+
+# --- output ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Fitted numbers and what they are worth."""
+
+    parameters: Mapping[str, Any]
+    """The content of ``parameters.json``."""
+    groundedness: Sequence[Agreement]
+    correctness: Sequence[Agreement]
+    raters: float | None
+    abstention: Mapping[str, PrecisionRecall]
+
+
+def fit_all(labels: Path) -> tuple[Mapping[str, Any], list[Answer], list[Answer]]:
+    """Return the content of ``parameters.json`` and the answers it was fitted on."""
+    grounded = read_grounding(read_rows(labels / "groundedness.jsonl"))
+    correct = read_correctness(read_rows(labels / "correctness.jsonl"))
+    layers = {"grounded": fit_grounding(grounded), "correct": fit_correctness(correct)}
+    return {name: asdict(layer) for name, layer in layers.items()}, grounded, correct
+
+
+def report(labels: Path) -> Report:
+    """Fit and measure everything."""
+    document, grounded, correct = fit_all(labels)
+    fitted = parse_parameters(document)
+    return Report(
+        parameters=document,
+        groundedness=measure_by(grounded, "groundedness", fit_grounding, fitted.grounded, overlap),
+        correctness=measure_by(correct, "correctness", fit_correctness, fitted.correct, contained),
+        raters=measure_raters([a.row for a in grounded]),
+        abstention=measure_abstention(read_rows(labels / "abstention.jsonl")),
+    )
+
+
+def render_tables(found: Report) -> str:
+    """Return the tables of ``docs/judges.md``."""
+    head = "| source | n | AUROC unseen | AUROC fitted | floor | kappa at 4 | right at 4 |"
+    lines = [head, "|---|---|---|---|---|---|---|"]
+    for row in (*found.groundedness, *found.correctness):
+        interval = f"{row.kappa:.2f} [{row.kappa_low:.2f}, {row.kappa_high:.2f}]"
+        numbers = f"{row.unseen:.2f} | {row.fitted:.2f} | {row.floor:.2f}"
+        lines.append(f"| {row.name} | {row.n} | {numbers} | {interval} | {row.accuracy:.0%} |")
+    means = [
+        statistics.fmean(getattr(row, name) for row in found.groundedness)
+        for name in ("unseen", "fitted", "floor")
+    ]
+    lines.append(
+        "| groundedness, mean of sources | | " + " | ".join(f"{m:.2f}" for m in means) + " | | |"
+    )
+    lines += ["", "| source | precision of abstained | recall |", "|---|---|---|"]
+    for source, rates in found.abstention.items():
+        lines.append(f"| {source} | {rates.precision or 0:.2f} | {rates.recall or 0:.2f} |")
+    if found.raters is not None:
+        lines += ["", f"One rater of mtrag against the median of the others: {found.raters:.2f}."]
+    return "\n".join(lines)
+
+
+def write_parameters(document: Mapping[str, Any], path: Path) -> None:
+    """Write the fitted numbers."""
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fit, print and, if asked, write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    shared = os.environ.get("RAGEVAL_SHARED", ROOT.parent / "shared")
+    default = Path(shared) / "data" / "labels"
+    parser.add_argument("--labels", type=Path, default=default, help="folder of the label files")
+    parser.add_argument("--write", action="store_true", help=f"write {TARGET.name}")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(arguments)
+    if not options.labels.is_dir():
+        parser.error(f"no folder {str(options.labels)!r}, expected the label files (--labels)")
+    found = report(options.labels)
+    print(json.dumps(asdict(found), indent=2) if options.json else render_tables(found))
+    if options.write:
+        write_parameters(found.parameters, TARGET)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,32 +9,47 @@ from typing import Final
 from pytest_rageval.offline.claims import split_claims
 
 _KNOWLEDGE: Final = (
-    r"(?:any |much |enough |sufficient |more |that |this |the |such |real[- ]time |specific |detailed |"
+    r"(?:any |much |enough |sufficient |more |that |this |the |such |real[- ]time |specific "
+    r"|detailed |"
     r"exact |current |further |additional |relevant |precise |direct |reliable |these |those )*"
-    r"(?:information|info|details?|data|context|knowledge|answers?|evidence|names?|documents?|passages?"
+    r"(?:information|info|details?|data|context|knowledge|answers?|evidence|names?"
+    r"|documents?|passages?"
     r"|sources?|mention|references?|access)"
 )
 _SELF: Final = r"(?:I|we|I'm|we're|I am|we are)"
 _LACK: Final = re.compile(
-    rf"\b{_SELF} (?:currently |also |still |really |simply |unfortunately )?(?:do not|don't|did not|didn't|"
-    rf"could not|couldn't|cannot|can't|can not) (?:currently |actually |really )?(?:have|know|find|see|possess"
+    rf"\b{_SELF} (?:currently |also |still |really |simply |unfortunately )?(?:do not|don't"
+    rf"|did not|didn't|"
+    rf"could not|couldn't|cannot|can't|can not) (?:currently |actually |really )?(?:have"
+    rf"|know|find|see|possess"
     rf"|recall|hold|locate)\b(?! (?:the )?(?:ability|to (?!answer)))"
     rf"|\b{_SELF} (?:have|found|find|see) (?:no|not enough|insufficient) {_KNOWLEDGE}"
-    rf"|\b{_SELF} (?:cannot|can't|can not|could not|couldn't|won't|will not|am not able to|'m not able to"
-    rf"|are not able to|am unable to|are unable to|unable to|not able to|must decline|have to decline)"
+    rf"|\b{_SELF} (?:cannot|can't|can not|could not|couldn't|won't|will not|am not able to"
+    rf"|'m not able to"
+    rf"|are not able to|am unable to|are unable to|unable to|not able to|must decline|have"
+    rf" to decline)"
     rf"(?! (?:guarantee|say enough|wait|stress))\b"
     r"|\b(?:unable|not able|impossible|not possible) to (?:answer|determine|say|tell|confirm)"
-    rf"|\b(?:there (?:is|are|was|were)|contains?|provides?|holds?|has|have|offers?) (?:no|not enough|insufficient) {_KNOWLEDGE}"
-    r"|\b(?:context|passages?|documents?|sources?|texts?|information|materials?|excerpts?|knowledge base|"
-    r"documentation|article|data|results?)(?: (?:provided|given|available|retrieved|above|i have|supplied))?"
-    r" (?:do|does|did|is|are) ?(?:not|n't) (?:appear to |seem to |explicitly |directly |specifically |actually )?"
-    r"(?:contain|mention|provide|include|specify|state|say|discuss|cover|address|give|have|sufficient|enough|"
+    rf"|\b(?:there (?:is|are|was|were)|contains?|provides?|holds?|has|have|offers?) (?:no"
+    rf"|not enough|insufficient) {_KNOWLEDGE}"
+    r"|\b(?:context|passages?|documents?|sources?|texts?|information|materials?|excerpts?"
+    r"|knowledge base|"
+    r"documentation|article|data|results?)(?: (?:provided|given|available|retrieved|above|i"
+    r" have|supplied))?"
+    r" (?:do|does|did|is|are) ?(?:not|n't) (?:appear to |seem to |explicitly |directly "
+    r"|specifically |actually )?"
+    r"(?:contain|mention|provide|include|specify|state|say|discuss|cover|address|give|have"
+    r"|sufficient|enough|"
     r"available|indicate|answer|describe|hold|list)"
-    r"|\b(?:not|n't) (?:mentioned|specified|stated|covered|addressed|included|found|described|answered|"
+    r"|\b(?:not|n't) (?:mentioned|specified|stated|covered|addressed|included|found"
+    r"|described|answered|"
     r"contained) (?:in|by|within) (?:the|any|these|my|our)"
-    r"|\bno (?:relevant |specific |such )?(?:information|details|data|mention|documents?|passages?|answer)"
-    r" (?:\w+ ){0,3}(?:was|were|is|are|can be)? ?(?:available|found|provided|given|mentioned|on|about|regarding)"
-    r"|^\W*(?:I'm |I am )?not sure\b[^,]*\.?$|^\W*unknown\.?$|^\W*no (?:answer|idea)\b|\bI have no idea"
+    r"|\bno (?:relevant |specific |such )?(?:information|details|data|mention|documents?"
+    r"|passages?|answer)"
+    r" (?:\w+ ){0,3}(?:was|were|is|are|can be)? ?(?:available|found|provided|given|mentioned"
+    r"|on|about|regarding)"
+    r"|^\W*(?:I'm |I am )?not sure\b[^,]*\.?$|^\W*unknown\.?$|^\W*no (?:answer|idea)\b|\bI"
+    r" have no idea"
     r"|\bI(?:'m| am) not (?:sure|aware|certain)\b",
     re.IGNORECASE,
 )
@@ -51,8 +66,10 @@ _APOLOGY: Final = re.compile(
     re.IGNORECASE,
 )
 _OFFER: Final = re.compile(
-    r"\b(?:instead|please|you (?:may|might|can|could|should)|consult|contact|refer to|check|recommend|suggest"
-    r"|let me know|feel free|it(?:'s| is) (?:also )?(?:important|best|essential|crucial)|additionally|"
+    r"\b(?:instead|please|you (?:may|might|can|could|should)|consult|contact|refer to|check"
+    r"|recommend|suggest"
+    r"|let me know|feel free|it(?:'s| is) (?:also )?(?:important|best|essential|crucial)"
+    r"|additionally|"
     r"it is also|always|if you)\b",
     re.IGNORECASE,
 )

@@ -28,7 +28,7 @@ _ABBREVIATED: Final = re.compile(
     r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.$",
     re.IGNORECASE,
 )
-_STOP: Final = re.compile(r"[.!?]+[\"'”’)\]*_]*(?=\s|$)|[。！？｡؟।]+|\n+")
+_STOP: Final = re.compile(r"[.!?\n。！？｡؟।]+[\"'”’)\]*_]*")
 _CODE: Final = re.compile(r"```[^\n]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|>[ \t]?|\|)+", re.MULTILINE
@@ -38,12 +38,15 @@ _LINK: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)")
 _EMPHASIS: Final = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
 _FILLER: Final = re.compile(
     r"\s*(?:(?:I )?hope (?:this|that) helps|let me know if|(?:please )?feel free to|if you have any"
-    r" (?:other|more|further)?\s*questions|is there anything else|(?:would|do) you (?:like|want) (?:me )?to|(?:you(?:'re| are) )welcome\b[^.]{0,40}$|I(?:'d| would|'ll| will| am|'m) (?:be )?"
+    r" (?:other|more|further)?\s*questions|is there anything else|(?:would|do) you (?:like"
+    r"|want) (?:me )?to|(?:you(?:'re| are) )welcome\b[^.]{0,40}$|I(?:'d| would|'ll| will| am"
+    r"|'m) (?:be )?"
     r"(?:happy|glad|here) to|here(?:'s| is| are) (?:what|the|a|an|some)\b[^.]{0,80}:$"
     r"|(?:sure|certainly|of course|great question|good question|absolutely|no problem)\b[^.]{0,40}$"
     r"|(?:in (?:summary|conclusion)|overall|to summari[sz]e),?$|you asked\b|thank(?:s| you)\b"
     r"|it is (?:important|worth|useful|helpful) to (?:note|remember|mention|keep in mind) that"
-    r" (?:this|there|these|every|each|the)\b[^.]{0,60}(?:topic|question|subject|matter|aspects|factors|information)\b)",
+    r" (?:this|there|these|every|each|the)\b[^.]{0,60}(?:topic|question|subject|matter"
+    r"|aspects|factors|information)\b)",
     re.IGNORECASE,
 )
 
@@ -105,17 +108,27 @@ def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text, trimmed, none of them blank."""
     start = 0
     for match in _STOP.finditer(text):
-        piece = text[start : match.end()]
-        if match.group().startswith(".") and _ABBREVIATED.search(
-            text[max(start, match.end() - 12) : match.end()]
-        ):
+        end = match.end()
+        if _goes_on(text, match.start(), end, start):
             continue
-        # "born in 1980. [1]" keeps the citation that follows its full stop.
-        if piece.strip():
-            yield piece.strip()
-        start = match.end()
-    if text[start:].strip():
-        yield text[start:].strip()
+        piece = text[start:end].strip()
+        if piece:
+            yield piece
+        start = end
+    piece = text[start:].strip()
+    if piece:
+        yield piece
+
+
+def _goes_on(text: str, stop: int, end: int, start: int) -> bool:
+    """Tell whether a sentence goes on after a full stop: in "3.5", "a.md", "e.g. this"."""
+    if text[stop] not in ".!?":
+        return False
+    if end < len(text) and text[end - 1] != "\n" and not text[end].isspace():
+        return True
+    if text[stop] != "." or end != stop + 1:
+        return False
+    return _ABBREVIATED.search(text[max(start, stop - 11) : end]) is not None
 
 
 def plain_text(answer: str) -> str:

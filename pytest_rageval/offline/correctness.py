@@ -19,9 +19,9 @@ from pytest_rageval.offline.abstention import read_abstention
 from pytest_rageval.offline.claims import LIMIT, plain_text
 from pytest_rageval.offline.grounding import judge_grounding
 from pytest_rageval.offline.parameters import Layer, Parameters, probability
-from pytest_rageval.offline.passages import ContextIndex, read_context
+from pytest_rageval.offline.passages import content_keys, read_context
 from pytest_rageval.offline.support import find_support, question_keys
-from pytest_rageval.offline.words import CORE, read_words
+from pytest_rageval.offline.words import read_words
 
 FEATURES: Final = (
     "window", "coverage", "new_words", "pairs", "first", "last", "exact", "numbers",
@@ -31,11 +31,15 @@ _LINE: Final = 0.5
 _ALTERNATIVES: Final = re.compile(r"\n+|\s\|\s")
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 _CONFLICT: Final = re.compile(
-    r"\b(?:conflict|contradict|disagree|discrepan|inconsisten|diverg|differs?\b|differing|vary\b|varies\b"
-    r"|at odds|do(?:es)? not (?:agree|match)|don't (?:agree|match)|superse|outdated|no longer (?:valid|current)"
+    r"\b(?:conflict|contradict|disagree|discrepan|inconsisten|diverg|differs?\b|differing"
+    r"|vary\b|varies\b"
+    r"|at odds|do(?:es)? not (?:agree|match)|don't (?:agree|match)|superse|outdated|no"
+    r" longer (?:valid|current)"
     r"|different (?:figures|numbers|values|dates|answers|information|limits|periods|policies)"
-    r"|(?:older|newer|earlier|previous|updated|more recent) (?:version|document|policy|source|guide|page)"
-    r"|(?:one|another|the other) (?:source|document|passage|page) (?:says|states|gives|lists|claims)"
+    r"|(?:older|newer|earlier|previous|updated|more recent) (?:version|document|policy"
+    r"|source|guide|page)"
+    r"|(?:one|another|the other) (?:source|document|passage|page) (?:says|states|gives|lists"
+    r"|claims)"
     r"|(?:while|whereas)\b.{0,120}\b(?:says?|states?|gives?|lists?|claims?|according to))",
     re.IGNORECASE,
 )
@@ -97,7 +101,7 @@ def acknowledges_conflict(answer: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    index: ContextIndex
+    text: str
     line: str
     """Its words in a row between blanks, articles left out."""
     question: frozenset[str]
@@ -106,24 +110,21 @@ class _Answer:
     @classmethod
     def read(cls, question: str, answer: str, layer: Layer) -> _Answer:
         text = plain_text(answer)
-        return cls(
-            index=read_context((Passage(text=text),)),
-            line=_line(text),
-            question=question_keys(question),
-            layer=layer,
-        )
+        return cls(text=text, line=_line(text), question=question_keys(question), layer=layer)
 
     def features(self, expected: str) -> Mapping[str, float] | None:
-        support = find_support(expected, self.index, self.question)
+        words = read_words(expected)
+        content = content_keys(words)
+        index = read_context((Passage(text=self.text),), self.question.union(content))
+        support = find_support(words, index, self.question)
         if support is None:
             return None
-        words = [word for word in read_words(expected) if word.tier != CORE]
-        known = self.index.places
+        known = index.places
         return {
             **{name: support.features[name] for name in ("window", "new_words", "pairs")},
             "coverage": support.coverage,
-            "first": float(words[0].key in known),
-            "last": float(words[-1].key in known),
+            "first": float(content[0] in known),
+            "last": float(content[-1] in known),
             "exact": float(_line(expected) in self.line),
             "numbers": float(any(word.number and word.key not in known for word in words)),
             "against": max(support.features["negated"], support.features["not_negated"]),
@@ -140,9 +141,8 @@ class _Answer:
         features = self.features(fact)
         if features is None:
             return _line(fact) in self.line
-        return self.layer.log_odds(features) >= 0 and not (
-            features["numbers"] or features["against"]
-        )
+        against = features["numbers"] or features["against"]
+        return self.layer.log_odds(features) >= 0 and not against
 
 
 def scale(log_odds: float, best: float) -> float:

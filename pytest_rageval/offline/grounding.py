@@ -10,6 +10,7 @@ word with it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -19,8 +20,9 @@ from pytest_rageval.metrics.judged import claim_support
 from pytest_rageval.offline.abstention import declines
 from pytest_rageval.offline.claims import RawClaim, is_aside, split_claims
 from pytest_rageval.offline.parameters import Layer, probability
-from pytest_rageval.offline.passages import ContextIndex, read_context
+from pytest_rageval.offline.passages import ContextIndex, content_keys, read_context
 from pytest_rageval.offline.support import AGAINST, FOR, Support, find_support, question_keys
+from pytest_rageval.offline.words import read_words
 
 PASS: Final = 4.0
 UNCITED_SHARE: Final = 0.5
@@ -28,6 +30,9 @@ UNCITED_SHARE: Final = 0.5
 WORST_SHARE: Final = 0.15
 """How far the answer's log odds are drawn from the mean towards the worst claim."""
 _LINE: Final = 0.5
+_BUT: Final = re.compile(r"[,;]?\s*\b(?:but|however|nevertheless)\b,?\s*", re.IGNORECASE)
+_SHORTEST: Final = 4
+"""Words of a clause that states something."""
 _STRICT: Final = ("numbers", "rival", "negated", "not_negated")
 
 
@@ -61,8 +66,7 @@ class Grounding:
 
 def judge_grounding(request: JudgeRequest, layer: Layer) -> Grounding:
     """Judge an answer against its context, by the layer fitted for claims."""
-    index = read_context(request.context)
-    claims = find_claims(request, index, layer)
+    claims, index = find_claims(request, layer)
     if not claims:
         return _without_claims(request)
     log_odds = combine(claims)
@@ -91,23 +95,35 @@ def _without_claims(request: JudgeRequest) -> Grounding:
     return Grounding(score=score, claim_support_rate=None, claims=(), reasoning=why)
 
 
-def find_claims(request: JudgeRequest, index: ContextIndex, layer: Layer) -> list[JudgedClaim]:
+def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim], ContextIndex]:
     """Return the distinct claims of an answer in order, each looked up in the context.
 
     Sentences that decline are no claims. Courtesies and questions are left out where anything
     else is said.
     """
-    stated = [raw for raw in split_claims(request.answer) if not declines(raw.text)]
+    stated = [raw for raw in split_claims(request.answer) if _states(raw)]
     raws = [raw for raw in stated if not is_aside(raw.text)] or stated
+    read = [(raw, read_words(raw.text)) for raw in raws]
     question = question_keys(request.question)
+    vocabulary = question.union(*(content_keys(words) for _, words in read))
+    index = read_context(request.context, vocabulary)
+    labels = {sentence.label for sentence in index.sentences}
     found = []
-    for raw in raws:
-        support = find_support(raw.text, index, question)
+    for raw, words in read:
+        support = find_support(words, index, question)
         if support is not None:
-            cited = _is_cited(raw, index, request)
+            cited = any(n in labels for n in raw.numbers) if raw.numbers else raw.cited
             odds = layer.log_odds(support.features)
             found.append(JudgedClaim(raw=raw, support=support, log_odds=odds, cited=cited))
-    return distinct(found)
+    return distinct(found), index
+
+
+def _states(raw: RawClaim) -> bool:
+    """Tell whether a sentence claims anything: "I am not sure, but it is blue" does."""
+    if not declines(raw.text):
+        return True
+    tail = _BUT.split(raw.text)[-1]
+    return tail != raw.text and len(tail.split()) >= _SHORTEST and not declines(tail)
 
 
 def distinct(claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
@@ -147,13 +163,6 @@ def _score(log_odds: float, cited: float, layer: Layer) -> float:
     best = probability(layer.log_odds(ideal))
     above = min(1.0, (chance - _LINE) / (best - _LINE))
     return PASS + above * (UNCITED_SHARE + (1 - UNCITED_SHARE) * cited)
-
-
-def _is_cited(raw: RawClaim, index: ContextIndex, request: JudgeRequest) -> bool:
-    if raw.numbers:
-        labels = {sentence.label for sentence in index.sentences}
-        return any(number in labels for number in raw.numbers)
-    return raw.cited
 
 
 def _show(claim: JudgedClaim, index: ContextIndex) -> Claim:

@@ -115,15 +115,16 @@ IRREGULAR: Final[dict[str, str]] = dict(
     got:get gotten:get said:say told:tell thought:think found:find held:hold kept:keep left:leave
     led:lead lost:lose met:meet paid:pay ran:run sang:sing sung:sing sold:sell sent:send sat:sit
     spoke:speak spoken:speak spent:spend stood:stand taught:teach wore:wear worn:wear built:build
-    bought:buy brought:bring caught:catch chose:choose chosen:choose drew:draw drawn:draw drove:drive
-    driven:drive ate:eat eaten:eat fell:fall fallen:fall felt:feel fought:fight flew:fly flown:fly
+    bought:buy brought:bring caught:catch chose:choose chosen:choose drew:draw drawn:draw
+    drove:drive driven:drive
+    ate:eat eaten:eat fell:fall fallen:fall felt:feel fought:fight flew:fly flown:fly
     grew:grow grown:grow heard:hear hid:hide hidden:hide laid:lay rose:rise risen:rise shot:shoot
     shown:show slept:sleep stole:steal stolen:steal struck:strike swam:swim threw:throw thrown:throw
     understood:understand woke:wake broke:break broken:break bore:bear fed:feed fled:flee
     forgot:forget forgotten:forget froze:freeze frozen:freeze lent:lend lit:light meant:mean
     men:man women:woman children:child people:person feet:foot teeth:tooth mice:mouse wives:wife
     lives:life leaves:leaf knives:knife wolves:wolf better:good best:best worse:bad worst:worst
-    dying:die lying:lie died:die dies:die death:death analyses:analysis crises:crisis criteria:criterion
+    dying:die lying:lie died:die dies:die analyses:analysis crises:crisis criteria:criterion
     km:kilometer kms:kilometer kilometre:kilometer kilometres:kilometer kg:kilogram kgs:kilogram
     mm:millimeter cm:centimeter ft:foot lb:pound lbs:pound oz:ounce mph:mph hr:hour hrs:hour
     min:minute mins:minute sec:second secs:second yr:year yrs:year jan:january feb:february

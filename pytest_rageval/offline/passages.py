@@ -3,66 +3,99 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from pytest_rageval.judgements import Passage
 from pytest_rageval.offline.claims import sentences
-from pytest_rageval.offline.words import CORE, Word, read_words
+from pytest_rageval.offline.words import Word, read_words
 
 LIMIT: Final = 200_000
 """Characters of a passage that are read."""
+_NEARBY: Final = 3
+"""Content words apart at which two still count as a pair."""
 _LABEL: Final = re.compile(r"(?:\A|\n\n)[ \t]*\[(\d{1,3})\][ \t]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sentence:
+class Sentence(NamedTuple):
     """One sentence of the context."""
 
     passage: int
     """1-based place of its passage in the request."""
     label: int
     """Number that ``[n]`` in the answer names it by."""
+    words: Sequence[Word]
     keys: frozenset[str]
     """Of all words but the core ones."""
-    negated: bool
+    first: int
+    """Index of the first sentence of its passage, often a title."""
+    heading: frozenset[str]
+    """Words of its passage's heading path."""
+
+    @property
+    def negated(self) -> bool:
+        """Whether it holds a negation."""
+        return any(word.negates for word in self.words)
+
+
+class Order(NamedTuple):
+    """What stands next to what in a sentence."""
+
+    pairs: Set[tuple[str, str]]
+    """Content words at most three apart, in order."""
+    runs: Set[tuple[str, str, str]]
+    """Three words in a row, core ones included."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ContextIndex:
-    """Where each word of the context stands."""
+    """Where the words that matter stand in the context."""
 
+    vocabulary: Set[str]
+    """Keys that are looked up: of claims and question. Other words are not indexed, for speed."""
     sentences: list[Sentence] = field(default_factory=list)
-    topics: list[frozenset[str]] = field(default_factory=list)
-    """For each sentence the words of its passage's heading and first line."""
     places: dict[str, list[int]] = field(default_factory=dict)
     """Key to the sentences that hold it."""
-    forms: set[str] = field(default_factory=set)
-    pairs: set[tuple[str, str]] = field(default_factory=set)
-    """Content words at most three apart, in order."""
-    runs: set[tuple[str, str, str]] = field(default_factory=set)
-    """Three words in a row, core ones included."""
+    orders: dict[int, Order] = field(default_factory=dict)
+    """Of the sentences that were asked about."""
+
+    def holds(self, word: Word) -> bool:
+        """Tell whether any sentence holds a word as written; for the few words asked about."""
+        return any(word in sentence.words for sentence in self.sentences)
 
     def window(self, at: int) -> frozenset[str]:
-        """Return the words of a sentence, its neighbours and the topic of its passage."""
+        """Return the words of a sentence, its neighbours, and first line and heading."""
         here = self.sentences[at]
-        near = (s.keys for s in self.sentences[max(0, at - 1) : at + 2] if s.label == here.label)
-        return self.topics[at].union(*near)
+        close = range(max(here.first, at - 1), min(at + 2, len(self.sentences)))
+        near = (self.sentences[i] for i in {here.first, *close})
+        return here.heading.union(*(s.keys for s in near if s.first == here.first))
+
+    def order(self, at: int) -> Order:
+        """Return what stands next to what in a sentence; read when first asked for."""
+        found = self.orders.get(at)
+        if found is None:
+            words = self.sentences[at].words
+            found = Order(_nearby_pairs(content_keys(words)), word_runs(words))
+            self.orders[at] = found
+        return found
 
 
-def read_context(passages: Sequence[Passage]) -> ContextIndex:
+def read_context(passages: Sequence[Passage], vocabulary: Set[str]) -> ContextIndex:
     """Index passages; one that is itself a list of ``[n]`` blocks is read as those blocks."""
-    index = ContextIndex()
+    index = ContextIndex(vocabulary=vocabulary)
     for place, passage in enumerate(passages, start=1):
-        heading = frozenset(word.key for word in read_words(passage.heading_path or ""))
+        heading = frozenset(content_keys(read_words(passage.heading_path or "")))
         for label, text in labelled_blocks(passage.text[:LIMIT], place):
-            _read_block(index, text, place, label, heading)
+            _read_block(index, text, (place, label), heading)
     return index
 
 
 def labelled_blocks(text: str, place: int) -> list[tuple[int, str]]:
-    """Split ``[1] …\\n\\n[2] …`` into numbered blocks; any other text is one block."""
+    """Split a text of ``[1] …``, ``[2] …`` paragraphs into those; any other is one block."""
+    if not text.lstrip().startswith("["):
+        return [(place, text)]
     marks = list(_LABEL.finditer(text))
     if not marks or marks[0].start() != 0:
         return [(place, text)]
@@ -71,32 +104,33 @@ def labelled_blocks(text: str, place: int) -> list[tuple[int, str]]:
 
 
 def _read_block(
-    index: ContextIndex, text: str, place: int, label: int, heading: frozenset[str]
+    index: ContextIndex, text: str, where: tuple[int, int], heading: frozenset[str]
 ) -> None:
-    topic: frozenset[str] | None = None
-    for sentence in sentences(text):
-        words = read_words(sentence)
-        content = [word.key for word in words if word.tier != CORE]
-        keys = frozenset(content)
-        if topic is None:
-            topic = heading | keys
-        at = len(index.sentences)
-        negated = any(word.negates for word in words)
-        index.sentences.append(Sentence(passage=place, label=label, keys=keys, negated=negated))
-        index.topics.append(topic)
-        for key in keys:
-            index.places.setdefault(key, []).append(at)
-        index.forms.update([word.form for word in words])
-        index.pairs.update(nearby_pairs(content))
-        index.runs.update(word_runs(words))
+    vocabulary, found, places = index.vocabulary, index.sentences, index.places
+    first = len(found)
+    for words, keys in _read_sentences(text):
+        for key in keys & vocabulary:
+            places.setdefault(key, []).append(len(found))
+        found.append(Sentence(*where, words, keys, first, heading))
 
 
-def nearby_pairs(content: Sequence[str]) -> set[tuple[str, str]]:
-    """Return the pairs of content words at most three apart."""
-    return {pair for gap in (1, 2, 3) for pair in zip(content, content[gap:], strict=False)}
+@lru_cache(maxsize=512)  # the questions of a run share passages, and rubrics ask twice
+def _read_sentences(text: str) -> tuple[tuple[Sequence[Word], frozenset[str]], ...]:
+    read = (read_words(sentence) for sentence in sentences(text))
+    return tuple((words, frozenset(content_keys(words))) for words in read)
+
+
+def content_keys(words: Sequence[Word]) -> list[str]:
+    """Return the keys of words in order, core words left out."""
+    return [word[1] for word in words if word[2]]  # by place: this is the innermost loop
 
 
 def word_runs(words: Sequence[Word]) -> set[tuple[str, str, str]]:
     """Return every three words in a row."""
     keys = [word.key for word in words]
     return set(zip(keys, keys[1:], keys[2:], strict=False))
+
+
+def _nearby_pairs(content: Sequence[str]) -> set[tuple[str, str]]:
+    gaps = range(1, _NEARBY + 1)
+    return {pair for gap in gaps for pair in zip(content, content[gap:], strict=False)}

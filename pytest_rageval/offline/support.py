@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import pairwise
 from typing import Final
 
 from pytest_rageval.offline.lexicon import APPROXIMATE
-from pytest_rageval.offline.passages import ContextIndex, word_runs
+from pytest_rageval.offline.passages import ContextIndex, content_keys, word_runs
 from pytest_rageval.offline.words import CORE, FULL, LIGHT, SOFT, Word, read_words, rivals
 
 WEIGHTS: Final[Mapping[int, float]] = {SOFT: 0.4, LIGHT: 0.7, FULL: 1.0}
 """Weight of a word by its tier."""
-STEM_CREDIT: Final = 0.85
-"""For a word that the context holds in another form only."""
+CLOSEST: Final = 3
+"""Sentences in which the order of words is compared."""
 
 FOR: Final = ("window", "new_words", "pairs", "runs", "on_topic")
 AGAINST: Final = ("numbers", "negated", "not_negated", "rival", "absolute", "self_talk")
@@ -35,8 +36,8 @@ class Support:
 
     - ``window``: coverage by the best sentence, its neighbours, its heading and first line;
     - ``new_words``: by the window, of the words that the question does not hold;
-    - ``pairs``: neighbouring content words that stand near each other in the context too;
-    - ``runs``: three words in a row found as they are;
+    - ``pairs``: neighbouring content words that stand near each other in a close sentence too;
+    - ``runs``: three words in a row that a close sentence holds as they are;
     - ``on_topic``: share of the question's words in the context, 0.5 without a question;
     - ``numbers``: 1 if a number is not in the window (nor near one, where it is an estimate);
     - ``negated``, ``not_negated``: 1 if only the claim, only the best sentence holds a negation;
@@ -61,43 +62,47 @@ class Support:
 
 
 def find_support(
-    text: str, index: ContextIndex, question: Set[str] = frozenset()
+    words: Sequence[Word], index: ContextIndex, question: Set[str] = frozenset()
 ) -> Support | None:
     """Look a claim up in a context.
 
     Args:
-        text: the claim, without markup and citations.
-        index: the context.
+        words: of the claim, without markup and citations.
+        index: the context, its vocabulary at least the claim's and the question's.
         question: keys of the question's words.
 
     Returns:
-        None for a text without any word that counts.
+        None for a claim without any word that counts.
     """
-    words = read_words(text)
     weights = word_weights(words)
     if not weights:
         return None
-    credits = {word.key: _credit(word, index) for word in words if word.tier != CORE}
-    best = _best_sentence(weights, credits, index)
+    closest = _closest_sentences(weights, index)
+    best = closest[0] if closest else None
     window: Set[str] = frozenset() if best is None else index.window(best)
+    orders = [index.order(at) for at in closest]
     new = {key: weight for key, weight in weights.items() if key not in question}
     numbers = lost_numbers(words, window)
-    opposed = None if best is None else _opposed(words, window, index.sentences[best].keys, weights)
-    coverage = _share(weights, credits, index.places.keys())
-    said, heard = _negates(words), best is not None and index.sentences[best].negated
-    content = [word.key for word in words if word.tier != CORE]
+    heard = best is not None and index.sentences[best].negated
+    said = any(word.negates for word in words)
+    opposed = None
+    if best is not None:
+        opposed = _opposed(words, window, index.sentences[best].keys, weights)
+    coverage = _share(weights, index.places.keys())
+    runs = word_runs(words)
+    pairs = set(pairwise(content_keys(words)))
     features = {
-        "window": _share(weights, credits, window),
-        "new_words": _share(new or weights, credits, window),
-        "pairs": _found(set(pairwise(content)), index.pairs, coverage),
-        "runs": _found(word_runs(words), index.runs, coverage),
+        "window": _share(weights, window),
+        "new_words": _share(new or weights, window),
+        "pairs": _found(pairs, {p for o in orders for p in pairs & o.pairs}, coverage),
+        "runs": _found(runs, {r for o in orders for r in runs & o.runs}, coverage),
         "on_topic": len(question & index.places.keys()) / len(question) if question else 0.5,
         "numbers": float(bool(numbers)),
         "negated": float(said and not heard),
         "not_negated": float(heard and not said),
         "rival": float(opposed is not None),
-        "absolute": float(any(w.absolute and w.form not in index.forms for w in words)),
-        "self_talk": float(any(w.self_talk and w.form not in index.forms for w in words)),
+        "absolute": float(any(w.absolute and not index.holds(w) for w in words)),
+        "self_talk": float(any(w.self_talk and not index.holds(w) for w in words)),
     }
     lost = tuple(w.form for w in words if w.tier >= LIGHT and not w.number and w.key not in window)
     return Support(
@@ -123,38 +128,22 @@ def word_weights(words: Sequence[Word]) -> dict[str, float]:
     return {word.key: WEIGHTS[word.tier] for word in words if word.tier != CORE}
 
 
-def _credit(word: Word, index: ContextIndex) -> float:
-    if word.key not in index.places:
-        return 0.0
-    return 1.0 if word.number or word.form in index.forms else STEM_CREDIT
-
-
-def _best_sentence(
-    weights: Mapping[str, float], credits: Mapping[str, float], index: ContextIndex
-) -> int | None:
+def _closest_sentences(weights: Mapping[str, float], index: ContextIndex) -> list[int]:
     scores: dict[int, float] = {}
     for key, weight in weights.items():
-        gain = weight * credits[key]
         for at in index.places.get(key, ()):
-            scores[at] = scores.get(at, 0.0) + gain
-    return max(scores, key=lambda at: (round(scores[at], 9), -at)) if scores else None
+            scores[at] = scores.get(at, 0.0) + weight
+    # Rounded, since sums in another order differ in their last digit.
+    return nsmallest(CLOSEST, scores, key=lambda at: (-round(scores[at], 9), at))
 
 
-def _share(
-    weights: Mapping[str, float], credits: Mapping[str, float], vocabulary: Set[str]
-) -> float:
-    found = math.fsum(
-        w * (credits[key] or STEM_CREDIT) for key, w in weights.items() if key in vocabulary
-    )
+def _share(weights: Mapping[str, float], vocabulary: Set[str]) -> float:
+    found = math.fsum(weight for key, weight in weights.items() if key in vocabulary)
     return found / math.fsum(weights.values())
 
 
 def _found(wanted: Set[object], there: Set[object], without: float) -> float:
     return len(wanted & there) / len(wanted) if wanted else without
-
-
-def _negates(words: Sequence[Word]) -> bool:
-    return any(word.negates for word in words)
 
 
 def lost_numbers(words: Sequence[Word], window: Set[str]) -> tuple[str, ...]:

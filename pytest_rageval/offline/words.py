@@ -1,8 +1,8 @@
 """Text to words: tokens, stems, numbers in one form.
 
 A word's key is its stem (Snowball English, after a table of irregular forms), a number's key its
-value however it is written (``1,000`` and ``1000``, ``two`` and ``2``, ``II`` and ``2``; ``3rd`` and
-``third`` are ``#3``). Scripts without spaces are taken character by character.
+value however it is written: ``1,000`` and ``1000``, ``two`` and ``2``, ``II`` and ``2``; ``3rd``
+and ``third`` are ``#3``. Scripts without spaces are taken character by character.
 """
 
 from __future__ import annotations
@@ -32,12 +32,16 @@ SOFT: Final = 1
 LIGHT: Final = 2
 FULL: Final = 3
 
-_SPACELESS: Final = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
-_TOKEN: Final = re.compile(
-    r"\d+(?:[,'’\u00a0\u202f]\d{3})*(?:\.\d+)?(?:st|nd|rd|th|s)?(?![^\W\d_])|\d+"
-    rf"|[{_SPACELESS}]|[^\W\d_{_SPACELESS}]+(?:['’][^\W\d_]+)*|%"
+_NUMBER: Final = r"\d+(?:[,'’\u00a0\u202f]\d{3})*(?:\.\d+)?(?:(?:st|nd|rd|th|s)(?![^\W\d_]))?"
+_ASCII: Final = re.compile(rf"[A-Za-z]+(?:'[A-Za-z]+)*|{_NUMBER}|%")
+_SPACED: Final = re.compile(rf"[^\W\d_]+(?:['’][^\W\d_]+)*|{_NUMBER}|%")
+_BLOCKS: Final = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
+_SPACELESS: Final = re.compile(f"[{_BLOCKS}]")
+_MIXED: Final = re.compile(
+    rf"[{_BLOCKS}]|[^\W\d_{_BLOCKS}]+(?:['’][^\W\d_{_BLOCKS}]+)*|{_NUMBER}|%"
 )
 _LONGEST: Final = 64
+_SCALE_PARTS: Final = ("illion", "undred", "housand")
 
 
 class Word(NamedTuple):
@@ -59,10 +63,13 @@ class Word(NamedTuple):
 
 def read_words(text: str) -> list[Word]:
     """Return the words of a text in order; a number and its scale (``3 million``) are one."""
-    words = [read_word(token) for token in _TOKEN.findall(text)]
-    if any(word.key in SCALES for word in words):
-        return list(_join_scales(words))
-    return words
+    if text.isascii():
+        pattern = _ASCII
+    else:
+        pattern = _MIXED if _SPACELESS.search(text) else _SPACED
+    words = list(map(read_word, pattern.findall(text)))
+    scaled = any(part in text for part in _SCALE_PARTS)  # cheaper than looking at every word
+    return list(_join_scales(words)) if scaled else words
 
 
 def _join_scales(words: Iterable[Word]) -> Iterator[Word]:
