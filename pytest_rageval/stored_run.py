@@ -21,6 +21,8 @@ _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
     "folder_mode": (None, "off", "on", "on_with_fallback"),
     "retrieval_only": (True, False),
 }
+_UNTOLD: Final = Settings(rootdir=".", judge="none")
+"""What a run is taken to have been scored with where it does not say: no judge that it names."""
 _CONFIG_MISSING: Final = (
     "The run has no readable config.json: default matching settings are assumed."
 )
@@ -69,7 +71,7 @@ def open_run(name: str, environ: Mapping[str, str]) -> StoredRun:
     folder = resolve_run(Path(configured.results_dir), name)
     records = _latest(read_records(folder))
     settings = _stored_settings(folder)
-    known = Settings(rootdir=".") if settings is None else settings
+    known = _UNTOLD if settings is None else settings
     scoring = score_settings(known, headings_reported=headings_reported(records))
     return StoredRun(
         folder=folder,
@@ -103,7 +105,7 @@ def _stored_settings(folder: Path) -> Settings | None:
         return None
     if not isinstance(stored, dict):
         return None
-    return replace(Settings(rootdir="."), **{key: stored[key] for key in _fitting(stored)})
+    return replace(_UNTOLD, **{key: stored[key] for key in _fitting(stored)})
 
 
 def _fitting(stored: Mapping[str, Any]) -> Iterator[str]:

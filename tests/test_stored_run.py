@@ -84,7 +84,8 @@ def test_a_run_without_settings_says_what_is_assumed(config: object) -> None:
     run = opened([record("a", SECTION)], config)
     (note,) = run.notes
     assert "no readable config.json" in note
-    assert run.settings == Settings(rootdir=".")
+    assert run.settings == Settings(rootdir=".", judge="none")
+    assert not run.scoring.judge_configured
 
 
 def test_headings_are_judged_by_the_whole_run() -> None:
