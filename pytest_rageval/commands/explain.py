@@ -76,7 +76,8 @@ def command(
         explanation = explain_record(settled, stored.scoring, case=known)
         explanations.append(replace(explanation, notes=(*stored.notes, *explanation.notes)))
     if as_json:
-        print_json({"run_id": stored.run_id, "repeats": to_plain(explanations)})
+        shown = [explanation.document() for explanation in explanations]
+        print_json({"run_id": stored.run_id, "repeats": to_plain(shown)})
         return
     from pytest_rageval.report.explanation import render_explanation
 

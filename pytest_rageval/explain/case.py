@@ -81,27 +81,10 @@ def explain_record(
     irrelevant = explain_irrelevant(case, chunks, record.k) if case is not None else ()
     metrics = _metrics(record, case, settings, chunks, golds, citations)
     return Explanation(
-        case_id=record.case_id,
-        file=record.file,
-        lineno=record.lineno,
-        repeat=record.repeat,
-        category=record.category,
-        difficulty=record.difficulty,
-        tags=record.tags,
-        answerable=record.answerable,
-        k=record.k,
-        question=record.question,
-        answer=record.answer,
-        abstained=record.abstained,
-        abstain_reason=record.abstain_reason,
-        error=record.error,
-        outcome=record.outcome,
-        unchecked=record.unchecked,
-        failure_stage=record.failure_stage,
+        record=record,
         stage_meaning=STAGE_MEANING.get(record.failure_stage) if record.failure_stage else None,
         next_steps=next_steps(record, golds, groups, irrelevant),
         expectations=explain_expectations(case, record, metrics),
-        folder_selection=selection,
         case_known=case is not None,
         golds=golds,
         groups=groups,
@@ -109,7 +92,6 @@ def explain_record(
         chunks=chunks,
         citations=citations,
         metrics=metrics,
-        latency=record.latency,
         notes=tuple(_notes(case, metrics)),
     )
 

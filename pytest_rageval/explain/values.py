@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Final, Literal
 
-from pytest_rageval.models import Citation, ErrorInfo, FailureStage, FolderSelection, Outcome
+from pytest_rageval.models import CaseRecord, Citation
 
 Role = Literal["relevant", "irrelevant", "other", "undecided"]
 Rule = Literal[
@@ -147,31 +146,38 @@ class Expectation:
     reason: str
 
 
+SHOWN_OF_RECORD: Final = (
+    "case_id",
+    "file",
+    "lineno",
+    "repeat",
+    "category",
+    "difficulty",
+    "tags",
+    "answerable",
+    "k",
+    "question",
+    "answer",
+    "abstained",
+    "abstain_reason",
+    "error",
+    "outcome",
+    "unchecked",
+    "failure_stage",
+    "folder_selection",
+    "latency",
+)
+"""Fields of the record that stand in an explanation as they are."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Everything that can be said about one record."""
 
-    case_id: str
-    file: str
-    lineno: int
-    repeat: int
-    category: str
-    difficulty: str | None
-    tags: tuple[str, ...]
-    answerable: bool
-    k: int
-    question: str
-    answer: str | None
-    abstained: bool | None
-    abstain_reason: str | None
-    error: ErrorInfo | None
-    outcome: Outcome
-    unchecked: bool
-    failure_stage: FailureStage | None
+    record: CaseRecord
     stage_meaning: str | None
     next_steps: tuple[str, ...]
     expectations: tuple[Expectation, ...]
-    folder_selection: FolderSelection | None
     case_known: bool
     """False: neither the record nor its file holds the case as it was asked."""
     golds: tuple[AnchorReason, ...]
@@ -182,10 +188,17 @@ class Explanation:
     citations: tuple[CitationReason, ...] | None
     metrics: tuple[MetricReason, ...]
     """In the order of the registry."""
-    latency: Mapping[str, float]
     notes: tuple[str, ...]
     """What a reader should know about the explanation itself."""
 
     def metric(self, key: str) -> MetricReason | None:
         """Return what is said about one metric, None if the record does not have it."""
         return next((metric for metric in self.metrics if metric.key == key), None)
+
+    def document(self) -> dict[str, object]:
+        """Return every shown field by its name: those of the record, then what was derived."""
+        derived = [field.name for field in fields(self) if field.name != "record"]
+        return {
+            **{name: getattr(self.record, name) for name in SHOWN_OF_RECORD},
+            **{name: getattr(self, name) for name in derived},
+        }

@@ -20,6 +20,7 @@ from pytest_rageval.explain.values import (
     Explanation,
     MetricReason,
 )
+from pytest_rageval.models import CaseRecord
 from pytest_rageval.report.numbers import TOLERANCE, format_value
 from pytest_rageval.report.summary import Line, Style
 from pytest_rageval.report.terminal_text import clean
@@ -132,19 +133,19 @@ def _heading(text: str) -> Line:
 
 
 def _verdict(explanation: Explanation, run_id: str, width: int, *, verbose: bool) -> Iterator[Line]:
-    word, style = _OUTCOMES[explanation.outcome]
-    link = "though" if explanation.outcome == "passed" else "at"
-    stage = f"  {link} {explanation.failure_stage}" if explanation.failure_stage else ""
-    name = clean(explanation.case_id, width - len(word) - len(stage) - 2)
+    record = explanation.record
+    word, style = _OUTCOMES[record.outcome]
+    link = "though" if record.outcome == "passed" else "at"
+    stage = f"  {link} {record.failure_stage}" if record.failure_stage else ""
+    name = clean(record.case_id, width - len(word) - len(stage) - 2)
     yield ((name, "bold"), ("  ", ""), (word, style), (stage, style))
-    yield from (((line, "dim"),) for line in _wrap(_origin(explanation, run_id), width))
-    yield from _labelled("question", explanation.question, width)
+    yield from (((line, "dim"),) for line in _wrap(_origin(record, run_id), width))
+    yield from _labelled("question", record.question, width)
     limit = None if verbose else _ANSWER_CHARS
-    yield from _answer(explanation, width, limit)
-    if explanation.error is not None:
-        error = explanation.error
+    yield from _answer(record, width, limit)
+    if (error := record.error) is not None:
         yield from _labelled("error", f"{error.kind}: {error.message}", width, style="red")
-    if explanation.unchecked:
+    if record.unchecked:
         yield from _labelled("note", "Nothing of this case could be checked.", width)
     if explanation.stage_meaning:
         yield from _labelled("why", explanation.stage_meaning, width, style=style)
@@ -154,31 +155,31 @@ def _verdict(explanation: Explanation, run_id: str, width: int, *, verbose: bool
         yield from _labelled("note", note, width, style="yellow")
 
 
-def _origin(explanation: Explanation, run_id: str) -> str:
+def _origin(record: CaseRecord, run_id: str) -> str:
     parts = [
-        f"{explanation.file}:{explanation.lineno}",
-        ", ".join(filter(None, (explanation.category, explanation.difficulty))),
+        f"{record.file}:{record.lineno}",
+        ", ".join(filter(None, (record.category, record.difficulty))),
         f"run {run_id}",
-        f"k {explanation.k}",
+        f"k {record.k}",
     ]
-    if explanation.repeat:
-        parts.append(f"repeat {explanation.repeat}")
+    if record.repeat:
+        parts.append(f"repeat {record.repeat}")
     return " | ".join(parts)
 
 
-def _answer(explanation: Explanation, width: int, limit: int | None) -> Iterator[Line]:
-    if explanation.answer is None:
+def _answer(record: CaseRecord, width: int, limit: int | None) -> Iterator[Line]:
+    if record.answer is None:
         return
-    if explanation.abstained:
-        reason = clean(explanation.abstain_reason or "", _PLACE_CHARS)
+    if record.abstained:
+        reason = clean(record.abstain_reason or "", _PLACE_CHARS)
         yield from _labelled("abstained", reason or "yes", width)
-    whole = len(explanation.answer) if limit is None else limit
-    yield from _labelled("answer", explanation.answer, width, limit=whole)
+    whole = len(record.answer) if limit is None else limit
+    yield from _labelled("answer", record.answer, width, limit=whole)
 
 
 def _expectations(explanation: Explanation, width: int) -> Iterator[Line]:
     asked = [e for e in explanation.expectations if e.met is not None]
-    if not asked or explanation.outcome == "error":
+    if not asked or explanation.record.outcome == "error":
         return
     yield _heading("to pass")
     for expectation in asked:
@@ -244,7 +245,7 @@ def _groups(explanation: Explanation, width: int) -> Iterator[Line]:
 
 
 def _folders(explanation: Explanation, width: int) -> Iterator[Line]:
-    selection = explanation.folder_selection
+    selection = explanation.record.folder_selection
     if selection is None or selection.selected_folders is None:
         return
     yield _heading("folders")
@@ -273,7 +274,7 @@ def _chunks(explanation: Explanation, width: int, *, verbose: bool) -> Iterator[
     for chunk in chunks:
         if not chunk.in_cut and not cut_shown:
             cut_shown = True
-            rule = f"  ---- cut at k = {explanation.k}: nothing below counts "
+            rule = f"  ---- cut at k = {explanation.record.k}: nothing below counts "
             yield ((rule.ljust(min(width, 76), "-"), "dim"),)
         yield from _chunk(chunk, column, width, verbose=verbose)
 

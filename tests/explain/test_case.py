@@ -143,7 +143,7 @@ def test_judged_scores_are_explained_by_what_the_judge_said() -> None:
     support = metric(found, "claim_support_rate")
     assert (support.computed, support.reason) == (0.75, "3 of 4 claims supported")
     assert metric(found, "correctness").reason == "the judge's verdict"
-    assert found.failure_stage is not None
+    assert found.record.failure_stage is not None
     assert found.next_steps
 
 
@@ -237,3 +237,18 @@ def test_expectations_are_those_that_decide_the_outcome() -> None:
     for key in others:
         for value in (0.0, 1.0):
             assert decide_outcome(of, {**scored, key: value}, failed=False) == ("passed", True)
+
+
+def test_the_shown_fields_are_those_that_tools_rely_on() -> None:
+    found = explained(case(S), response(S))
+    assert sorted(found.document()) == sorted(
+        [
+            *("case_id", "file", "lineno", "repeat", "category", "difficulty", "tags"),
+            *("answerable", "k", "question", "answer", "abstained", "abstain_reason", "error"),
+            *("outcome", "unchecked", "failure_stage", "stage_meaning", "next_steps"),
+            *("expectations", "folder_selection", "case_known", "golds", "groups", "irrelevant"),
+            *("chunks", "citations", "metrics", "latency", "notes"),
+        ]
+    )
+    assert found.document()["outcome"] == found.record.outcome
+    assert found.document()["golds"] == found.golds

@@ -52,7 +52,7 @@ def test_each_failure_stage_says_what_it_means_and_what_to_try(
     of: Case, reply: AskResponse, stage: str, words: str
 ) -> None:
     found = explained(of, reply, k=2)
-    assert found.failure_stage == stage
+    assert found.record.failure_stage == stage
     assert found.stage_meaning
     assert words in " ".join(found.next_steps)
 
@@ -66,7 +66,7 @@ def test_only_the_golds_of_the_nearest_group_are_sought() -> None:
 
 def test_irrelevant_evidence_is_a_fault_to_mend_even_without_a_stage() -> None:
     found = explained(case(U, irrelevant_supports=(gold(S),)), response(U, S))
-    assert (found.outcome, found.failure_stage) == ("missed", None)
+    assert (found.record.outcome, found.record.failure_stage) == ("missed", None)
     assert "at rank 2" in found.next_steps[0]
 
 
@@ -74,6 +74,6 @@ def test_irrelevant_evidence_is_a_fault_to_mend_even_without_a_stage() -> None:
 def test_a_failed_case_says_how_the_target_failed(kind: Any) -> None:
     error = ErrorInfo(kind=kind, message="what happened", attempts=2)
     found = explained(case(S), None, error=error)
-    assert (found.outcome, found.error) == ("error", error)
+    assert (found.record.outcome, found.record.error) == ("error", error)
     assert metric(found, "mrr").reason == f"{kind}: what happened"
     assert found.next_steps

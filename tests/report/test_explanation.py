@@ -217,14 +217,8 @@ def test_nothing_of_others_reaches_the_terminal_raw() -> None:
         folder_selection=FolderSelection(selected_folders=(HOSTILE,), reasoning=HOSTILE),
     )
     found = explained(of, reply)
-    found = replace(
-        found,
-        case_id=HOSTILE,
-        file=HOSTILE,
-        notes=(HOSTILE,),
-        next_steps=(HOSTILE,),
-        error=TIMEOUT if found.error is None else found.error,
-    )
+    record = replace(found.record, case_id=HOSTILE, file=HOSTILE, error=TIMEOUT)
+    found = replace(found, record=record, notes=(HOSTILE,), next_steps=(HOSTILE,))
     lines = render_explanation(found, run_id=HOSTILE, verbose=True)
     for part in (part for line in lines for part, _ in line):
         assert part.isprintable(), part
