@@ -42,9 +42,12 @@ from pytest_rageval.stats.agreement import (
     precision_recall_f1,
 )
 
-STRICT: Final = 0.75
-"""Least cost, in log odds, of a lost number, an opposite or a negation on one side only."""
-STRICT_FEATURES: Final = ("numbers", "negated", "not_negated", "rival")
+STRICT: Final = 2.0
+"""Least cost, in log odds, of a lost number or name, an opposite or a lone negation in a claim
+that is found otherwise."""
+STRICT_FEATURES: Final = ("numbers", "names", "negated", "not_negated", "rival")
+STRICT_NUMBERS: Final = 1.0
+"""The same of a number that a reference has and the answer lacks."""
 RIDGE: Final = 0.002
 STEPS: Final = 20_000
 FOLDS: Final = 5
@@ -246,7 +249,7 @@ def fit_correctness(answers: Sequence[Answer]) -> Layer:
     for _ in range(5):
         ranks = np.array([layer.weights[name] for name in names])
         x = np.array([a.vectors[int(np.argmax(a.vectors @ ranks))] for a in known])
-        layer = fit_layer(names, x, labels, weights, {"numbers": 0.0})
+        layer = fit_layer(names, x, labels, weights, {"numbers": -STRICT_NUMBERS})
     return layer
 
 

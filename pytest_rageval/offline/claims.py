@@ -34,6 +34,10 @@ _MARKUP: Final = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|>[ \t]?|\|)+", re.MULTILINE
 )
 _RULE: Final = re.compile(r"^[ \t]*\|?[ \t:|+=-]{3,}\|?[ \t]*$", re.MULTILINE)
+_LOOSE_STOP: Final = re.compile(r" ([.,;:!?])(?=\s|$)")
+_TABLE_HEAD: Final = re.compile(
+    r"^[ \t]*\|[^\n]*\n(?=[ \t]*\|[ \t:|-]{3,}\|?[ \t]*$)", re.MULTILINE
+)
 _LINK: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)")
 _EMPHASIS: Final = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
 _FILLER: Final = re.compile(
@@ -68,8 +72,8 @@ class RawClaim:
 
 def split_claims(answer: str) -> list[RawClaim]:
     """Return the statements of an answer in order; questions, headings and courtesies are none."""
-    text = _RULE.sub("", _CODE.sub(r"\n\1\n", answer[:LIMIT]))
-    text = _LINK.sub(r"\1", text)
+    text = _TABLE_HEAD.sub("", _CODE.sub(r"\n\1\n", answer[:LIMIT]))
+    text = _LINK.sub(r"\1", _RULE.sub("", text))
     claims: list[RawClaim] = []
     for sentence, heading in _lines(text):
         numbers = tuple(
@@ -79,6 +83,7 @@ def split_claims(answer: str) -> list[RawClaim]:
         )
         cited = _CITATION.search(sentence) is not None
         plain = " ".join(_EMPHASIS.sub("", _CITATION.sub(" ", sentence)).split()).strip(" |")
+        plain = _LOOSE_STOP.sub(r"\1", plain)
         if not re.search(r"\w", plain) or re.fullmatch(
             r"(?:References?|Sources?)\s*:?\s*\.?", plain, re.I
         ):

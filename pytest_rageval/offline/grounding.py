@@ -30,10 +30,12 @@ UNCITED_SHARE: Final = 0.5
 WORST_SHARE: Final = 0.15
 """How far the answer's log odds are drawn from the mean towards the worst claim."""
 _LINE: Final = 0.5
+FAULTY: Final = -0.25
+"""Most log odds of a claim with a lost number or name, an opposite or a lone negation."""
 _BUT: Final = re.compile(r"[,;]?\s*\b(?:but|however|nevertheless)\b,?\s*", re.IGNORECASE)
 _SHORTEST: Final = 4
 """Words of a clause that states something."""
-_STRICT: Final = ("numbers", "rival", "negated", "not_negated")
+STRICT: Final = ("numbers", "names", "rival", "negated", "not_negated")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class JudgedClaim:
     @property
     def supported(self) -> bool:
         """Whether it is probably supported, no number, name or negation against it."""
-        return self.log_odds >= 0 and not any(self.support.features[name] for name in _STRICT)
+        return self.log_odds >= 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +90,9 @@ def _touches(claim: JudgedClaim) -> bool:
 
 
 def _without_claims(request: JudgeRequest) -> Grounding:
-    if request.answer.strip():
+    score, why = 0.0, "The answer states nothing."
+    if any(declines(raw.text) for raw in split_claims(request.answer)):
         score, why = PASS, "The answer declines and makes no claim that could be unsupported."
-    else:
-        score, why = 0.0, "The answer is empty."
     return Grounding(score=score, claim_support_rate=None, claims=(), reasoning=why)
 
 
@@ -114,6 +115,8 @@ def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim],
         if support is not None:
             cited = any(n in labels for n in raw.numbers) if raw.numbers else raw.cited
             odds = layer.log_odds(support.features)
+            if any(support.features[name] for name in STRICT):
+                odds = min(odds, FAULTY)
             found.append(JudgedClaim(raw=raw, support=support, log_odds=odds, cited=cited))
     return distinct(found), index
 
@@ -181,6 +184,8 @@ def _reason(claim: JudgedClaim) -> str:
     faults = []
     if support.lost_numbers:
         faults.append(f"not found there: {', '.join(support.lost_numbers[:3])}")
+    if support.lost_names:
+        faults.append(f"names not found: {', '.join(support.lost_names[:3])}")
     if support.opposed:
         faults.append('says "{}" where the passage has "{}"'.format(*support.opposed))
     if features["negated"]:

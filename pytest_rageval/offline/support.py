@@ -19,11 +19,13 @@ from pytest_rageval.offline.words import CORE, FULL, LIGHT, SOFT, Word, read_wor
 
 WEIGHTS: Final[Mapping[int, float]] = {SOFT: 0.4, LIGHT: 0.7, FULL: 1.0}
 """Weight of a word by its tier."""
+_REACH: Final = 4
+"""Words after a negation among which it finds what it negates."""
 CLOSEST: Final = 3
 """Sentences in which the order of words is compared."""
 
 FOR: Final = ("window", "new_words", "pairs", "runs", "on_topic")
-AGAINST: Final = ("numbers", "negated", "not_negated", "rival", "absolute", "self_talk")
+AGAINST: Final = ("numbers", "names", "negated", "not_negated", "rival", "absolute", "self_talk")
 FEATURES: Final = FOR + AGAINST
 
 
@@ -39,9 +41,12 @@ class Support:
     - ``pairs``: neighbouring content words that stand near each other in a close sentence too;
     - ``runs``: three words in a row that a close sentence holds as they are;
     - ``on_topic``: share of the question's words in the context, 0.5 without a question;
-    - ``numbers``: 1 if a number is not in the window (nor near one, where it is an estimate);
-    - ``negated``, ``not_negated``: 1 if only the claim, only the best sentence holds a negation;
-    - ``rival``: 1 if the best sentence holds an opposite of a word that the claim has;
+    - ``numbers``: a number is not in the window (nor near one, where it is an estimate);
+    - ``names``: a name is neither in the context nor in the question;
+    - ``negated``, ``not_negated``: only the claim, only the best sentence negates a shared word;
+    - ``rival``: the best sentence holds an opposite of a word that the claim has;
+      these are the square of ``window`` where they hold, since a fault in a claim that is found
+      otherwise is a contradiction, and in one that is not found it says nothing more;
     - ``absolute``: 1 if "only", "never", … is the claim's alone;
     - ``self_talk``: 1 if "I", "my" is the claim's alone.
     """
@@ -57,6 +62,7 @@ class Support:
     lost: tuple[str, ...]
     """Content words that the window does not hold, as written."""
     lost_numbers: tuple[str, ...]
+    lost_names: tuple[str, ...]
     opposed: tuple[str, str] | None
     """A word of the claim and its opposite in the best sentence."""
 
@@ -83,24 +89,28 @@ def find_support(
     orders = [index.order(at) for at in closest]
     new = {key: weight for key, weight in weights.items() if key not in question}
     numbers = lost_numbers(words, window)
-    heard = best is not None and index.sentences[best].negated
-    said = any(word.negates for word in words)
+    names = _lost_names(words, index.places.keys() | question)
+    heard = best is not None and _negates(index.sentences[best].words, weights.keys())
+    said = _negates(words, window)
     opposed = None
     if best is not None:
         opposed = _opposed(words, window, index.sentences[best].keys, weights)
     coverage = _share(weights, index.places.keys())
+    covered = _share(weights, window)
+    sure = covered**2
     runs = word_runs(words)
     pairs = set(pairwise(content_keys(words)))
     features = {
-        "window": _share(weights, window),
+        "window": covered,
         "new_words": _share(new or weights, window),
         "pairs": _found(pairs, {p for o in orders for p in pairs & o.pairs}, coverage),
         "runs": _found(runs, {r for o in orders for r in runs & o.runs}, coverage),
         "on_topic": len(question & index.places.keys()) / len(question) if question else 0.5,
-        "numbers": float(bool(numbers)),
-        "negated": float(said and not heard),
-        "not_negated": float(heard and not said),
-        "rival": float(opposed is not None),
+        "numbers": sure * bool(numbers),
+        "names": sure * bool(names),
+        "negated": sure * (said and not heard),
+        "not_negated": sure * (heard and not said),
+        "rival": sure * (opposed is not None),
         "absolute": float(any(w.absolute and not index.holds(w) for w in words)),
         "self_talk": float(any(w.self_talk and not index.holds(w) for w in words)),
     }
@@ -114,6 +124,7 @@ def find_support(
         best=best,
         lost=tuple(dict.fromkeys(lost)),
         lost_numbers=numbers,
+        lost_names=names,
         opposed=opposed,
     )
 
@@ -144,6 +155,24 @@ def _share(weights: Mapping[str, float], vocabulary: Set[str]) -> float:
 
 def _found(wanted: Set[object], there: Set[object], without: float) -> float:
     return len(wanted & there) / len(wanted) if wanted else without
+
+
+def _negates(words: Sequence[Word], shared: Set[str]) -> bool:
+    """Tell whether a negation stands before a word that both sides have."""
+    for at, word in enumerate(words):
+        if word.negates:
+            after = next((w for w in words[at + 1 : at + 1 + _REACH] if w.tier >= LIGHT), None)
+            if after is None or after.key in shared:
+                return True
+    return False
+
+
+def _lost_names(words: Sequence[Word], known: Set[str]) -> tuple[str, ...]:
+    """Return the names that are not known; the first word is capital anyway."""
+    names = [word for word in words[1:] if word.capital and word.tier == FULL and not word.number]
+    if len(names) > len(words) / 2:  # a heading
+        return ()
+    return tuple(word.form for word in names if word.key not in known)
 
 
 def lost_numbers(words: Sequence[Word], window: Set[str]) -> tuple[str, ...]:

@@ -40,6 +40,12 @@ _SPACELESS: Final = re.compile(f"[{_BLOCKS}]")
 _MIXED: Final = re.compile(
     rf"[{_BLOCKS}]|[^\W\d_{_BLOCKS}]+(?:['’][^\W\d_{_BLOCKS}]+)*|{_NUMBER}|%"
 )
+_ISO_DATE: Final = re.compile(
+    r"\b(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"
+)
+_MONTHS: Final = (
+    "January February March April May June July August September October November December"
+).split()
 _LONGEST: Final = 64
 _SCALE_PARTS: Final = ("illion", "undred", "housand")
 
@@ -59,10 +65,13 @@ class Word(NamedTuple):
     """Claims without exception: only, always, never."""
     self_talk: bool = False
     """The answer speaks of itself: I, my."""
+    capital: bool = False
 
 
 def read_words(text: str) -> list[Word]:
     """Return the words of a text in order; a number and its scale (``3 million``) are one."""
+    if "-" in text:
+        text = _ISO_DATE.sub(_spell_date, text)
     if text.isascii():
         pattern = _ASCII
     else:
@@ -70,6 +79,10 @@ def read_words(text: str) -> list[Word]:
     words = list(map(read_word, pattern.findall(text)))
     scaled = any(part in text for part in _SCALE_PARTS)  # cheaper than looking at every word
     return list(_join_scales(words)) if scaled else words
+
+
+def _spell_date(match: re.Match[str]) -> str:
+    return f"{match['day']} {_MONTHS[int(match['month']) - 1]} {match['year']}"
 
 
 def _join_scales(words: Iterable[Word]) -> Iterator[Word]:
@@ -110,6 +123,7 @@ def read_word(token: str) -> Word:
         negates=contracted or form in NEGATIONS or stem in _negations(),
         absolute=form in ABSOLUTES,
         self_talk=form in SELF_TALK,
+        capital=token[0].isupper(),
     )
 
 
