@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -14,12 +15,18 @@ CACHE_FILE = "cache/judge.sqlite"
 
 
 @contextmanager
-def open_judge(settings: Settings, *, environ: Mapping[str, str]) -> Iterator[Judge | None]:
+def open_judge(
+    settings: Settings,
+    *,
+    environ: Mapping[str, str],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Judge | None]:
     """Yield the judge and close it afterwards; None where answers are not judged.
 
     Args:
         settings: the run's settings.
         environ: where the judge's key comes from.
+        sleep: pauses between a model's attempts, in seconds.
 
     Raises:
         ConfigError: the judge cannot work as it is set up.
@@ -32,12 +39,14 @@ def open_judge(settings: Settings, *, environ: Mapping[str, str]) -> Iterator[Ju
 
         yield OfflineJudge()
     else:
-        with _open_model(settings, environ) as judge:
+        with _open_model(settings, environ, sleep) as judge:
             yield judge
 
 
 @contextmanager
-def _open_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Judge]:
+def _open_model(
+    settings: Settings, environ: Mapping[str, str], sleep: Callable[[float], None]
+) -> Iterator[Judge]:
     from pytest_rageval.judge_cache import JudgeCache
     from pytest_rageval.judge_client import OpenAIJudge
 
@@ -49,6 +58,11 @@ def _open_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Judg
             cache = stack.enter_context(JudgeCache(where))
         yield stack.enter_context(
             OpenAIJudge(
-                settings.judge, judging, environ=environ, cache=cache, rubric_root=rootdir
+                settings.judge,
+                judging,
+                environ=environ,
+                cache=cache,
+                rubric_root=rootdir,
+                sleep=sleep,
             )
         )

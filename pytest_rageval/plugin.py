@@ -137,7 +137,11 @@ def rag_client(request: pytest.FixtureRequest) -> Iterator[object]:
     from pytest_rageval.targets import open_target
 
     state = _state(request)
-    with open_target(state.settings, environ=os.environ, served_at=state.target_url) as client:
+    if state.cassettes is not None:
+        opened = state.cassettes.open_target()
+    else:
+        opened = open_target(state.settings, environ=os.environ, served_at=state.target_url)
+    with opened as client:
         yield client
 
 
@@ -150,7 +154,12 @@ def judge(request: pytest.FixtureRequest) -> Iterator[object]:
     """
     from pytest_rageval.judges import open_judge
 
-    with open_judge(_state(request).settings, environ=os.environ) as found:
+    state = _state(request)
+    if state.cassettes is not None:
+        opened = state.cassettes.open_judge()
+    else:
+        opened = open_judge(state.settings, environ=os.environ)
+    with opened as found:
         yield found
 
 

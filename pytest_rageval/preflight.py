@@ -7,7 +7,7 @@ a case file is in sight.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from pytest_rageval.options import OPTIONS
 from pytest_rageval.state import Breaker, State
 
 if TYPE_CHECKING:
+    from pytest_rageval.cassettes import Cassettes
     from pytest_rageval.models import Settings, TargetSettings, Thresholds
 
 
@@ -79,13 +80,14 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
 
     flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
     settings = load_settings(rootdir, flags=flags, environ=os.environ)
-    _check_target(settings.target)
     whole = list(
         iter_case_files(rootdir=rootdir, testpaths=settings.testpaths, vault=settings.target.vault)
     )
     files = selected_files(config.args, whole, invocation_dir=config.invocation_params.dir)
     if not files:
         return None
+    cassettes = _cassettes(config, settings, files)
+    _check_target(settings.target, os.environ if cassettes is None else cassettes.environ)
     sets = _read_sets(sorted({*whole, *files}), rootdir)
     if not config.option.collectonly:
         _check_results_dir(rootdir, settings.results_dir)
@@ -99,15 +101,26 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         all_files=tuple(sets),
         sets=sets,
         target_url=_worker_input(config).get("rageval_target_url"),
+        cassettes=cassettes,
     )
 
 
-def _check_target(target: TargetSettings) -> None:
+def _cassettes(config: pytest.Config, settings: Settings, files: list[Path]) -> Cassettes | None:
+    option = config.option  # of pytest-recording, which may be switched off
+    wanted = getattr(option, "record_mode", None) or getattr(option, "block_network", False)
+    if not wanted or getattr(option, "disable_recording", False):
+        return None
+    from pytest_rageval.cassettes import open_cassettes
+
+    return open_cassettes(config, settings, files)
+
+
+def _check_target(target: TargetSettings, environ: Mapping[str, str]) -> None:
     # Here, so that a fault is one usage error before anything starts, not one error per case.
     from pytest_rageval.target_url import resolve_headers
 
     if target.url is not None:
-        resolve_headers(target.headers, os.environ)
+        resolve_headers(target.headers, environ)
     if target.request is not None or target.response is not None:
         from pytest_rageval.mappings import compile_mapping
 

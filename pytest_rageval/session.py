@@ -34,6 +34,8 @@ def register(config: pytest.Config, state: State) -> None:
     if omit is not None and "log" not in omit:
         config.option.json_report_omit = [*omit, "log"]
     config.pluginmanager.register(Reporting(), "rageval-reporting")
+    if state.cassettes is not None:
+        config.pluginmanager.register(state.cassettes, "rageval-cassettes")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Controller(config, state), "rageval-controller")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pytest_rageval.cassettes import Cassettes
     from pytest_rageval.models import CaseRecord, Settings, Thresholds
 
 
@@ -52,6 +53,8 @@ class State:
     """Loaded case files, or the ``DatasetError`` that loading them gave."""
     target_url: str | None = None
     """Where the controller serves the embedded target, when this process is a worker."""
+    cassettes: Cassettes | None = None
+    """What records or replays the traffic of the cases; None: they ask live."""
     asked: set[str] = field(default_factory=set)
     """What the cases that were reported so far have asked, in words: the configured target or
     the fixtures that took its place."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +46,11 @@ def target_notes(settings: Settings, asked: Collection[str]) -> list[str]:
 
 @contextmanager
 def open_target(
-    settings: Settings, *, environ: Mapping[str, str], served_at: str | None = None
+    settings: Settings,
+    *,
+    environ: Mapping[str, str],
+    served_at: str | None = None,
+    sleep: Callable[[float], object] | None = None,
 ) -> Iterator[object]:
     """Yield a client for the target and close it afterwards.
 
@@ -54,10 +58,13 @@ def open_target(
         settings: the run's settings.
         environ: where ``env:NAME`` header values come from.
         served_at: URL at which another process already serves the embedded target.
+        sleep: pauses between attempts, in seconds; None: real pauses.
 
     Raises:
         ConfigError: the settings name no target, or the vault is no folder.
     """
+    import asyncio
+
     from pytest_rageval.client import HttpRagClient
 
     with ExitStack() as stack:
@@ -67,7 +74,7 @@ def open_target(
             target = replace(target, url=url)
         elif target_kind(settings) == "none":
             raise ConfigError(NO_TARGET)
-        client = HttpRagClient(target, environ=environ)
+        client = HttpRagClient(target, environ=environ, sleep=sleep or asyncio.sleep)
         stack.callback(client.close)
         yield client
 

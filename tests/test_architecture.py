@@ -13,9 +13,11 @@ import pytest_rageval
 
 PACKAGE = Path(pytest_rageval.__file__).parent
 FOUNDATION = {"models", "errors", "judgements", "options", "discovery", "state"}
-DOORS = {"plugin", "preflight", "session", "items", "cli", "commands", "default_case"}
+DOORS = {
+    "plugin", "preflight", "session", "items", "cassettes", "cli", "commands", "default_case",
+}  # fmt: skip
 PURE = {
-    "aggregate", "case_groups", "citations", "columns", "contract", "explain",
+    "aggregate", "case_groups", "cassette_names", "citations", "columns", "contract", "explain",
     "gate", "gate_differences", "gate_figures", "gate_rules", "matching", "metrics", "metrics_document", "operational", "outcomes", "report",
     "run_summaries", "scoring", "stats", "summaries",
     "judge_calibration", "judge_probes", "judge_trust",
@@ -32,6 +34,7 @@ EDGE_LIBRARIES = {
     "click": {"cli", "commands"},
     "tomlkit": {"thresholds", "toml_places"},
     "sqlalchemy": {"judge_cache"},
+    "vcr": {"cassettes", "cassette_secrets"},
 }
 
 

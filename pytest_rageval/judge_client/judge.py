@@ -167,6 +167,11 @@ class OpenAIJudge:
         """How calls are priced."""
         return self._price
 
+    def forget(self) -> None:
+        """Find out anew how the endpoint wants to be asked, as if no question had been."""
+        with self._lock:
+            self._form = self._remembered = None
+
     def close(self) -> None:
         """Close the connections."""
         self._endpoint.close()
