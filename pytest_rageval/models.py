@@ -614,7 +614,8 @@ class Settings:
     vector_weight: float | None = None
     lexical_weight: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
-    judge: str = "none"
+    judge: str = "offline"
+    """``offline``, ``none`` or the name of a model."""
     judging: JudgeSettings = field(default_factory=JudgeSettings)
     retrieval_only: bool = False
     path_case: Literal["sensitive", "insensitive"] = "sensitive"

@@ -140,7 +140,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         kind="judge",
         flag="--judge",
         metavar="offline|none|MODEL",
-        help="who judges the answers (default: none)",
+        help="who judges the answers (default: offline)",
     ),
     Option(
         setting="judging.base_url",

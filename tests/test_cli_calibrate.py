@@ -363,7 +363,6 @@ def test_a_stored_calibration_that_cannot_be_read_is_one_line(opened: Open, caps
     [
         (["labels.jsonl", "--judge", "m"], "Missing option '--rubric'"),
         (["labels.jsonl", "--judge", "m", "--rubric", "quality"], "'quality' is not one of"),
-        (["labels.jsonl", "--rubric", "correctness"], "no judge: expected --judge offline"),
         (["labels.jsonl", "--rubric", "correctness", "--judge", "none"], "no judge: expected"),
         (
             ["labels.jsonl", "--judge", "m", "--rubric", "groundedness", "--threshold", "6"],

@@ -24,7 +24,7 @@ from pytest_rageval.record_json import redact
 from pytest_rageval.scoring import score_case
 from tests.score_builders import case, cite, response
 
-SETTINGS = Settings(rootdir="")
+SETTINGS = Settings(rootdir="", judge="none")
 TIMEOUT = ErrorInfo(kind="timeout", message="no reply", attempts=1)
 EMPTY = ErrorInfo(kind="empty", message="the answer is empty", attempts=1)
 

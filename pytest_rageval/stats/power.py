@@ -15,7 +15,8 @@ def minimum_detectable_effect(
     """Smallest true difference that a one-sided check finds with probability ``power``.
 
     Args:
-        se: one-sided half-width over its quantile; None: unknown, and so is the effect.
+        se: one-sided half-width over the normal quantile (``Interval.detectable_se``); None:
+            unknown, and so is the effect.
         confidence: one-sided, 0 to 1.
         power: 0 to 1.
 

@@ -37,14 +37,16 @@ def recorded(
     if reply is not None:
         result = answered(reply, total_ms=1.0)
     located = LocatedCase(case=of, lineno=1)
-    return record_of(located, "evals/set.jsonl", result, Settings(rootdir=".", **settings))
+    return record_of(
+        located, "evals/set.jsonl", result, Settings(rootdir=".", judge="none", **settings)
+    )
 
 
 def explained(
     of: Case, reply: AskResponse | None, *, error: ErrorInfo | None = None, **settings: Any
 ) -> Explanation:
     record = recorded(of, reply, error=error, **settings)
-    return explain_record(record, score_settings(Settings(rootdir=".", **settings)))
+    return explain_record(record, score_settings(Settings(rootdir=".", judge="none", **settings)))
 
 
 def metric(explanation: Explanation, key: str) -> MetricReason:
@@ -153,4 +155,4 @@ def runs(draw: st.DrawFn) -> tuple[CaseRecord, ScoreSettings]:
     of, given_settings = draw(cases()), draw(SETTINGS)
     reply = draw(st.one_of(replies(), replies(), replies(), st.none()))
     record = recorded(of, reply, error=TIMEOUT if reply is None else None, **given_settings)
-    return record, score_settings(Settings(rootdir=".", **given_settings))
+    return record, score_settings(Settings(rootdir=".", judge="none", **given_settings))

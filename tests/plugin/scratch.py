@@ -45,6 +45,8 @@ recall_at_k = ">= 0.5"
 PYPROJECT = """
 [tool.pytest.ini_options]
 filterwarnings = ["error"]
+[tool.rageval]
+judge = "none"
 [tool.rageval.target]
 retries = 0
 """

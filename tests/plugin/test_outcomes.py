@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from tests.plugin.scratch import CASES, REFUSED, Project, case, checks
+import pytest
+
+from tests.plugin.scratch import CASES, CONFTEST, PYPROJECT, REFUSED, Project, case, checks
 
 
 def test_cases_are_items_named_by_their_file_and_id(project: Project) -> None:
@@ -95,3 +97,54 @@ def test_exitfirst_stops_at_a_miss_that_fails(project: Project) -> None:
 def test_exitfirst_does_not_stop_at_a_miss_that_only_counts(project: Project) -> None:
     assert project.run("-x").ret == 0
     assert len(project.records()) == len(CASES)
+
+
+# --- judges --------------------------------------------------------------------------------------
+
+
+def test_answers_are_judged_offline_unless_told_otherwise(project: Project) -> None:
+    project.write("pyproject.toml", PYPROJECT.replace('judge = "none"\n', ""))
+    result = project.run()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*judge offline*"])
+    records = project.records()
+    judged = [r for r in records.values() if r["groundedness"] is not None]
+    assert judged
+    assert {r["groundedness"]["judge"] for r in judged} == {"offline/1"}
+    assert project.stored("metrics.json")["statistics"]["groundedness"]["n"] == len(judged)
+
+
+def test_a_judge_of_ones_own_takes_the_place_of_the_configured_one(project: Project) -> None:
+    project.write("pyproject.toml", PYPROJECT.replace('judge = "none"\n', ""))
+    project.write("conftest.py", CONFTEST + OWN_JUDGE)
+    assert project.run().ret == 0
+    records = project.records().values()
+    scores = {r["metrics"]["groundedness"] for r in records} - {None}
+    assert scores == {2.0}
+    assert {r["groundedness"]["judge"] for r in records if r["groundedness"]} == {"house/1"}
+
+
+def test_a_judge_without_its_key_is_a_usage_error(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = project.run("--judge", "gpt-4o-2024-08-06")
+    assert result.ret == 4
+    assert "OPENAI_API_KEY" in str(result.stderr) + str(result.stdout)
+
+
+OWN_JUDGE = """
+from pytest_rageval.judgements import Judgement, Verdict
+
+class House:
+    identity = "house/1"
+
+    def judge(self, rubric, request, *, repeat=0):
+        scores = {"groundedness": 2.0} if rubric == "groundedness" else {"correctness": 3.0}
+        verdict = Verdict(scores=scores)
+        return Judgement(rubric=rubric, rubric_version="1", judge=self.identity, verdict=verdict)
+
+@pytest.fixture(scope="session")
+def judge():
+    return House()
+"""
