@@ -18,6 +18,7 @@ from pytest_rageval.config import config_hash, config_warnings
 from pytest_rageval.dataset import LoadedSet, LocatedCase, dataset_hash
 from pytest_rageval.engine import headings_reported, settle_headings
 from pytest_rageval.gate import Selection, decide_gate
+from pytest_rageval.judge_notes import judge_notes
 from pytest_rageval.metrics_document import metrics_document
 from pytest_rageval.models import (
     Aggregate,
@@ -29,7 +30,7 @@ from pytest_rageval.progress import progress_text
 from pytest_rageval.provenance import git_state
 from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView, counted
-from pytest_rageval.run_documents import TargetFacts, config_document, gate_document
+from pytest_rageval.run_documents import RunFacts, config_document, gate_document
 from pytest_rageval.state import State
 from pytest_rageval.storage import RunWriter, new_run_id, record_from_json
 from pytest_rageval.targets import configured_target, target_notes
@@ -250,6 +251,7 @@ class Run:
             notes.insert(0, self.state.breaker.reason)
         notes += target_notes(settings, self.state.asked)
         notes += [warning for loaded in self._sets for warning in loaded.warnings]
+        notes += judge_notes(records, settings)
         if self._git.get("dirty"):
             notes.append("the git tree has uncommitted changes")
         return SummaryView(
@@ -279,7 +281,7 @@ class Run:
         )
 
     def _config_document(self, records: Sequence[CaseRecord] = ()) -> dict[str, Any]:
-        facts = TargetFacts()
+        facts = RunFacts()
         for record in records:
             facts.add(record)
         document = config_document(

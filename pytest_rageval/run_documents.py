@@ -5,26 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pytest_rageval.config import config_hash, settings_document
 from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
 from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, GateResult, Settings
 from pytest_rageval.provenance import hardware, versions
 
+_JUDGE_FACTS: Final = ("judge", "model", "system_fingerprint", "level")
+
 
 @dataclass(slots=True)
-class TargetFacts:
-    """What the records of a run say about the system under test."""
+class RunFacts:
+    """What the records of a run say about the system under test and about its judge."""
 
     models: dict[str, str] = field(default_factory=dict)
     index_version: str | None = None
+    judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    """Who judged, each once: identity, model and fingerprint as the server names them, level."""
 
     def add(self, record: CaseRecord) -> None:
         """Take what one record reports; of several models in one role the last is kept."""
         self.models.update(record.models)
         if self.index_version is None and record.indexing_coverage:
             self.index_version = record.indexing_coverage.get("index_version")
+        for rubric, found in record.judgements.items():
+            who = {name: found.get(name) for name in _JUDGE_FACTS}
+            judge = self.judges.setdefault(tuple(who.values()), {**who, "rubrics": {}})
+            judge["rubrics"][rubric] = found.get("rubric_version")
+            judge["parameters"] = found.get("parameters") or {}
+            judge["dropped_parameters"] = found.get("dropped_parameters") or []
 
 
 def config_document(
@@ -33,7 +43,7 @@ def config_document(
     run_id: str,
     started_at: datetime,
     dataset_hash: str | None,
-    facts: TargetFacts,
+    facts: RunFacts,
     git: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the content of ``config.json``.
@@ -58,6 +68,7 @@ def config_document(
         "metric_definitions_version": DEFINITIONS_VERSION,
         "settings": document,
         "judge": None if settings.judge == "none" else settings.judge,
+        "judges": list(facts.judges.values()),
         "target_models": dict(facts.models),
         # The four versions of an experiment: from settings, else as reported.
         "dataset_version": settings.dataset_version or dataset_hash,

@@ -18,7 +18,7 @@ from pytest_rageval.provenance import git_state
 from pytest_rageval.record_json import redact
 from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView
-from pytest_rageval.run_documents import TargetFacts, config_document, gate_document
+from pytest_rageval.run_documents import RunFacts, config_document, gate_document
 from pytest_rageval.storage import RunWriter
 
 _SHOWN: Final = 20
@@ -42,7 +42,7 @@ class ScoredRun:
         self._settings = settings
         self._cases = cases
         self._columns = RecordColumns(path_case=settings.path_case)
-        self._facts = TargetFacts()
+        self._facts = RunFacts()
         self._case_hashes: dict[tuple[str, str], str] = {}
         self._started_at = datetime.now(UTC)
         self._started = time.monotonic()

@@ -41,6 +41,8 @@ HEADLINE = (
     "abstention_accuracy",
     "hallucination_rate_unanswerable",
     "over_abstention_rate",
+    "groundedness",
+    "correctness",
 )
 """Metrics shown without being asked for; others appear when they are gated or with ``-v``."""
 

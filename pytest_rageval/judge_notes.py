@@ -1,0 +1,47 @@
+"""What a reader of judged scores should know about the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pytest_rageval.calibration_file import calibration_folder, read_calibrations
+from pytest_rageval.errors import StorageError
+from pytest_rageval.judge_trust import validation_of
+from pytest_rageval.models import CaseRecord, Settings
+
+
+def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:
+    """Say of every judge of a run whether it was held against people, and how it did.
+
+    Args:
+        records: of the run.
+        settings: where calibrations are kept, and the name that the judge was asked for by.
+    """
+    versions: dict[str, dict[str, str]] = {}
+    asked = False
+    for record in records:
+        for rubric, found in record.judgements.items():
+            if found.get("scores"):
+                versions.setdefault(found["judge"], {})[rubric] = found["rubric_version"]
+            asked = asked or found.get("level") not in {None, "offline"}
+    return [*_validations(versions, settings), *(_alias(settings.judge) if asked else ())]
+
+
+def _validations(versions: dict[str, dict[str, str]], settings: Settings) -> Iterator[str]:
+    if not versions:
+        return
+    try:
+        calibrations = read_calibrations(calibration_folder(settings))
+    except StorageError as error:
+        yield str(error)
+        calibrations = []
+    for judge, rubrics in sorted(versions.items()):
+        yield f"{judge}: {validation_of(judge, calibrations, rubric_versions=rubrics)}"
+
+
+def _alias(model: str) -> Iterator[str]:
+    from pytest_rageval.judge_client import unpinned_alias
+
+    warning = unpinned_alias(model)
+    if warning:
+        yield warning
