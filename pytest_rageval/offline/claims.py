@@ -22,12 +22,14 @@ _CITATION: Final = re.compile(
     r"|\((?:Source|Sources|Reference)s?\s*:[^()\n]{1,300}\)",
     re.IGNORECASE,
 )
-_ABBREVIATED: Final = re.compile(
-    r"(?:^|[\s(\"'])(?:[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Gen|Col|Lt|Sgt|Capt|Rev|Hon|Gov|Sen|Rep"
-    r"|vs|etc|approx|ca|cf|al|Inc|Ltd|Co|Corp|No|Nos|Vol|pp|Fig|e\.g|i\.e|a\.m|p\.m|U\.S|U\.K"
-    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.$",
-    re.IGNORECASE,
+_ABBREVIATED: Final = frozenset(
+    """
+    mr mrs ms dr prof st sr jr gen col lt sgt capt rev hon gov sen rep vs etc approx ca cf al
+    inc ltd co corp no nos vol pp fig e.g i.e a.m p.m u.s u.k jan feb mar apr jun jul aug sep
+    sept oct nov dec
+    """.split()
 )
+"""Words before a full stop that ends no sentence, besides single letters."""
 _STOP: Final = re.compile(r"[.!?\n。！？｡؟।]+[\"'”’)\]*_]*")
 _CODE: Final = re.compile(r"```[^\n]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(
@@ -133,7 +135,9 @@ def _goes_on(text: str, stop: int, end: int, start: int) -> bool:
         return True
     if text[stop] != "." or end != stop + 1:
         return False
-    return _ABBREVIATED.search(text[max(start, stop - 11) : end]) is not None
+    before = text[max(start, stop - 11) : stop].split()
+    word = before[-1].strip("(\"'").lower() if before else ""
+    return (len(word) == 1 and word.isalpha()) or word in _ABBREVIATED
 
 
 def plain_text(answer: str) -> str:

@@ -167,7 +167,7 @@ SCALES: Final[dict[str, float]] = {
 APPROXIMATE: Final = frozenset(
     """
     about above almost approximately around circa close least less more most nearly over roughly
-    some than to under up below beyond exceeding
+    under up below beyond exceeding
     """.split()
 )
 """Before a number: it is a bound or an estimate."""
