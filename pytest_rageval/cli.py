@@ -20,7 +20,16 @@ from pytest_rageval.errors import RagEvalError
 from pytest_rageval.models import ExitCode
 from pytest_rageval.report.terminal_text import clean
 
-COMMANDS: Final = ("check", "calibrate", "explain", "embeddings", "schema", "score", "serve")
+COMMANDS: Final = (
+    "calibrate",
+    "check",
+    "embeddings",
+    "explain",
+    "judge",
+    "schema",
+    "score",
+    "serve",
+)
 """Each is the command of that name in the module of that name."""
 
 

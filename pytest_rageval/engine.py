@@ -239,7 +239,7 @@ def settle_headings(
 
     scores = score_case(
         located.case,
-        _response_of(record),
+        response_of(record),
         score_settings(settings, headings_reported=headings_reported),
         error=record.error,
         known=known,
@@ -264,7 +264,8 @@ def _stored_score(record: CaseRecord, key: str) -> Score:
     return FAILED if reason is None else NotApplicable(reason)
 
 
-def _response_of(record: CaseRecord) -> AskResponse | None:
+def response_of(record: CaseRecord) -> AskResponse | None:
+    """Return what a stored record keeps of the response; None: there was none."""
     if record.answer is None:
         return None
     return AskResponse(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_rageval.judgements import Judge
 from pytest_rageval.models import Settings
+
+if TYPE_CHECKING:
+    from pytest_rageval.judge_cache import JudgeCache
 
 CACHE_FILE = "cache/judge.sqlite"
 """Below the first test path; a git-ignored folder."""
@@ -47,22 +51,35 @@ def open_judge(
 def _open_model(
     settings: Settings, environ: Mapping[str, str], sleep: Callable[[float], None]
 ) -> Iterator[Judge]:
-    from pytest_rageval.judge_cache import JudgeCache
     from pytest_rageval.judge_client import OpenAIJudge
 
-    judging, rootdir = settings.judging, Path(settings.rootdir)
-    with ExitStack() as stack:
-        cache = None
-        if not judging.no_cache:
-            where = judging.cache_url or rootdir / settings.testpaths[0] / CACHE_FILE
-            cache = stack.enter_context(JudgeCache(where))
-        yield stack.enter_context(
-            OpenAIJudge(
-                settings.judge,
-                judging,
-                environ=environ,
-                cache=cache,
-                rubric_root=rootdir,
-                sleep=sleep,
-            )
-        )
+    with (
+        open_cache(settings) as cache,
+        OpenAIJudge(
+            settings.judge,
+            settings.judging,
+            environ=environ,
+            cache=cache,
+            rubric_root=Path(settings.rootdir),
+            sleep=sleep,
+        ) as judge,
+    ):
+        yield judge
+
+
+@contextmanager
+def open_cache(settings: Settings) -> Iterator[JudgeCache | None]:
+    """Yield the cache of verdicts and close it afterwards; None where none is wanted.
+
+    Raises:
+        ConfigError: its URL is wrong.
+        StorageError: it cannot be read.
+    """
+    if settings.judging.no_cache:
+        yield None
+        return
+    from pytest_rageval.judge_cache import JudgeCache
+
+    default = Path(settings.rootdir) / settings.testpaths[0] / CACHE_FILE
+    with JudgeCache(settings.judging.cache_url or default) as cache:
+        yield cache

@@ -18,10 +18,10 @@ DOORS = {
 }  # fmt: skip
 PURE = {
     "aggregate", "case_groups", "cassette_names", "citations", "columns", "contract", "explain",
-    "gate", "gate_differences", "gate_figures", "gate_rules", "matching", "metrics", "metrics_document", "operational", "outcomes", "report",
-    "run_summaries", "scoring", "stats", "summaries",
-    "judge_calibration", "judge_probes", "judge_trust",
-    "fence", "rubric", "rubric_reply", "rubric_schema",
+    "fence", "gate", "gate_differences", "gate_figures", "gate_rules", "judge_calibration",
+    "judge_probes", "judge_trust", "matching", "metrics", "metrics_document", "operational",
+    "outcomes", "report", "rubric", "rubric_reply", "rubric_schema", "run_summaries", "scoring",
+    "stats", "summaries",
 }  # fmt: skip
 EDGE_LIBRARIES = {
     "httpx": {"client", "embeddings", "http_exchange", "reference"},

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
+from pytest_rageval.commands.judge_options import judge_options, judge_settings
 from pytest_rageval.commands.output import (
     CommandError,
     UnreachableError,
@@ -17,7 +18,6 @@ from pytest_rageval.commands.output import (
     print_json,
 )
 from pytest_rageval.models import ExitCode
-from pytest_rageval.options import OPTIONS
 from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pytest_rageval.models import Settings
 
 _RUBRICS: Final = ("groundedness", "correctness", "abstention")
-_FLAGS: Final = ("--judge", "--judge-base-url", "--judge-api-key-env", "--no-judge-cache")
 _FIRST_TRIES: Final = 2
 _UNREACHABLE: Final = frozenset({"unreachable", "rate_limited"})
 
@@ -40,20 +39,6 @@ class _Wanted:
     probes: bool
     probe_sample: int | None
     save: bool
-
-
-def _judge_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the judge's options of pytest under their own names."""
-    for option in reversed([one for one in OPTIONS if one.flag in _FLAGS]):
-        command = click.option(
-            str(option.flag),
-            option.dest,
-            is_flag=option.kind == "boolean",
-            default=None,
-            metavar=None if option.kind == "boolean" else option.metavar,
-            help=f"{option.help[0].upper()}{option.help[1:]}.",
-        )(command)
-    return command
 
 
 @click.command("calibrate")
@@ -74,7 +59,7 @@ def _judge_options(command: Callable[..., int]) -> Callable[..., int]:
     help="Probe only N answers, chosen by a fixed seed.",
 )
 @click.option("--save", is_flag=True, help="Keep the figures and scores beside the cases.")
-@_judge_options
+@judge_options
 @json_option
 def command(
     labels: Path,
@@ -102,7 +87,7 @@ def command(
         save=save,
     )
     _check(wanted)
-    document, saved = _calibrate(labels, wanted, _settings(flags))
+    document, saved = _calibrate(labels, wanted, judge_settings(flags))
     code = ExitCode.YES if document["n"] else ExitCode.NO
     if as_json:
         print_json(document)
@@ -122,16 +107,6 @@ def _check(wanted: _Wanted) -> None:
             raise click.UsageError("--threshold: the abstention rubric says yes or no, no score")
         if wanted.probes:
             raise click.UsageError("--probes: the abstention rubric says yes or no, no score")
-
-
-def _settings(flags: Mapping[str, object]) -> Settings:
-    from pytest_rageval.config import load_settings
-
-    given = {name: value for name, value in flags.items() if value}
-    settings = load_settings(Path.cwd(), flags=given, environ=os.environ)
-    if settings.judge == "none":
-        raise click.UsageError("no judge: expected --judge offline, or the name of a model")
-    return replace(settings, retrieval_only=False)
 
 
 def _calibrate(

@@ -1,0 +1,174 @@
+"""``rageval judge``: judges the answers of a stored run, later or again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.commands.judge_options import judge_options, judge_settings
+from pytest_rageval.commands.output import UnreachableError, json_option, print_json
+from pytest_rageval.report.terminal_text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.judged_run import Rejudged
+    from pytest_rageval.judgements import Judge, Judgement
+    from pytest_rageval.models import Settings
+    from pytest_rageval.stored_run import StoredRun
+
+
+@click.command("judge")
+@click.argument("run")
+@judge_options
+@click.option(
+    "--rubric",
+    "rubrics",
+    multiple=True,
+    metavar="NAME",
+    help="Rubric to judge by, a name or a file; repeatable (default: those of the project).",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what it would take.")
+@json_option
+def command(
+    run: str, rubrics: tuple[str, ...], dry_run: bool, as_json: bool, **flags: object
+) -> None:
+    """Judge the answers of the stored run RUN.
+
+    RUN is an id, a prefix of one, last, last~N or a path; its texts must have been kept whole
+    (--rageval-store-full-text). The verdicts land in the run's folder beside what is there, under a
+    name of their own for each judge and rubric version: nothing is written over. Verdicts that are
+    in the cache cost nothing; --no-judge-cache asks again.
+    """
+    from pytest_rageval.judged_run import refuse_cut_texts
+    from pytest_rageval.judges import open_judge
+    from pytest_rageval.stored_run import open_run
+
+    settings = judge_settings(flags)
+    if rubrics:
+        settings = replace(settings, judging=replace(settings.judging, rubrics=rubrics))
+    stored = open_run(run, os.environ)
+    refuse_cut_texts(stored.records)
+    if dry_run:
+        click.echo(_estimate(stored, settings))
+        return
+    with open_judge(settings, environ=os.environ) as judge:
+        assert judge is not None  # judge_settings refuses "none"
+        found = _judged(stored, settings, judge)
+        identity = judge.identity
+    document = _document(stored, settings, identity, found)
+    document["saved"] = _save(stored, settings, identity, found, document)
+    if as_json:
+        print_json(document)
+        return
+    for line in _lines(document):
+        click.echo(line)
+
+
+def _judged(stored: StoredRun, settings: Settings, judge: Judge) -> list[Rejudged]:
+    from pytest_rageval.judged_run import rejudge
+
+    found: list[Rejudged] = []
+    given_up = 0
+    for record in stored.records:
+        one = rejudge(record, judge, rubrics=settings.judging.rubrics, scoring=stored.scoring)
+        found.append(one)
+        lost = [j.failure for j in one.judged.judgements]
+        if lost and all(f is not None and f.kind == "unreachable" for f in lost):
+            given_up += 1
+        elif lost:
+            given_up = 0
+        if given_up >= settings.max_errors:
+            message = lost[0].message if lost[0] is not None else ""
+            raise UnreachableError(f"the judge cannot be reached: {clean(message, 300)}")
+    return found
+
+
+def _judgements(found: Sequence[Rejudged]) -> Iterator[Judgement]:
+    for one in found:
+        yield from one.judged.judgements
+
+
+def _document(
+    stored: StoredRun, settings: Settings, identity: str, found: Sequence[Rejudged]
+) -> dict[str, Any]:
+    from pytest_rageval.judged_run import judged_keys, summarise_judged
+    from pytest_rageval.judging import judge_cost
+    from pytest_rageval.metrics_document import statistics_document
+
+    records = [one.record for one in found]
+    keys = judged_keys(settings.judging.rubrics, records)
+    judgements = list(_judgements(found))
+    return {
+        "run_id": stored.run_id,
+        "judge": identity,
+        "rubrics": {j.rubric: j.rubric_version for j in judgements},
+        "verdicts": len(judgements),
+        "failures": sum(j.failure is not None for j in judgements),
+        "statistics": statistics_document(summarise_judged(records, keys)),
+        "before": statistics_document(summarise_judged(stored.records, keys)),
+        "cost": judge_cost(judgements),
+    }
+
+
+def _save(
+    stored: StoredRun,
+    settings: Settings,
+    identity: str,
+    found: Sequence[Rejudged],
+    document: Mapping[str, Any],
+) -> str:
+    from pytest_rageval.judged_run import judged_keys, verdict_lines, verdicts_name
+    from pytest_rageval.models import SCHEMA_VERSION
+    from pytest_rageval.storage import write_document, write_text_document
+
+    rubrics = settings.judging.rubrics
+    name = verdicts_name(identity, rubrics, document["rubrics"])
+    keys = judged_keys(rubrics, [one.record for one in found])
+    lines = "".join(f"{line}\n" for line in verdict_lines(found, keys))
+    write_text_document(stored.folder, f"{name}.jsonl", lines)
+    path = write_document(
+        stored.folder, f"{name}.json", {"schema_version": SCHEMA_VERSION, **document}
+    )
+    here = Path.cwd()
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)
+
+
+def _estimate(stored: StoredRun, settings: Settings) -> str:
+    from pytest_rageval.judge_plan import plan_verdicts
+
+    return plan_verdicts(stored.records, settings, os.environ)
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    from pytest_rageval.report.numbers import format_value
+    from pytest_rageval.report.summary import interval_text
+
+    failures = document["failures"]
+    yield (
+        f"run {clean(document['run_id'])}   judge {clean(document['judge'])}   "
+        f"{document['verdicts']} verdicts, {failures} failed"
+    )
+    yield f"{'metric':<28}{'n':>6}{'errors':>8}{'value':>9}{'95% CI':>13}{'before':>9}"
+    for key, found in document["statistics"].items():
+        before = document["before"].get(key, {}).get("mean")
+        yield (
+            f"{clean(key):<28}{found['n']:>6}{found['n_error']:>8}"
+            f"{_value(found['mean'], format_value):>9}"
+            f"{interval_text(found['low'], found['high']):>13}"
+            f"{_value(before, format_value):>9}"
+        )
+    cost = document["cost"]
+    if cost:
+        spent = cost["judge_cost_usd"]
+        price = "price unknown" if spent is None else f"${spent:.4f}"
+        tokens = cost["judge_prompt_tokens"] + cost["judge_completion_tokens"]
+        yield f"cost     {price}, {tokens} tokens"
+    yield f"saved    {clean(document['saved'])}"
+
+
+def _value(value: float | None, show: Any) -> str:
+    return "-" if value is None else str(show(value))
