@@ -133,10 +133,12 @@ def _target_secrets(target: TargetSettings, environ: Mapping[str, str]) -> Itera
     resolved = {}
     for name, value in target.headers.items():
         match = ENV_VALUE.fullmatch(value)
-        secret = environ.get(match["name"], "").strip() if match else ""
-        resolved[name] = match["prefix"] + secret if match else value
-        if secret:
+        if match is None:
+            resolved[name] = value
+        elif secret := environ.get(match["name"], "").strip():
+            resolved[name] = match["prefix"] + secret
             yield secret
+    # Without its value a header says nothing secret: "Bearer" must not be blotted out.
     yield from secret_values(target.headers, resolved)
     if target.url is not None:
         yield from join_url(target.url, target.path).secrets

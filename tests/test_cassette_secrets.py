@@ -134,3 +134,8 @@ def test_the_stand_in_for_a_secret_is_no_secret() -> None:
     body = NOT_NEEDED.encode()
     found = scrubber(replay_environ(SETTINGS, {})).response(response(body))
     assert found["body"]["string"] == body
+
+
+def test_where_no_secret_is_set_no_word_is_taken_for_one() -> None:
+    said = b"The API wants a Bearer token."
+    assert scrubber({}).response(response(said))["body"]["string"] == said
