@@ -59,6 +59,8 @@ _REFUSAL: Final = re.compile(
     r"|\bagainst my (?:programming|guidelines|principles)|\basking about [^.]* is not appropriate",
     re.IGNORECASE,
 )
+_CUES: Final = ("no", "n't", "unable", "impossible", "decline", "insufficient", "against my")
+"""One of these is in every match of the patterns; most sentences hold none."""
 _CONDITION: Final = re.compile(r"^\W*(?:if|when|unless|whenever|in case) you\b", re.IGNORECASE)
 _APOLOGY: Final = re.compile(
     r"^\W*(?:unfortunately,? )?(?:I(?:'m| am) |we(?:'re| are) )?(?:very |so |truly )?"
@@ -90,7 +92,8 @@ class Abstention:
 def declines(sentence: str) -> bool:
     """Tell whether a sentence says that the answer is not known or not given."""
     text = sentence.replace("’", "'")
-    if _CONDITION.match(text):
+    lower = text.lower()
+    if not any(cue in lower for cue in _CUES) or _CONDITION.match(text):
         return False
     return bool(_LACK.search(text) or _REFUSAL.search(text))
 

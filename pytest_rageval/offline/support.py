@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from heapq import nsmallest
 from itertools import pairwise
 from typing import Final
 
@@ -17,8 +16,8 @@ from pytest_rageval.offline.lexicon import APPROXIMATE
 from pytest_rageval.offline.passages import ContextIndex, content_keys, word_runs
 from pytest_rageval.offline.words import CORE, FULL, LIGHT, SOFT, Word, read_words, rivals
 
-WEIGHTS: Final[Mapping[int, float]] = {SOFT: 0.4, LIGHT: 0.7, FULL: 1.0}
-"""Weight of a word by its tier."""
+WEIGHTS: Final[Mapping[int, int]] = {SOFT: 4, LIGHT: 7, FULL: 10}
+"""Weight of a word by its tier; whole numbers, so that sums are the same in any order."""
 _REACH: Final = 4
 """Words after a negation among which it finds what it negates."""
 CLOSEST: Final = 3
@@ -94,7 +93,7 @@ def find_support(
     said = _negates(words, window)
     opposed = None
     if best is not None:
-        opposed = _opposed(words, window, index.sentences[best].keys, weights)
+        opposed = _opposed(words, window, index.sentences[best].keys, weights.keys())
     coverage = _share(weights, index.places.keys())
     covered = _share(weights, window)
     sure = covered**2
@@ -134,23 +133,23 @@ def question_keys(question: str) -> frozenset[str]:
     return frozenset(word.key for word in read_words(question) if word.tier >= LIGHT)
 
 
-def word_weights(words: Sequence[Word]) -> dict[str, float]:
+def word_weights(words: Sequence[Word]) -> dict[str, int]:
     """Return the weight of each distinct key, core words left out."""
     return {word.key: WEIGHTS[word.tier] for word in words if word.tier != CORE}
 
 
-def _closest_sentences(weights: Mapping[str, float], index: ContextIndex) -> list[int]:
-    scores: dict[int, float] = {}
+def _closest_sentences(weights: Mapping[str, int], index: ContextIndex) -> list[int]:
+    scores: dict[int, int] = {}
     for key, weight in weights.items():
         for at in index.places.get(key, ()):
-            scores[at] = scores.get(at, 0.0) + weight
-    # Rounded, since sums in another order differ in their last digit.
-    return nsmallest(CLOSEST, scores, key=lambda at: (-round(scores[at], 9), at))
+            scores[at] = scores.get(at, 0) + weight
+    ranked = sorted((-score, at) for at, score in scores.items())
+    return [at for _, at in ranked[:CLOSEST]]
 
 
-def _share(weights: Mapping[str, float], vocabulary: Set[str]) -> float:
-    found = math.fsum(weight for key, weight in weights.items() if key in vocabulary)
-    return found / math.fsum(weights.values())
+def _share(weights: Mapping[str, int], vocabulary: Set[str]) -> float:
+    found = sum(weight for key, weight in weights.items() if key in vocabulary)
+    return found / sum(weights.values())
 
 
 def _found(wanted: Set[object], there: Set[object], without: float) -> float:
@@ -201,7 +200,7 @@ def _near(one: str, other: str) -> bool:
 
 
 def _opposed(
-    words: Sequence[Word], window: Set[str], best: Set[str], claimed: Mapping[str, float]
+    words: Sequence[Word], window: Set[str], best: Set[str], claimed: Set[str]
 ) -> tuple[str, str] | None:
     table = rivals()
     for word in words:

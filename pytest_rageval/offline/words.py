@@ -33,8 +33,8 @@ LIGHT: Final = 2
 FULL: Final = 3
 
 _NUMBER: Final = r"\d+(?:[,'’\u00a0\u202f]\d{3})*(?:\.\d+)?(?:(?:st|nd|rd|th|s)(?![^\W\d_]))?"
-_ASCII: Final = re.compile(rf"[A-Za-z]+(?:'[A-Za-z]+)*|{_NUMBER}|%")
-_SPACED: Final = re.compile(rf"[^\W\d_]+(?:['’][^\W\d_]+)*|{_NUMBER}|%")
+_ASCII: Final = re.compile(rf"[A-Za-z][A-Za-z']*|{_NUMBER}|%")
+_SPACED: Final = re.compile(rf"[^\W\d_](?:[^\W\d_]|['’])*|{_NUMBER}|%")
 _BLOCKS: Final = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 _SPACELESS: Final = re.compile(f"[{_BLOCKS}]")
 _MIXED: Final = re.compile(
@@ -128,7 +128,7 @@ def read_word(token: str) -> Word:
 
 
 def _plain(token: str) -> str:
-    text = token.casefold().replace("’", "'")
+    text = token.casefold().replace("’", "'").rstrip("'")
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFKD", text)
