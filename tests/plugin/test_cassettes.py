@@ -234,6 +234,18 @@ def test_a_projects_own_vcr_config_is_merged_and_lets_no_secret_pass(
     assert metrics(scratch, "replay") == metrics(scratch, "live")
 
 
+def test_no_vcr_config_turns_a_replay_into_a_live_request(scratch: Project) -> None:
+    scratch.write(
+        "conftest.py",
+        "import pytest\n@pytest.fixture\ndef vcr_config():\n"
+        "    return {'record_mode': 'new_episodes'}\n",
+    )
+    with fake_target(*REPLIES) as fake:
+        run(scratch, "replay", "--rag-url", fake.url, "--record-mode=none")
+        assert fake.received == []
+    assert cassettes(scratch) == {}
+
+
 def test_tests_of_the_project_keep_their_own_recording(scratch: Project) -> None:
     scratch.write(
         "evals/test_own.py",
