@@ -169,7 +169,7 @@ def _rates(
     failed, needed = table.verdicts
     if needed:
         rates["judge_error_rate"] = failed / needed
-    if repeats is not None and repeats.flaky_rate is not None:
+    if repeats is not None:
         rates["flaky_rate"] = repeats.flaky_rate
     return rates
 

@@ -114,6 +114,7 @@ class RecordColumns:
         self._coverage_codes: dict[int, int] = {}
         self._documents = _DocumentSets()
         self._translations: dict[int, str] = {}
+        self._reranked = False
         self._verdicts_failed = 0
         self._verdicts_needed = 0
 
@@ -163,6 +164,9 @@ class RecordColumns:
             self._metrics.extend([_value(metrics, reasons, key) for key in self._keys])
             for key in metrics.keys() - self.registry.keys():
                 _column(self._extra, key).add(row, _value(metrics, reasons, key))
+        # An empty list has all of its ranks, and says nothing of a reranker.
+        known_before = record.metrics_before_rerank is not None
+        self._reranked = self._reranked or (known_before and record.retrieved_chunks != ())
         for key, before in (record.metrics_before_rerank or {}).items():
             if before is not None:
                 _column(self._before, key).add(row, before)
@@ -274,6 +278,8 @@ class CaseTable:
     @property
     def reranked_keys(self) -> Sequence[str]:
         """Metrics known before reranking for some case, in the order of the registry."""
+        if not self._columns._reranked:
+            return []
         return [key for key in self._columns.registry if key in self._columns._before]
 
     def _raw(self, key: str) -> Floats:

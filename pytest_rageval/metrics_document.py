@@ -161,18 +161,24 @@ def metrics_document(
         "unchecked": aggregate.unchecked,
         "aggregate_metrics": aggregate_document(aggregate, judge_reliability=judge_reliability),
         "statistics": statistics_document(aggregate.metrics),
-        **{
-            name: {group: _group_document(metrics) for group, metrics in breakdown.items()}
-            for name, breakdown in (
-                ("by_tag", aggregate.by_tag),
-                ("by_category", aggregate.by_category),
-                ("by_difficulty", aggregate.by_difficulty),
-                ("by_answerable", aggregate.by_answerable),
-                ("by_vault", aggregate.by_vault),
-            )
-        },
+        **groups_document(aggregate),
         **analyses_document(aggregate),
         "warnings": list(aggregate.warnings),
+    }
+
+
+def groups_document(aggregate: Aggregate) -> dict[str, Any]:
+    """Means and statistics by tag, category, difficulty, answerable and vault."""
+    breakdowns = {
+        "by_tag": aggregate.by_tag,
+        "by_category": aggregate.by_category,
+        "by_difficulty": aggregate.by_difficulty,
+        "by_answerable": aggregate.by_answerable,
+        "by_vault": aggregate.by_vault,
+    }
+    return {
+        name: {group: _group_document(metrics) for group, metrics in breakdown.items()}
+        for name, breakdown in breakdowns.items()
     }
 
 

@@ -379,28 +379,26 @@ class RerankSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatSummary:
-    """What repeats of the same cases tell of noise.
-
-    All but ``flaky_rate`` and ``flaky_cases`` count only cases asked ``repeats`` times.
-    """
+    """What repeats of the same cases tell of noise, each case by its own number of repeats."""
 
     repeats: int
     """R, the largest number of repeats of any case; at least 2."""
     n: int
-    """Cases that were asked R times."""
-    flaky_rate: float | None
-    """Cases that passed some but not all repeats / cases asked more than once; an error is no
-    pass."""
-    flip_probability: float | None
-    """Probability that two repeats of a case disagree on passing."""
+    """Cases that were asked more than once."""
+    flaky_rate: float
+    """Cases that passed some but not all repeats / ``n``; an error is no pass."""
+    flip_probability: float
+    """Probability that two repeats of a case disagree on passing, mean over cases."""
     pass_at_k: Mapping[int, float]
-    """For k = 1 to R: probability that at least one of k repeats passes, mean over cases."""
+    """For k = 1 to R: probability that at least one of k repeats passes, mean over the cases
+    asked at least k times."""
     pass_hat_k: Mapping[int, float]
     """The same for all of k repeats ("pass^k")."""
     flaky_cases: tuple[tuple[str, str, int], ...]
     """File, case id and passes of the flaky cases, nearest to half first."""
     variance: Mapping[str, Mapping[str, float | None]]
-    """By metric: n, within, between, icc, se_mean and noise_share, over cases scored R times."""
+    """By metric: n, within, between, icc, se_mean and noise_share, over the cases scored R
+    times."""
 
 
 AbstentionCounts = Mapping[str, Mapping[str, int]]

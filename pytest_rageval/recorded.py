@@ -9,7 +9,7 @@ import json
 import shutil
 import tempfile
 from array import array
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
@@ -18,11 +18,19 @@ from pytest_rageval.adapters import answered
 from pytest_rageval.contract import parse_ask_response
 from pytest_rageval.dataset import CaseReader, LocatedCase
 from pytest_rageval.engine import any_heading, not_attempted, record_of
-from pytest_rageval.errors import DatasetError, EndpointError, Fault
+from pytest_rageval.errors import (
+    TARGET_ERROR_KINDS,
+    DatasetError,
+    EndpointError,
+    Fault,
+    TargetErrorKind,
+)
 from pytest_rageval.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.models import AskResult, CaseRecord, ErrorInfo, RetrievedChunk, Settings
 
 _EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
+_EXPECTED_ERROR: Final = 'expected {"kind": ..., "message": ...}'
+_UNRECORDED: Final = "(the answer was not recorded)"
 NO_RESPONSE: Final = "no response is recorded for this case"
 _SHOWN_UNKNOWN: Final = 20
 
@@ -33,7 +41,8 @@ _Key = str | tuple[str, int]
 class RecordedResponses:
     """A JSONL file whose lines are ``{"id": case id, "response": an ask response}``.
 
-    ``"repeat": 1`` and so on mark further responses of a case that was asked several times.
+    ``"repeat": 1`` and so on mark further responses of a case that was asked several times;
+    ``"error": {"kind": ..., "message": ...}`` takes the place of a response that never came.
     Whether a response is one that the contract allows is not asked here: a bad one is the
     target's failure and becomes a record.
 
@@ -71,14 +80,14 @@ class RecordedResponses:
     ) -> None:
         self.close()
 
-    def report_headings(self) -> bool:
-        """Say whether any chunk has a heading; True where there is no chunk at all.
+    def report_headings(self, case_ids: Container[str]) -> bool:
+        """Say whether any chunk of these cases has a heading; True where there is none at all.
 
         Nearly always the first line tells. Lines that are not as they should be are left for
-        ``first`` to complain of. A response that no case asked for still is the target's.
+        ``first`` to complain of.
         """
         lines = iterate_lines(self._rewound(), self._display, [])
-        chunks = (chunk for line in lines for chunk in _chunks_of(line.text))
+        chunks = (chunk for line in lines for chunk in _chunks_of(line.text, case_ids))
         return any_heading(chunks) is not False
 
     def first(self, case_id: str) -> tuple[bool, object]:
@@ -183,20 +192,41 @@ def _parse_line(text: str) -> tuple[str, int, object]:
     line: Any = json.loads(text)
     if not isinstance(line, dict):
         raise ValueError(f"got no JSON object, {_EXPECTED}")
+    failed = line.get("error") is not None
     missing = [name for name in ("id", "response") if name not in line]
-    if missing:
+    if missing and not (failed and missing == ["response"]):
         raise ValueError(f"{' and '.join(missing)} missing, {_EXPECTED}")
     if not isinstance(line["id"], str):
         raise ValueError(f"id: {line['id']!r:.60}, expected a string")
     repeat = line.get("repeat", 0)
     if type(repeat) is not int or repeat < 0:
         raise ValueError(f"repeat: {repeat!r:.60}, expected an integer of at least 0")
+    if failed and line.get("response") is None:
+        return line["id"], repeat, _recorded_error(line["error"])
     return line["id"], repeat, line["response"]
 
 
-def _chunks_of(text: str) -> tuple[RetrievedChunk, ...]:
+def _recorded_error(error: Any) -> ErrorInfo:
+    """Read how asking failed when the response was recorded."""
+    if not isinstance(error, dict):
+        raise ValueError(f"error: {error!r:.60}, {_EXPECTED_ERROR}")
+    kinds: dict[Any, TargetErrorKind] = {kind: kind for kind in TARGET_ERROR_KINDS}
+    kind, message = error.get("kind"), error.get("message", "")
+    if kind not in kinds:
+        raise ValueError(f"error.kind: {kind!r:.60}, expected one of {', '.join(kinds)}")
+    if not isinstance(message, str):
+        raise ValueError(f"error.message: {message!r:.60}, expected a string")
+    return ErrorInfo(kind=kinds[kind], message=message or "recorded as failed", attempts=1)
+
+
+def _chunks_of(text: str, case_ids: Container[str]) -> tuple[RetrievedChunk, ...]:
     try:
-        return parse_ask_response(_parse_line(text)[2]).retrieved_chunks or ()
+        case_id, _, payload = _parse_line(text)
+        if case_id not in case_ids or isinstance(payload, ErrorInfo):
+            return ()
+        # What came of the answer does not matter here, and it may not have been recorded.
+        payload = {"answer": "", **payload} if isinstance(payload, dict) else payload
+        return parse_ask_response(payload).retrieved_chunks or ()
     except (ValueError, RecursionError, EndpointError):
         return ()
 
@@ -232,14 +262,16 @@ class RecordedRun:
                 raise cannot_be_read(self._responses.as_posix(), error) from error
 
     def _score(self, reader: CaseReader, responses: RecordedResponses) -> Iterator[CaseRecord]:
-        headings = responses.report_headings()
-        known: set[str] = set()
+        known = _case_ids(self._cases)
+        headings = responses.report_headings(known)
+        n = unanswered = 0
         for located in reader:
-            known.add(located.case.id)
+            n += 1
             recorded, payload = responses.first(located.case.id)
             if recorded:
                 yield self._record(located, reader.display, payload, headings)
             elif not responses.has_repeats(located.case.id):
+                unanswered += 1
                 yield not_attempted(
                     located,
                     reader.display,
@@ -254,7 +286,11 @@ class RecordedRun:
         ]
         if faults:
             raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
-        self.warnings = (*reader.warnings, *_unknown_warnings(responses.unknown(known)))
+        self.warnings = (
+            *reader.warnings,
+            *_unanswered_warnings(unanswered, n),
+            *_unknown_warnings(responses.unknown(known)),
+        )
         if responses.has_repeats():
             for located in CaseReader(self._cases):
                 for repeat, payload in responses.repeats(located.case.id):
@@ -266,11 +302,30 @@ class RecordedRun:
         return record_of(
             located,
             file,
-            _result(payload),
+            _result(payload, retrieval_only=self._settings.retrieval_only),
             self._settings,
             repeat=repeat,
             headings_reported=headings,
         )
+
+
+def _case_ids(path: Path) -> set[str]:
+    """Collect the ids of a case file; what is wrong with it is said when it is read in earnest."""
+    found: set[str] = set()
+    with open_lines(path, path.as_posix()) as file:
+        for line in iterate_lines(file, path.as_posix(), []):
+            try:
+                found.add(json.loads(line.text)["id"])
+            except (ValueError, RecursionError, LookupError, TypeError):
+                continue
+    return found
+
+
+def _unanswered_warnings(unanswered: int, n: int) -> Iterator[str]:
+    if not n:
+        yield "there is no case to score"
+    elif unanswered:
+        yield f"{unanswered} of {n} cases have no recorded response"
 
 
 def _unknown_warnings(unknown: list[str]) -> Iterator[str]:
@@ -280,7 +335,12 @@ def _unknown_warnings(unknown: list[str]) -> Iterator[str]:
         yield f"nor do {len(unknown) - _SHOWN_UNKNOWN} more ids of responses belong to a case"
 
 
-def _result(payload: object) -> AskResult:
+def _result(payload: object, *, retrieval_only: bool) -> AskResult:
+    if isinstance(payload, ErrorInfo):
+        return AskResult(response=None, error=payload, total_ms=None)
+    if retrieval_only and isinstance(payload, dict) and not payload.get("answer"):
+        # Recordings of a retriever alone hold no answer, and none of its metrics is asked for.
+        payload = {**payload, "answer": _UNRECORDED}
     try:
         return answered(parse_ask_response(payload), total_ms=None)
     except EndpointError as error:

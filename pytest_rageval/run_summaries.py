@@ -11,7 +11,7 @@ from pytest_rageval.columns import ERROR, PASSED, CaseTable, Integers
 from pytest_rageval.metrics.cross_lingual import cross_lingual_consistency
 from pytest_rageval.models import AbstentionCounts, RepeatSummary, RerankSummary
 from pytest_rageval.stats.paired import paired_difference
-from pytest_rageval.stats.repeats import flakiness, pass_at_k, pass_hat_k, variance_components
+from pytest_rageval.stats.repeats import pass_at_k, pass_hat_k, variance_components
 
 _SHOWN_FLAKY = 50
 
@@ -77,27 +77,27 @@ def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
     most = int(table.repeats.max(initial=0))
     if most < 2:
         return None
-    whole = table.repeats == most
     repeated = {
         name: (len(outcomes), sum(outcome in PASSED for outcome in outcomes))
         for name, outcomes in zip(table.names(), table.outcome_repeats(), strict=True)
         if len(outcomes) > 1
     }
-    counts = [passes for repeats, passes in repeated.values() if repeats == most]
-    mixed = [(*name, c) for name, (repeats, c) in repeated.items() if 0 < c < repeats]
+    mixed = [(*name, c) for name, (asked, c) in repeated.items() if 0 < c < asked]
     mixed.sort(key=lambda case: (abs(2 * case[2] - repeated[case[0], case[1]][0]), case))
+    flips = [2 * c * (asked - c) / (asked * (asked - 1)) for asked, c in repeated.values()]
 
     def over_cases(estimate: Callable[[int, int, int], float | None]) -> dict[int, float]:
-        return {
-            k: math.fsum(estimate(most, c, k) or 0.0 for c in counts) / len(counts)
-            for k in range(1, most + 1)
-        }
+        found = {}
+        for k in range(1, most + 1):
+            known = [v for pair in repeated.values() if (v := estimate(*pair, k)) is not None]
+            found[k] = math.fsum(known) / len(known)
+        return found
 
     return RepeatSummary(
         repeats=most,
-        n=int(np.count_nonzero(whole)),
+        n=len(repeated),
         flaky_rate=len(mixed) / len(repeated),
-        flip_probability=flakiness(counts, most).flip_probability,
+        flip_probability=math.fsum(flips) / len(flips),
         pass_at_k=over_cases(pass_at_k),
         pass_hat_k=over_cases(pass_hat_k),
         flaky_cases=tuple(mixed[:_SHOWN_FLAKY]),

@@ -260,12 +260,20 @@ def test_recorded_responses_are_scored(recorded: list[str], capsys: Output) -> N
     assert cli.run(["score", *recorded, "--json"]) == ExitCode.YES
     out, err = capsys.readouterr()
     document = json.loads(out)
-    assert err == "warning: no case has the id 'ghost' of a response\n"
+    assert err.splitlines() == [
+        "warning: 1 of 4 cases have no recorded response",
+        "warning: no case has the id 'ghost' of a response",
+    ]
     assert [*document] == [
         "schema_version",
         "cases",
         "aggregate_metrics",
         "statistics",
+        "by_tag",
+        "by_category",
+        "by_difficulty",
+        "by_answerable",
+        "by_vault",
         "abstention",
         "rerank",
         "repeats",

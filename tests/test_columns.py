@@ -135,6 +135,16 @@ def test_an_error_among_repeats_is_no_pass_and_unequal_repeats_count_where_they_
     assert (found.n, found.flaky_rate, found.pass_hat_k[2]) == (2, 0.5, 0.5)
 
 
+def test_each_case_counts_by_its_own_number_of_repeats() -> None:
+    found = aggregate([*repeated("a", "pppm"), *repeated("b", "pm")]).repeats
+    assert found is not None
+    assert (found.repeats, found.n, found.flaky_rate) == (4, 2, 1.0)
+    assert found.flip_probability == pytest.approx((0.5 + 1) / 2)
+    assert found.pass_at_k[2] == 1.0
+    assert found.pass_at_k[4] == 1.0
+    assert found.pass_hat_k[2] == pytest.approx((0.5 + 0) / 2)
+
+
 @pytest.mark.parametrize(("path_case", "mean"), [("sensitive", 0.0), ("insensitive", 1.0)])
 def test_translations_are_compared_by_the_path_setting_of_the_run(
     path_case: Literal["sensitive", "insensitive"], mean: float

@@ -124,9 +124,10 @@ def test_ids_that_are_no_cases_are_named_a_few_at_a_time(tmp_path: Path) -> None
         SETTINGS,
     )
     list(run.records())
-    assert run.warnings[0] == "no case has the id 'ghost0' of a response"
-    assert run.warnings[-1] == "nor do 5 more ids of responses belong to a case"
-    assert len(run.warnings) == 21
+    _, first, *_, last = run.warnings
+    assert first == "no case has the id 'ghost0' of a response"
+    assert last == "nor do 5 more ids of responses belong to a case"
+    assert len(run.warnings) == 22
 
 
 def test_whether_headings_are_reported_is_known_before_the_first_case(tmp_path: Path) -> None:
@@ -148,3 +149,59 @@ def test_responses_may_come_through_a_pipe(tmp_path: Path) -> None:
     records = list(RecordedRun(cases, pipe, SETTINGS).records())
     writer.join()
     assert {record.metrics["mrr"] for record in records} == {1.0}
+
+
+def test_a_response_of_no_case_says_nothing_of_the_target(tmp_path: Path) -> None:
+    bare = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
+    responses = [{"id": "a", "response": bare}, response_line("ghost", "g.md")]
+    (alone,) = scored(tmp_path, [case_line("a")], responses)
+    assert "hit_at_k" in alone.not_applicable
+
+
+def test_a_recorded_failure_is_the_target_s_failure(tmp_path: Path) -> None:
+    responses = [
+        {"id": "a", "error": {"kind": "timeout", "message": "no reply within 60 s"}},
+        {"id": "b", "response": None, "error": {"kind": "http"}},
+    ]
+    found = scored(tmp_path, [case_line("a"), case_line("b")], responses)
+    assert [(r.error.kind, r.error.message) for r in found if r.error] == [
+        ("timeout", "no reply within 60 s"),
+        ("http", "recorded as failed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        ("late", "error: 'late', expected {"),
+        ({"kind": "slow"}, "error.kind: 'slow', expected one of timeout, "),
+        ({"kind": "http", "message": 5}, "error.message: 5, expected a string"),
+    ],
+)
+def test_a_recorded_failure_of_no_kind_is_named(
+    error: object, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DatasetError) as caught:
+        scored(tmp_path, [case_line("a")], [{"id": "a", "error": error}])
+    assert message in str(caught.value)
+
+
+def test_recordings_of_a_retriever_alone_need_no_answer(tmp_path: Path) -> None:
+    reply = {"debug": {"retrieved_chunks": [{"rel_path": "a.md", "heading_path": "# A"}]}}
+    cases = write(tmp_path / "c.jsonl", [case_line("a")])
+    responses = write(tmp_path / "r.jsonl", [{"id": "a", "response": reply}])
+    retrieval = Settings(rootdir=".", retrieval_only=True)
+    (found,) = RecordedRun(cases, responses, retrieval).records()
+    assert (found.status, found.metrics["hit_at_k"]) == ("ok", 1.0)
+    (strict,) = RecordedRun(cases, responses, SETTINGS).records()
+    assert strict.status == "error"
+
+
+def test_cases_without_a_response_are_counted(tmp_path: Path) -> None:
+    run = RecordedRun(
+        write(tmp_path / "c.jsonl", [case_line(name) for name in NAMES]),
+        write(tmp_path / "r.jsonl", [response_line("c00")]),
+        SETTINGS,
+    )
+    list(run.records())
+    assert run.warnings == ("29 of 30 cases have no recorded response",)

@@ -152,3 +152,23 @@ def test_a_run_that_is_broken_off_is_not_kept(
     monkeypatch.setattr("pytest_rageval.columns.RecordColumns.add", interrupt)
     assert cli.run(["score", *files, "--save", "one"]) == ExitCode.INTERRUPTED
     assert not Path("evals/results/one").exists()
+
+
+def test_the_printed_groups_are_those_of_a_run(files: list[str], capsys: Output) -> None:
+    assert cli.run(["score", *files, "--save", "one", "--json"]) == ExitCode.YES
+    printed = json.loads(capsys.readouterr().out)
+    saved = read_json(Path("evals/results/one/metrics.json"))
+    for key in ("by_tag", "by_category", "by_difficulty", "by_answerable", "by_vault"):
+        assert printed[key] == saved[key]
+    assert printed["by_category"]["easy"]["total_tests"] == 1
+
+
+def test_a_target_without_a_reranker_reports_no_reranking(files: list[str], capsys: Output) -> None:
+    plain = {"rel_path": "a.md", "heading_path": "# A"}
+    lines = [
+        {"id": "found", "response": {"answer": "a", "debug": {"retrieved_chunks": [plain]}}},
+        {"id": "lost", "response": {"answer": "a", "debug": {"retrieved_chunks": []}}},
+    ]
+    Path("r.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+    assert cli.run(["score", *files, "--json"]) == ExitCode.YES
+    assert json.loads(capsys.readouterr().out)["rerank"] is None

@@ -27,7 +27,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "-k",
     "k",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=1_000_000),
     help="Cutoff of the retrieval metrics (5 unless configured); a case's own k wins.",
 )
 @click.option(
@@ -36,18 +36,29 @@ _FILE = click.Path(path_type=Path)
     metavar="RUN_ID",
     help="Write a run of this name, as any other run is written.",
 )
+@click.option(
+    "--retrieval-only", is_flag=True, help="Score retrieval alone; answers need not be recorded."
+)
 @json_option
-def command(cases: Path, responses: Path, k: int | None, run_id: str | None, as_json: bool) -> None:
+def command(
+    cases: Path,
+    responses: Path,
+    k: int | None,
+    run_id: str | None,
+    retrieval_only: bool,
+    as_json: bool,
+) -> None:
     """Score recorded RESPONSES against CASES.
 
     Each line of RESPONSES is {"id": case id, "response": what the ask API replied}; "repeat": 1
-    and so on mark further responses of one case. The exit code is 0 whenever the files could be
-    read, whatever the scores. The matching settings are those of pyproject.toml.
+    and so on mark further responses of one case, and "error": {"kind", "message"} takes the place
+    of a response that never came. The exit code is 0 whenever the files could be read, whatever
+    the scores. The matching settings are those of pyproject.toml.
     """
     from pytest_rageval.recorded import RecordedRun
     from pytest_rageval.scored_run import ScoredRun
 
-    settings = _settings(k)
+    settings = _settings(k, retrieval_only=retrieval_only)
     recorded = RecordedRun(cases, responses, settings)
     with (
         ScoredRun(settings, run_id=run_id, cases=cases) as scored,
@@ -67,14 +78,16 @@ def command(cases: Path, responses: Path, k: int | None, run_id: str | None, as_
         click.echo(line)
 
 
-def _settings(k: int | None) -> Settings:
+def _settings(k: int | None, *, retrieval_only: bool) -> Settings:
     from pytest_rageval.config import load_settings
     from pytest_rageval.models import TargetSettings
 
     found = load_settings(Path.cwd(), flags={}, environ=os.environ)
     # Nothing is asked: neither the target nor the judge of the project had a part in this.
     found = replace(found, target=TargetSettings(), judge="none", run_id=None)
-    return found if k is None else replace(found, k=k)
+    if retrieval_only:
+        found = replace(found, retrieval_only=True)
+    return found if k is None else replace(found, k=k, origins={**found.origins, "k": "flag"})
 
 
 def _item(record: CaseRecord) -> dict[str, Any]:
@@ -95,12 +108,14 @@ def _numbers(totals: Aggregate) -> dict[str, Any]:
     from pytest_rageval.metrics_document import (
         aggregate_document,
         analyses_document,
+        groups_document,
         statistics_document,
     )
 
     return {
         "aggregate_metrics": aggregate_document(totals),
         "statistics": statistics_document(totals.metrics),
+        **groups_document(totals),
         **analyses_document(totals),
         "warnings": list(totals.warnings),
     }

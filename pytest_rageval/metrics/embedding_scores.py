@@ -7,9 +7,15 @@ from collections.abc import Sequence
 from pytest_rageval.metrics.retrieval import anchors_unreadable, texts_missing
 from pytest_rageval.metrics.view import CaseView, NotApplicable, Score, Scores, gold_population
 
-_NO_VECTORS = NotApplicable("The target reports no vectors of the question and its chunks.")
-_UNDEFINED = NotApplicable("No chunk in the cut has a direction (all vectors are zero).")
-_ONE_SIDED = NotApplicable("The cut does not hold both relevant and other chunks.")
+_NO_VECTORS = NotApplicable(
+    "The question and all chunks of the cut do not come with vectors of one length."
+)
+_UNDEFINED = NotApplicable(
+    "No cosine is defined: the vector of the question, or of every chunk, is zero."
+)
+_ONE_SIDED = NotApplicable(
+    "The cut does not hold both relevant and other chunks whose vectors have a direction."
+)
 
 
 def score_embeddings(view: CaseView) -> Scores:

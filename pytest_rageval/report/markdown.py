@@ -44,15 +44,24 @@ def _lines(view: SummaryView) -> Iterator[str]:
 def _check_table(view: SummaryView) -> Iterator[str]:
     if not view.gate.checks:
         return
-    yield from ("", "| check | value | limit | n | result |", "|---|---:|---|---:|---|")
+    yield from (
+        "",
+        "| check | value | limit | n | can detect | result |",
+        "|---|---:|---|---:|---:|---|",
+    )
     order = {"fail": 0, "warn": 1, "skip": 2, "pass": 3}
     for result in sorted(view.gate.checks, key=lambda r: order[r.status]):
         value = held_value_text(result, result.estimate)
         n = "-" if result.n is None else str(result.n)
         yield (
             f"| {escape(result.check.name)} | {value} | {limit_text(result)} | {n} "
-            f"| {_result_text(result)} |"
+            f"| {_detectable(result)} | {_result_text(result)} |"
         )
+
+
+def _detectable(result: CheckResult) -> str:
+    """Show the smallest difference that a check of this many cases can see at 80 % power."""
+    return "-" if result.mde is None else format_value(result.mde)
 
 
 def _result_text(result: CheckResult) -> str:
@@ -104,7 +113,8 @@ def _case_list(view: SummaryView) -> Iterator[str]:
             yield from ("", f"<details><summary>{title}</summary>", "")
             shown = found[:LISTED_CASES]
             more = f" and {n - len(shown)} more" if n > len(shown) else ""
-            yield ", ".join(f"`{case_id}`" for case_id in shown) + more
+            # A backtick would end the code span that keeps an id inert.
+            yield ", ".join(f"`{clean(i).replace('`', chr(39))}`" for i in shown) + more
             yield from ("", "</details>")
 
 

@@ -12,7 +12,7 @@ def test_the_verdict_stands_first() -> None:
 def test_failing_checks_come_before_the_rest() -> None:
     checks = [result("pass", metric="mrr"), result("skip"), result("fail", metric="map_at_k")]
     lines = render_markdown(view(hits(1, 0), *checks)).splitlines()
-    at = lines.index("| check | value | limit | n | result |") + 2
+    at = lines.index("| check | value | limit | n | can detect | result |") + 2
     assert [line.split(" | ")[0] for line in lines[at : at + 3]] == [
         "| map\\_at\\_k",
         "| hit\\_at\\_k",
