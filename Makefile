@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 PYTHON ?= python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help eval test check format lint types tests lock clean
+.PHONY: help eval replay test check format lint types tests lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 eval: $(STAMP) ## Evaluate the embedded RAG server on the example cases.
 	$(BIN)/python -m pytest evals/
+
+replay: $(STAMP) ## Replay the recorded cases without a network.
+	$(BIN)/python -m pytest evals/ -k _04 --record-mode=none --block-network
 
 test: check ## Run everything that must hold before a merge.
 
