@@ -36,6 +36,10 @@ _BUT: Final = re.compile(r"[,;]?\s*\b(?:but|however|nevertheless)\b,?\s*", re.IG
 _SHORTEST: Final = 4
 """Words of a clause that states something."""
 STRICT: Final = ("numbers", "names", "rival", "negated", "not_negated")
+_SOME: Final = 3.0
+"""What the scale gives an answer that the context supports in part."""
+_BELOW: Final = 0.9
+"""Keeps such an answer short of the pass line, and in order with others of its kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +82,18 @@ def judge_grounding(request: JudgeRequest, layer: Layer) -> Grounding:
     shown = tuple(_show(claim, index) for claim in claims)
     supported = sum(claim.supported for claim in shown)
     return Grounding(
-        score=score,
+        score=_by_scale(score, supported / len(shown)),
         claim_support_rate=claim_support(supported, len(shown) - supported),
         claims=shown,
         reasoning=_explain(shown, share),
     )
+
+
+def _by_scale(score: float, supported: float) -> float:
+    """Keep an answer below 4 unless most of its claims, more than half, are supported."""
+    if supported > 0.5 or score < PASS:
+        return score
+    return _SOME + (score - PASS) * (PASS - _SOME) * _BELOW
 
 
 def _touches(claim: JudgedClaim) -> bool:

@@ -53,6 +53,13 @@ def test_a_repeat_says_the_same() -> None:
 # --- groundedness ----------------------------------------------------------------------------
 
 
+def test_an_answer_of_which_half_is_made_up_does_not_pass() -> None:
+    whole = "Uploads are limited to 1,000 files of 20 MB each, and only owners delete them [1]."
+    half = verdict("groundedness", f"{whole} Backups are kept for 90 days [2].")
+    assert [claim.supported for claim in half.claims] == [True, False]
+    assert 3 <= half.scores["groundedness"] < 4 <= groundedness(whole)
+
+
 def test_a_quotation_with_citation_is_a_five_and_without_one_a_pass() -> None:
     quoted = "Uploads are limited to 1,000 files of 20 MB each"
     assert groundedness(f"{quoted} [1].") == pytest.approx(5, abs=0.05)
