@@ -22,7 +22,7 @@ from tests.shared_data import shared_path
 SHOWN = 3
 COSTLY = {"score": 500, "rerank_delta": 120}
 QUICK = 300
-MANY = 10
+MANY = 4
 """Times the quick number of rows, none of them drawn twice."""
 
 

@@ -1,0 +1,29 @@
+"""Imports once what tests that run pytest inside pytest would import anew.
+
+pytester forgets every module that a run inside it was the first to import. httpx finds its
+exceptions by class, so a second copy of httpcore would no longer be recognised; a test that replaces
+a function by its module's name would replace it in the forgotten copy; and importing our own rooms
+anew for every inner run would take most of its time.
+"""
+
+from __future__ import annotations
+
+import httpcore  # noqa: F401
+import httpx  # noqa: F401
+import numpy as np  # noqa: F401
+import openai  # noqa: F401
+import pydantic  # noqa: F401
+import sqlalchemy  # noqa: F401
+
+from pytest_rageval import (  # noqa: F401
+    aggregate,
+    client,
+    judge_cache,
+    judge_client,
+    judge_notes,
+    judges,
+    session,
+    thresholds,
+)
+from pytest_rageval.offline import judge  # noqa: F401
+from pytest_rageval.reference import server  # noqa: F401
