@@ -1,9 +1,9 @@
 """Imports once what tests that run pytest inside pytest would import anew.
 
 pytester forgets every module that a run inside it was the first to import. httpx finds its
-exceptions by class, so a second copy of httpcore would no longer be recognised; a test that replaces
-a function by its module's name would replace it in the forgotten copy; and importing our own rooms
-anew for every inner run would take most of its time.
+exceptions by class, so a second copy of httpcore would no longer be recognised; a test that
+replaces a function by its module's name would replace it in the forgotten copy; and importing our
+own rooms anew for every inner run would take most of its time.
 """
 
 from __future__ import annotations
