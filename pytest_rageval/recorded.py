@@ -10,9 +10,9 @@ import shutil
 import tempfile
 from array import array
 from collections.abc import Container, Iterator
+from contextlib import closing
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Final, Self
+from typing import IO, Any, Final
 
 from pytest_rageval.adapters import answered
 from pytest_rageval.contract import parse_ask_response
@@ -68,17 +68,6 @@ class RecordedResponses:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def report_headings(self, case_ids: Container[str]) -> bool:
         """Say whether any chunk of these cases has a heading; True where there is none at all.
@@ -255,7 +244,7 @@ class RecordedRun:
                 records of what is sound are yielded.
         """
         reader = CaseReader(self._cases)
-        with RecordedResponses(self._responses) as responses:
+        with closing(RecordedResponses(self._responses)) as responses:
             try:
                 yield from self._score(reader, responses)
             except OSError as error:

@@ -341,7 +341,7 @@ def test_any_json_value_parses_or_is_a_protocol_error(payload: object) -> None:
 def test_any_bytes_are_read_or_are_a_protocol_error(body: bytes) -> None:
     value = outcome_of(parse_reply_bytes, body)
     if not is_protocol_error(value):
-        json.dumps(value, allow_nan=False)
+        assert json.loads(json.dumps(value, allow_nan=False)) == value
 
 
 # --- bytes ---------------------------------------------------------------------------------

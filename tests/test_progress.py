@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from types import SimpleNamespace
 from typing import IO, Any, cast
@@ -82,4 +83,9 @@ def test_a_heartbeat_is_silent_on_a_terminal(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_heartbeat_that_never_started_can_be_stopped() -> None:
-    Heartbeat(lambda: None).stop()
+    beats: list[str] = []
+    before = threading.active_count()
+    heartbeat = Heartbeat(lambda: beats.append("beat"), interval_s=0.001)
+    heartbeat.stop()
+    heartbeat.stop()
+    assert (beats, threading.active_count()) == ([], before)

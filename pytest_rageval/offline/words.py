@@ -106,6 +106,9 @@ def _join_scales(words: Iterable[Word]) -> Iterator[Word]:
 @lru_cache(maxsize=1 << 16)
 def read_word(token: str) -> Word:
     """Return the meaning of one token as written."""
+    if len(token) == 1 and unicodedata.category(token) == "No":
+        # Taken apart, a half would be the digits 1 and 2.
+        return _number(f"{unicodedata.numeric(token):g}")
     form = _plain(token[:_LONGEST])
     if form[:1].isdigit():
         return _number(form)
@@ -138,7 +141,8 @@ def _plain(token: str) -> str:
 def _number(form: str) -> Word:
     ordinal = form.endswith(("st", "nd", "rd", "th"))
     value = re.sub(r"[^\d.]", "", form)
-    # Digits of other scripts are folded by NFKD or are digits to float() as well.
+    if not value.isascii():
+        value = "".join(c if c == "." else str(int(c)) for c in value)
     if "." in value:
         value = value.rstrip("0").rstrip(".")
     value = value.lstrip("0") or "0"

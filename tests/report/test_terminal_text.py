@@ -40,7 +40,8 @@ def test_any_text_becomes_one_line_of_visible_characters(text: str, limit: int |
 
 @given(st.text(), st.sampled_from(["ascii", "latin-1", "cp1252", "utf-8"]))
 def test_a_text_for_a_stream_can_be_written_to_it(text: str, encoding: str) -> None:
-    clean(text, encoding=encoding).encode(encoding)
+    shown = clean(text, encoding=encoding)
+    assert shown.encode(encoding).decode(encoding) == shown
 
 
 def test_a_cut_text_says_so() -> None:
