@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from math import isfinite
@@ -240,7 +241,7 @@ def stage_read() -> Contender:
     from pytest_rageval.recorded import RecordedResponses
 
     def run(cases: Path, responses: Path) -> Numbers:
-        with RecordedResponses(responses) as recorded:
+        with closing(RecordedResponses(responses)) as recorded:
             return sum(recorded.first(one.case.id)[0] for one in CaseReader(cases)), {}
 
     return run
@@ -253,7 +254,7 @@ def stage_parsed() -> Contender:
 
     def run(cases: Path, responses: Path) -> Numbers:
         n = 0
-        with RecordedResponses(responses) as recorded:
+        with closing(RecordedResponses(responses)) as recorded:
             for located in CaseReader(cases):
                 parse_ask_response(recorded.first(located.case.id)[1])
                 n += 1
