@@ -6,6 +6,7 @@ Values are those of the kernels in ``metrics``; sentences show what they count.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, Final
 
 from pytest_rageval.explain.figures import Figure, cut_text
@@ -22,6 +23,7 @@ _BY_RUBRIC: Final = {
     "key_fact_recall": "correctness",
 }
 _CLAIMS: Final = ("supported", "unsupported")
+_NO_REASONING: Final = "the judge's verdict"
 _ABSTENTION: Final = (
     "abstention_accuracy",
     "hallucination_rate_unanswerable",
@@ -152,7 +154,13 @@ def embedding_figures() -> dict[str, Figure]:
 
 def judged_figures(record: CaseRecord) -> dict[str, Figure]:
     """Explain judged scores by what the judge said."""
-    figures = {key: _verdict(record, key) for key in record.metrics if key in _BY_RUBRIC}
+    figures = {
+        key: Figure(None, _reasoning(verdict) or _NO_REASONING)
+        for verdict in record.judgements.values()
+        if isinstance(verdict, Mapping)
+        for key in verdict.get("scores") or ()
+    }
+    figures |= {key: _verdict(record, key) for key in record.metrics if key in _BY_RUBRIC}
     return figures | _five(record.metrics)
 
 
@@ -165,7 +173,7 @@ def _verdict(record: CaseRecord, key: str) -> Figure:
         if supported is not None and unsupported is not None:
             text = f"{supported} of {count(supported + unsupported, 'claim')} supported"
             return Figure(claim_support(supported, unsupported), text)
-    return Figure(None, _reasoning(verdict) or "the judge's verdict")
+    return Figure(None, _reasoning(verdict) or _NO_REASONING)
 
 
 def _size(verdict: Mapping[str, Any], name: str) -> int | None:
@@ -189,11 +197,26 @@ def _five(metrics: Mapping[str, float | None]) -> dict[str, Figure]:
     return {"five.composite": Figure(value, f"weighted mean: {weights}")}
 
 
-def judge_failure(record: CaseRecord) -> str:
+def judge_failure(record: CaseRecord, key: str) -> str:
     """Say what kind of failure left a judged metric without a score, where it is stored."""
-    for verdict in (record.groundedness, record.correctness, record.abstention):
-        error = (verdict or {}).get("error")
+    verdicts = dict(record.judgements)
+    for rubric in ("groundedness", "correctness", "abstention"):
+        verdicts.setdefault(rubric, getattr(record, rubric))
+    own = [name for name in verdicts if _gives(name, key)]
+    for name in own or verdicts:
+        verdict = verdicts[name]
+        error = verdict.get("error") if isinstance(verdict, Mapping) else None
         if error:
             kind = error.get("kind", "") if isinstance(error, Mapping) else str(error)
             return f"no valid verdict of the judge ({kind})"
     return "no valid verdict of the judge"
+
+
+def _gives(rubric: str, key: str) -> bool:
+    """Tell whether a metric is one of a rubric's; a user's own gives those under its file name."""
+    if key in _BY_RUBRIC:
+        return rubric == _BY_RUBRIC[key] or (rubric == "claims" and key == "claim_support_rate")
+    if key in _ABSTENTION:
+        return rubric == "abstention"
+    family = key.split(".", 1)[0]
+    return PurePath(rubric).stem == {"five": "five_dimensions"}.get(family, family)

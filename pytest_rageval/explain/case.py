@@ -30,6 +30,7 @@ from pytest_rageval.explain.golds import (
     explain_groups,
     explain_irrelevant,
 )
+from pytest_rageval.explain.judged import explain_judgements
 from pytest_rageval.explain.values import (
     AnchorReason,
     ChunkReason,
@@ -91,6 +92,7 @@ def explain_record(
         irrelevant=irrelevant,
         chunks=chunks,
         citations=citations,
+        judgements=explain_judgements(record, case),
         metrics=metrics,
         notes=tuple(_notes(case, metrics)),
     )
@@ -153,7 +155,7 @@ def _metric(
     elif key in record.not_applicable:
         status, text = "not_applicable", record.not_applicable[key]
     else:
-        status, text = "error", _failure(record)
+        status, text = "error", _failure(record, key)
     return MetricReason(
         key=key,
         level=info.level if info is not None else "other",
@@ -168,9 +170,9 @@ def _metric(
     )
 
 
-def _failure(record: CaseRecord) -> str:
+def _failure(record: CaseRecord, key: str) -> str:
     if record.error is None:
-        return judge_failure(record)
+        return judge_failure(record, key)
     return f"{record.error.kind}: {record.error.message}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Literal
 
@@ -114,6 +115,44 @@ class GroupReason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimReason:
+    """One claim of the answer, as the judge saw it."""
+
+    text: str
+    supported: bool
+    rank: int | None = None
+    """Of the retrieved chunk that decides; None: none does, or it cannot be told."""
+    rel_path: str | None = None
+    heading_path: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactReason:
+    """One expected key fact, and whether the judge found it in the answer."""
+
+    text: str
+    found: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgementReason:
+    """One verdict that was asked for."""
+
+    rubric: str
+    judge: str
+    scores: Mapping[str, float]
+    """By metric key; empty: the verdict failed, or there was nothing to score."""
+    reasoning: str
+    error: str | None
+    """Kind and message of a verdict that failed."""
+    claims: tuple[ClaimReason, ...] = ()
+    """In the order of the answer."""
+    facts: tuple[FactReason, ...] = ()
+    """In the order of the case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricReason:
     """One metric of the case: its value and the arithmetic behind it."""
 
@@ -186,6 +225,8 @@ class Explanation:
     chunks: tuple[ChunkReason, ...] | None
     """In rank order; None: not reported."""
     citations: tuple[CitationReason, ...] | None
+    judgements: tuple[JudgementReason, ...]
+    """Every verdict that was asked for."""
     metrics: tuple[MetricReason, ...]
     """In the order of the registry."""
     notes: tuple[str, ...]

@@ -16,8 +16,10 @@ from pytest_rageval.explain.values import (
     AnchorReason,
     ChunkReason,
     CitationReason,
+    ClaimReason,
     Expectation,
     Explanation,
+    JudgementReason,
     MetricReason,
 )
 from pytest_rageval.models import CaseRecord
@@ -49,6 +51,7 @@ _REASON_CHARS: Final = 600
 _KEY_CHARS: Final = 44
 _TEXT_READ: Final = 4000
 """More of one text than any line shows unless the whole is asked for."""
+_CLAIMS_SHOWN: Final = 12
 _NARROWEST: Final = 60
 _REASON_COLUMN: Final = 24
 """Least width beside a number; a narrower terminal gets the reason below it."""
@@ -76,6 +79,7 @@ def render_explanation(
         _folders(explanation, width),
         _chunks(explanation, width, verbose=verbose),
         _citations(explanation.citations, width),
+        _judgements(explanation.judgements, width, verbose=verbose),
         _metrics(explanation, width),
         _reranking(explanation, width),
         _unscored(explanation, width),
@@ -192,9 +196,7 @@ def _expectation(expectation: Expectation, width: int) -> Iterator[Line]:
     text = f"{expectation.key} {expectation.value:g}"
     if not expectation.met:
         text += f", expected {expectation.expected:g}"
-    for part in _wrap(f"{text}: {expectation.reason}", width - len(word)):
-        yield ((word, style), (part, ""))
-        word = " " * len(word)
+    yield from _marked(word, f"{text}: {expectation.reason}", width, style=style)
 
 
 # --- evidence ------------------------------------------------------------------------------
@@ -336,6 +338,64 @@ def _citations(citations: Sequence[CitationReason] | None, width: int) -> Iterat
         style: Style = "green" if one.golds else "dim"
         for line in _wrap(one.reason, width, first=blank, rest=blank):
             yield ((line, style),)
+
+
+# --- verdicts ------------------------------------------------------------------------------
+
+
+def _judgements(
+    judgements: Sequence[JudgementReason], width: int, *, verbose: bool
+) -> Iterator[Line]:
+    for verdict in judgements:
+        scores = ", ".join(f"{key} {format_value(value)}" for key, value in verdict.scores.items())
+        title = " ".join(filter(None, (f"judge: {verdict.rubric}", f"by {verdict.judge}")))
+        yield _heading(clean(title, width))
+        if verdict.error is not None:
+            yield from _lines("  ", f"no valid verdict: {verdict.error}", width, style="red")
+        elif scores:
+            yield from _lines("  ", scores, width)
+        if verdict.reasoning:
+            yield from _lines("  ", verdict.reasoning, width, style="dim")
+        yield from _claims(verdict.claims, width, verbose=verbose)
+        for fact in verdict.facts:
+            word = "  found    " if fact.found else "  MISSING  "
+            style: Style = "green" if fact.found else "red"
+            yield from _marked(word, f'key fact "{fact.text}"', width, style=style)
+
+
+def _lines(start: str, text: str, width: int, *, style: Style = "") -> Iterator[Line]:
+    for line in _wrap(text, width, first=start, rest=start):
+        yield ((line, style),)
+
+
+def _marked(word: str, text: str, width: int, *, style: Style) -> Iterator[Line]:
+    blank = " " * len(word)
+    for part in _wrap(text, width - len(word)):
+        yield ((word, style), (part, ""))
+        word = blank
+
+
+def _claims(claims: Sequence[ClaimReason], width: int, *, verbose: bool) -> Iterator[Line]:
+    """Show each claim with the passage that decides, those without support first."""
+    ordered = sorted(claims, key=lambda claim: claim.supported)
+    shown = ordered if verbose else ordered[:_CLAIMS_SHOWN]
+    for claim in shown:
+        word = "  supported    " if claim.supported else "  UNSUPPORTED  "
+        style: Style = "green" if claim.supported else "red"
+        yield from _marked(word, f'"{claim.text}"', width, style=style)
+        yield from _lines(" " * len(word), _deciding(claim), width, style="dim")
+    if len(ordered) > len(shown):
+        yield ((f"  ... and {len(ordered) - len(shown)} more claims; -v shows them", "dim"),)
+
+
+def _deciding(claim: ClaimReason) -> str:
+    """Name the passage that a claim was decided by, and what was found there or not."""
+    if claim.rank is None:
+        place = "" if claim.supported else "no passage"
+    else:
+        nearest = "" if claim.supported else "nearest is "
+        place = f"{nearest}rank {claim.rank}, {_place(claim.rel_path or '', claim.heading_path)}"
+    return ": ".join(filter(None, (clean(place, _PLACE_CHARS), claim.reason))) or "no reason given"
 
 
 # --- numbers -------------------------------------------------------------------------------

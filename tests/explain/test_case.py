@@ -155,6 +155,31 @@ def test_a_failed_verdict_is_an_error_with_its_kind() -> None:
     assert (one.status, one.reason) == ("error", "no valid verdict of the judge (truncated)")
 
 
+@pytest.mark.parametrize(
+    ("rubric", "key"),
+    [
+        ("quality", "quality.overall"),
+        ("five_dimensions", "five.synthesis"),
+        ("rubrics/tone.jinja", "tone.politeness"),
+    ],
+)
+def test_the_metrics_of_every_rubric_are_explained_by_its_own_verdict(
+    rubric: str, key: str
+) -> None:
+    said = {
+        "correctness": {"scores": {"correctness": 4.0}, "reasoning": "Right."},
+        rubric: {"scores": {key: 0.5}, "reasoning": "So so."},
+    }
+    plain = recorded(case(S), response(S, abstained=False))
+    scored = replace(plain, metrics={**plain.metrics, key: 0.5}, judgements=said)
+    assert metric(explain_record(scored, ScoreSettings()), key).reason == "judge: So so."
+    failed = {**said, rubric: {"scores": None, "error": {"kind": "refused", "message": "no"}}}
+    missing = replace(plain, metrics={**plain.metrics, key: None}, judgements=failed)
+    missing = replace(missing, not_applicable=dict.fromkeys(set(plain.not_applicable) - {key}, ""))
+    one = metric(explain_record(missing, ScoreSettings()), key)
+    assert (one.status, one.reason) == ("error", "no valid verdict of the judge (refused)")
+
+
 def test_the_composite_of_five_dimensions_is_their_weighted_mean() -> None:
     parts = {
         "five.faithfulness": 0.95,
@@ -247,7 +272,7 @@ def test_the_shown_fields_are_those_that_tools_rely_on() -> None:
             *("answerable", "k", "question", "answer", "abstained", "abstain_reason", "error"),
             *("outcome", "unchecked", "failure_stage", "stage_meaning", "next_steps"),
             *("expectations", "folder_selection", "case_known", "golds", "groups", "irrelevant"),
-            *("chunks", "citations", "metrics", "latency", "notes"),
+            *("chunks", "citations", "judgements", "metrics", "latency", "notes"),
         ]
     )
     assert found.document()["outcome"] == found.record.outcome

@@ -253,3 +253,58 @@ def test_columns_are_measured_on_what_is_shown_of_a_key() -> None:
     )
     lines = block(shown(explain_record(record, ScoreSettings())), "metrics: other").splitlines()
     assert [line[:13] for line in lines] == ["  ab   1.000 ", "  cd   0.500 "]
+
+
+# --- verdicts --------------------------------------------------------------------------------
+
+
+def judged(*claims: dict[str, Any], **verdict: Any) -> Explanation:
+    reply = response(retrieved_chunks=(chunk(S, text="Thirty days.", chunk_id="c"),))
+    record = replace(
+        recorded(case(S), reply),
+        groundedness={"claims": list(claims)},
+        judgements={"groundedness": {"judge": "offline/1", **verdict}},
+        judge_input={"context_chunk_ids": ["c"]},
+    )
+    return explain_record(record, ScoreSettings())
+
+
+def test_claims_come_with_the_passage_that_decides_and_the_unsupported_ones_first() -> None:
+    found = judged(
+        {"text": "Thirty days.", "supported": True, "passage": 1, "reason": "said there"},
+        {"text": "Forty.", "supported": False, "passage": 1, "reason": "not found: forty"},
+        {"text": "On Mars.", "supported": False, "passage": None, "reason": ""},
+        scores={"groundedness": 2.0},
+        reasoning="1 of 3.",
+    )
+    assert block(shown(found), "judge: groundedness by offline/1").splitlines() == [
+        "  groundedness 2.000",
+        "  1 of 3.",
+        '  UNSUPPORTED  "Forty."',
+        "               nearest is rank 1, a.md | # S: not found: forty",
+        '  UNSUPPORTED  "On Mars."',
+        "               no passage",
+        '  supported    "Thirty days."',
+        "               rank 1, a.md | # S: said there",
+    ]
+
+
+def test_claims_beyond_a_dozen_are_counted_unless_all_are_asked_for() -> None:
+    found = judged(*({"text": f"claim {n}.", "supported": False} for n in range(15)))
+    brief, verbose = shown(found), shown(found, verbose=True)
+    assert "... and 3 more claims; -v shows them" in brief
+    assert (brief.count("UNSUPPORTED"), verbose.count("UNSUPPORTED")) == (12, 15)
+
+
+def test_a_verdict_that_failed_is_shown_as_one() -> None:
+    found = judged(error={"kind": "refused", "message": "I would rather not"})
+    assert "  no valid verdict: refused: I would rather not" in shown(found)
+
+
+def test_a_verdict_reaches_no_terminal_raw() -> None:
+    claims = ({"text": HOSTILE, "reason": HOSTILE, "supported": n, "passage": 1} for n in (0, 1))
+    found = judged(*claims, reasoning=HOSTILE, judge=HOSTILE, scores={HOSTILE: 1.0})
+    text = shown(found, verbose=True)
+    assert "UNSUPPORTED" in text
+    assert set(text) & set("\x1b\x07\u202e\u200b") == set()
+    assert max(map(len, text.splitlines())) <= 80
