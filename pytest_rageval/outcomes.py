@@ -86,11 +86,11 @@ def _bad_answer(view: CaseView, metrics: Metrics) -> FailureStage | None:
         return "wrongly_abstained"
     if metrics["attribution_hit_rate"] == 0 or _conflict_uncited(metrics):
         return "not_cited"
-    if _below_pass_line("groundedness", metrics):
+    if below_pass_line("groundedness", metrics):
         return "ungrounded"
     # All sources cited, and the answer hides that they differ.
     hides_conflict = metrics["recency_conflict_accuracy"] == 0
-    return "incorrect" if hides_conflict or _below_pass_line("correctness", metrics) else None
+    return "incorrect" if hides_conflict or below_pass_line("correctness", metrics) else None
 
 
 def _conflict_uncited(metrics: Metrics) -> bool:
@@ -98,6 +98,7 @@ def _conflict_uncited(metrics: Metrics) -> bool:
     return metrics["recency_conflict_accuracy"] == 0 and recall is not None and recall < 1
 
 
-def _below_pass_line(key: str, metrics: Metrics) -> bool:
-    value, high = metrics[key], METRICS[key].scale[1]
+def below_pass_line(key: str, metrics: Metrics) -> bool:
+    """Tell whether a judged metric was scored and does not reach 4 of 5."""
+    value, high = metrics.get(key), METRICS[key].scale[1]
     return value is not None and high is not None and value < PASS_SHARE * high - 1e-9

@@ -11,6 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_rageval.explain.judged import missing_facts, unsupported_claims
+from pytest_rageval.judge_reliability import (
+    JudgeReliability,
+    reliability_lines,
+    worst_disagreements,
+)
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import (
     Aggregate,
@@ -20,8 +26,9 @@ from pytest_rageval.models import (
     GateResult,
     MetricSummary,
 )
+from pytest_rageval.outcomes import below_pass_line
 from pytest_rageval.report.numbers import format_limit_pair, format_value, unit_of
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.report.terminal_text import clean, cut_columns
 
 Style = Literal["", "green", "red", "yellow", "bold", "dim"]
 Line = tuple[tuple[str, Style], ...]
@@ -61,6 +68,11 @@ _VERDICTS: Mapping[str, tuple[str, Style]] = {
     "skip": ("skipped", "yellow"),
 }
 NARROW = 60
+_JUDGED = frozenset({"ungrounded", "incorrect"})
+"""Stages at which only a judge sees a case fail."""
+_FLAWS_SHOWN = 2
+_FLAW_CHARS = 200
+_ID_CHARS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +89,7 @@ class SummaryView:
     """Run folder as shown to the user."""
     notes: Sequence[str] = ()
     confidence: float = 0.95
+    reliability: JudgeReliability = JudgeReliability()
 
 
 def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) -> list[Line]:
@@ -96,6 +109,7 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
         lines += _group_table("tag", view.aggregate.by_tag, view, width)
         lines += _group_table("difficulty", view.aggregate.by_difficulty, view, width)
     lines += _case_lines(view, width)
+    lines += _reliability_lines(view.reliability, width, verbosity)
     for note in _notes(view):
         lines += _wrapped("note", "yellow", note, "", width)
     lines += _gate_lines(view, width)
@@ -289,14 +303,23 @@ def _group_sizes(title: str, records: Sequence[CaseRecord]) -> dict[str, int]:
 
 
 def worst_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRecord]:
-    """Return the records to look at first: errors, then misses with the least recall."""
-    bad = [r for r in records if r.outcome != "passed"]
+    """Return the records to look at first.
 
-    def badness(record: CaseRecord) -> tuple[int, float, str]:
-        recall = record.metrics.get("recall_at_k")
-        return (0 if record.outcome == "error" else 1, recall or 0.0, record.nodeid)
+    Errors, then misses with the least recall, then those that met what was asked of them with an
+    answer that the judge rates below its pass line.
+    """
+    found = [
+        (_badness(r), r) for r in records if r.outcome != "passed" or r.failure_stage in _JUDGED
+    ]
+    return [record for _, record in sorted(found, key=lambda one: one[0])[:limit]]
 
-    return sorted(bad, key=badness)[:limit]
+
+def _badness(record: CaseRecord) -> tuple[int, float, str]:
+    if record.outcome == "passed":
+        key = "groundedness" if record.failure_stage == "ungrounded" else "correctness"
+        return 2, record.metrics.get(key) or 0.0, record.nodeid
+    recall = record.metrics.get("recall_at_k") or 0.0
+    return 0 if record.outcome == "error" else 1, recall, record.nodeid
 
 
 def slowest_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRecord]:
@@ -306,9 +329,12 @@ def slowest_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseR
 
 
 def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
-    worst = [f"{r.case_id} {_why(r)}" for r in worst_records(view.records)]
+    worst = worst_records(view.records)
     if worst:
-        yield (("worst    ", "bold"), (_joined(worst, width - 9), ""))
+        shown = _joined([f"{r.case_id} {_why(r)}" for r in worst], width - 9)
+        yield (("worst    ", "bold"), (shown, ""))
+    for record in worst:
+        yield from _judged_lines(record, width)
     slow = [f"{r.case_id} {r.latency['total_ms']:.0f} ms" for r in slowest_records(view.records)]
     if slow:
         yield (("slowest  ", "bold"), (_joined(slow, width - 9), ""))
@@ -320,6 +346,19 @@ def _why(record: CaseRecord) -> str:
     return record.failure_stage or record.outcome
 
 
+def _judged_lines(record: CaseRecord, width: int) -> Iterator[Line]:
+    """Show what the judge holds against an answer, a claim or fact a line; a terminal alone."""
+    flaws: list[tuple[str, str]] = []
+    if below_pass_line("groundedness", record.metrics):
+        flaws += [("unsupported", text) for text in unsupported_claims(record)]
+    if below_pass_line("correctness", record.metrics):
+        flaws += [("not stated", text) for text in missing_facts(record)]
+    for word, text in flaws[:_FLAWS_SHOWN]:
+        head = f"{clean(record.case_id, min(width // 5, _ID_CHARS))} {word}: "
+        shown = cut_columns(clean(text, _FLAW_CHARS), max(width - 9 - len(head) - 2, 0))
+        yield (("         ", ""), (head, "yellow"), (f'"{shown}"', ""))
+
+
 def _joined(parts: Sequence[str], width: int) -> str:
     text = ""
     for part in parts:
@@ -328,6 +367,16 @@ def _joined(parts: Sequence[str], width: int) -> str:
             break
         text = longer
     return text or parts[0]
+
+
+def _reliability_lines(found: JudgeReliability, width: int, verbosity: int) -> Iterator[Line]:
+    lines = [*reliability_lines(found)]
+    if verbosity > 0:
+        worst = (f"{key} {i} {a:g} and {b:g}" for key, i, a, b in worst_disagreements(found))
+        if listed := "; ".join(worst):
+            lines.append(f"first and second judge: {listed}")
+    for line in lines:
+        yield from _wrapped("judge", "bold", line, "", width)
 
 
 def _notes(view: SummaryView) -> Iterator[str]:

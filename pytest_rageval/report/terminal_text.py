@@ -43,3 +43,28 @@ def clean(text: str, limit: int | None = None, *, encoding: str | None = None) -
     if limit is None or (len(visible) <= limit and len(head) == len(text)):
         return visible
     return (visible[: max(limit - len(_ELLIPSIS), 0)] + _ELLIPSIS)[:limit]
+
+
+def cut_columns(text: str, columns: int) -> str:
+    """Cut a clean text that is wider than some columns of a terminal, and end it in ``...``.
+
+    Chinese, Japanese and Korean characters take two columns each, combining marks none.
+
+    >>> cut_columns("a long answer", 8), cut_columns("\u65e5\u672c\u8a9e", 5)
+    ('a lon...', '\u65e5...')
+    """
+    if sum(map(_columns, text)) <= columns:
+        return text
+    left, kept = columns - len(_ELLIPSIS), 0
+    for character in text:
+        left -= _columns(character)
+        if left < 0:
+            break
+        kept += 1
+    return (text[:kept] + _ELLIPSIS)[: max(columns, 0)]
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -54,6 +54,24 @@ def test_hostile_text_never_reaches_the_terminal_raw(project: Project) -> None:
     assert not [line for line in told.splitlines() if line.lstrip().startswith("::error")]
 
 
+def test_an_ungrounded_answer_is_told_by_its_claims_on_the_terminal_alone(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
+    answer = "The \x1b[31mpigeons\u202e came to Mars. [1]"
+    conftest = conftest.replace('"The answer text."', ascii(answer))
+    project.write("conftest.py", conftest)
+    project.cases([case("ok-1", "hit one")])
+    result = project.run("--judge=offline")
+    result.stdout.fnmatch_lines(
+        ["worst    ok-1 ungrounded", '         ok-1 unsupported: "The pigeons came to Mars."']
+    )
+    shown = result.stdout.str() + capsys.readouterr().out
+    assert not {"\x1b", "\u202e"} & set(shown)
+    (summary,) = (project.path / "evals" / "results").glob("*/summary.md")
+    assert "pigeon" not in summary.read_text(encoding="utf-8")
+
+
 def _serve_vault(project: Project) -> None:
     project.write("conftest.py", "")
     project.write(

@@ -31,7 +31,10 @@ def test_a_metric_travels_with_its_counts() -> None:
 
 
 def test_cases_to_look_at_are_named_by_id_alone() -> None:
-    records = [record("m-1", outcome="missed", question="SECRET?", answer="SECRET"), failed("bad")]
+    said = {"unsupported_claims": ["SECRET"], "reasoning": "SECRET"}
+    fields = {"question": "SECRET?", "answer": "SECRET", "groundedness": said}
+    scores: dict[str, float | None] = {"groundedness": 1.0}
+    records = [record("m-1", scores, outcome="missed", **fields), failed("bad")]
     document = render_markdown(view(records))
     assert "<details><summary>1 error</summary>\n\n`bad`" in document
     assert "<details><summary>1 missed</summary>\n\n`m-1`" in document

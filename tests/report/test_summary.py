@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 
 from pytest_rageval.aggregate import aggregate
-from pytest_rageval.models import CaseRecord, Check, CheckResult, GateResult
+from pytest_rageval.models import Case, CaseRecord, Check, CheckResult, GateResult
 from pytest_rageval.report.summary import (
     SummaryView,
     interval_text,
@@ -101,6 +101,65 @@ def test_errors_come_before_the_worst_misses() -> None:
     assert [r.case_id for r in worst_records(records)] == ["bad", "m-1", "m-2"]
 
 
+def ungrounded(case_id: str, *claims: str, score: float = 2.0, **fields: Any) -> CaseRecord:
+    """Record of a case that passed, and of whose answer the judge found nothing supported."""
+    return record(
+        case_id,
+        {"hit_at_k": 1.0, "groundedness": score},
+        failure_stage="ungrounded",
+        groundedness={"score": score, "unsupported_claims": list(claims)},
+        **fields,
+    )
+
+
+def test_answers_below_the_judge_s_pass_line_come_after_misses_the_lowest_first() -> None:
+    records = [
+        ungrounded("u-2", score=3.5),
+        ungrounded("u-1", score=1.0),
+        record("m", {"recall_at_k": 1.0}, outcome="missed"),
+        record("n", failure_stage="not_cited"),
+    ]
+    assert [r.case_id for r in worst_records(records)] == ["m", "u-1", "u-2"]
+
+
+def test_an_ungrounded_answer_shows_its_first_unsupported_claims_a_line_each() -> None:
+    lines = text(view([ungrounded("u", "Made up.", "This\ntoo.", "And this.")]))
+    at = lines.index("worst    u ungrounded")
+    assert lines[at + 1 : at + 4] == [
+        '         u unsupported: "Made up."',
+        '         u unsupported: "This too."',
+        "gate     pass, says the gate",
+    ]
+
+
+def test_a_miss_shows_what_the_judge_holds_against_it_too() -> None:
+    of = Case(id="m", question="?", expected_key_facts=("thirty", "days"))
+    missed = record(
+        "m",
+        {"recall_at_k": 0.0, "groundedness": 4.5, "correctness": 1.0},
+        outcome="missed",
+        groundedness={"unsupported_claims": ["A detail."]},
+        correctness={"key_facts_found": [True, False]},
+        case=of,
+    )
+    lines = text(view([missed]))
+    assert '         m not stated: "days"' in lines
+    assert not any("A detail" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize(
+    "claim", ["word " * 60, "\u65e5\u672c " * 60, "\x1b[31m\u202e" * 40 + "x" * 300]
+)
+def test_claims_are_cut_to_the_columns_and_cleaned(width: int, claim: str) -> None:
+    lines = text(view([ungrounded("u" * 70, claim)]), width=width)
+    (found,) = (line for line in lines if " unsupported: " in line)
+    wide = sum(character > "\u2e80" for character in found)
+    assert width - 2 < len(found) + wide <= width
+    assert found.endswith('..."')
+    assert not set(found) & {"\x1b", "\u202e"}
+
+
 def test_the_slowest_come_first_and_those_without_a_time_never() -> None:
     times = [("a", 5.0), ("b", 50.0), ("c", 20.0), ("d", 30.0)]
     records = [record(i, latency={"total_ms": t}) for i, t in times] + [record("e")]
@@ -124,6 +183,7 @@ def test_notes_are_wrapped_and_cleaned() -> None:
 @pytest.mark.parametrize("verbosity", [-1, 0, 1])
 def test_no_line_is_wider_than_the_terminal(width: int, verbosity: int) -> None:
     records = [*hits(1, 0, category="c" * 60, tags=("t" * 60,)), failed("x" * 90)]
+    records.append(ungrounded("y" * 90, "word " * 60))
     checks = [result("fail"), result("fail", table="category", group="c" * 60, limit=0.123456)]
     lines = text(view(records, *checks), width=width, verbosity=verbosity)
     assert [t for t in lines if len(t) > width] == []
