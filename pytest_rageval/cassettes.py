@@ -74,6 +74,7 @@ class Cassettes:
         self._scrubber = Scrubber(settings, environ)
         self._embedded_url: str | None = None
         self._judge: object = None
+        self._second_judge: object = None
         self._opening = False
 
     # --- what the cases ask
@@ -90,24 +91,36 @@ class Cassettes:
                 if not self.replaying:
                     served_at = stack.enter_context(serve_vault(self._settings))
                     self._embedded_url = served_at
-            pauses = {"sleep": _no_pause} if self.replaying else {}
-            yield stack.enter_context(
-                open_target(self._settings, environ=self.environ, served_at=served_at, **pauses)
+            opened = open_target(
+                self._settings, environ=self.environ, served_at=served_at, **self._pauses()
             )
+            yield stack.enter_context(opened)
 
     @contextmanager
     def open_judge(self) -> Iterator[object]:
         """Yield the judge without its cache, whose answers would be in no cassette."""
         from pytest_rageval.judges import open_judge
 
+        with open_judge(self._uncached(), environ=self.environ, **self._pauses()) as self._judge:
+            yield self._judge
+
+    @contextmanager
+    def open_second_judge(self) -> Iterator[object]:
+        """Yield the judge of the spot check, without its cache as well."""
+        from pytest_rageval.judges import open_second_judge
+
+        opened = open_second_judge(self._uncached(), environ=self.environ, **self._pauses())
+        with opened as self._second_judge:
+            yield self._second_judge
+
+    def _uncached(self) -> Settings:
         judging = replace(self._settings.judging, no_cache=True)
-        pauses = {}
         if self.replaying:
             judging = replace(judging, requests_per_minute=None, tokens_per_minute=None)
-            pauses = {"sleep": _no_pause}
-        settings = replace(self._settings, judging=judging)
-        with open_judge(settings, environ=self.environ, **pauses) as self._judge:
-            yield self._judge
+        return replace(self._settings, judging=judging)
+
+    def _pauses(self) -> dict[str, Any]:
+        return {"sleep": _no_pause} if self.replaying else {}
 
     # --- hooks of pytest
 
@@ -133,9 +146,10 @@ class Cassettes:
         if fixturedef.argname != "vcr" or not isinstance(request.node, CaseItem):
             return (yield)
         # What a judge learned from other cases about its server is not in this case's cassette.
-        forget = getattr(self._judge, "forget", None)
-        if forget is not None:
-            forget()
+        for judge in (self._judge, self._second_judge):
+            forget = getattr(judge, "forget", None)
+            if forget is not None:
+                forget()
         self._opening = True
         try:
             cassette = yield

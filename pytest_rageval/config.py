@@ -87,11 +87,6 @@ def load_settings(
             _take_text(found, option, environ[option.env], source=option.env, env=True)
         if option.flag and flags.get(option.dest) not in (None, []):
             _take_text(found, option, flags[option.dest], source=option.flag, env=False)
-    if found.values.get("judging.spot_check"):
-        found.faults.append(
-            "--judge-spot-check: not in this version; `rageval judge RUN --judge OTHER` lets a "
-            "second judge judge a stored run"
-        )
     if found.faults:
         raise ConfigError("\n".join(found.faults))
     return _build(rootdir, found)

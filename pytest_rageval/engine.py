@@ -92,10 +92,11 @@ def measure(
     *,
     clock: Callable[[], float],
     judge: Judge | None = None,
+    second_judge: Judge | None = None,
 ) -> CaseRecord:
     """Ask the target one case of a file and score what came back; failures become data."""
     result = call_client(client, ask_request(located.case, settings), clock=clock)
-    return record_of(located, file, result, settings, judge=judge)
+    return record_of(located, file, result, settings, judge=judge, second_judge=second_judge)
 
 
 def not_attempted(
@@ -121,6 +122,7 @@ def record_of(
     repeat: int = 0,
     headings_reported: bool | None = None,
     judge: Judge | None = None,
+    second_judge: Judge | None = None,
 ) -> CaseRecord:
     """Score an ask, have it judged, and build its record (full text; storage cuts it).
 
@@ -132,6 +134,7 @@ def record_of(
         repeat: which repeat of the case this is, from 0.
         headings_reported: whether any chunk of the run has a heading; None: not known yet.
         judge: of the answers; None: there is none, or only retrieval is measured.
+        second_judge: repeats the judge's scores; None: the case is judged once.
 
     Raises:
         ConfigError: the judge cannot work as it is set up.
@@ -140,7 +143,7 @@ def record_of(
     if headings_reported is None:
         chunks = response.retrieved_chunks if response is not None else None
         headings_reported = _seems_to_report_headings(chunks)
-    judged = _judged(case, response, judge, settings, repeat)
+    judged = _judged(case, response, judge, second_judge, settings, repeat)
     scores = score_case(
         case,
         response,
@@ -192,6 +195,7 @@ def _judged(
     case: Case,
     response: AskResponse | None,
     judge: Judge | None,
+    second_judge: Judge | None,
     settings: Settings,
     repeat: int,
 ) -> Judged | None:
@@ -205,6 +209,7 @@ def _judged(
         rubrics=settings.judging.rubrics,
         k=case.k if case.k is not None else settings.k,
         repeat=repeat,
+        second_judge=second_judge,
     )
 
 

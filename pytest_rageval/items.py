@@ -124,7 +124,9 @@ class CaseItem(pytest.Function):
     state: State
     record: CaseRecord | None = None
 
-    def measure(self, client: object, judge: object = None) -> CaseRecord:
+    def measure(
+        self, client: object, judge: object = None, second_judge: object = None
+    ) -> CaseRecord:
         """Ask, score and judge the case once; later calls return the same record."""
         if self.record is not None:
             return self.record
@@ -139,10 +141,16 @@ class CaseItem(pytest.Function):
                 settings,
                 clock=time.perf_counter,
                 judge=cast("Judge | None", judge),
+                second_judge=cast("Judge | None", second_judge if self.judged_twice else None),
             )
             state.breaker.count(record)
         self.record = redact(record, full_text=settings.store_full_text)
         return self.record
+
+    @property
+    def judged_twice(self) -> bool:
+        """Whether the spot check chose this case."""
+        return (self.file, self.located.case.id) in self.state.judged_twice
 
     def setup(self) -> None:
         """Forget the record of an earlier attempt (rerun plugins reuse the item)."""

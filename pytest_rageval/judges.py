@@ -1,15 +1,18 @@
-"""Opens the judge that the settings name."""
+"""Opens the judges that the settings name."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_rageval.judgements import Judge
+from pytest_rageval.judgements import Judge, Judgement, JudgeRequest
 from pytest_rageval.models import Settings
+from pytest_rageval.spot_check import asks_second_judge
 
 if TYPE_CHECKING:
     from pytest_rageval.judge_cache import JudgeCache
@@ -49,7 +52,11 @@ def open_judge(
 
 @contextmanager
 def _open_model(
-    settings: Settings, environ: Mapping[str, str], sleep: Callable[[float], None]
+    settings: Settings,
+    environ: Mapping[str, str],
+    sleep: Callable[[float], None],
+    *,
+    alternate: bool = False,
 ) -> Iterator[Judge]:
     from pytest_rageval.judge_client import OpenAIJudge
 
@@ -60,11 +67,86 @@ def _open_model(
             settings.judging,
             environ=environ,
             cache=cache,
+            alternate=alternate,
             rubric_root=Path(settings.rootdir),
             sleep=sleep,
         ) as judge,
     ):
         yield judge
+
+
+@contextmanager
+def open_second_judge(
+    settings: Settings,
+    *,
+    environ: Mapping[str, str],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Judge | None]:
+    """Yield the judge of the spot check and close it afterwards; None where there is none.
+
+    It is opened when it is first asked: a run may come to choose no case that needs it.
+
+    Args:
+        settings: the run's settings.
+        environ: where the judge's key comes from.
+        sleep: pauses between a model's attempts, in seconds.
+    """
+    if not asks_second_judge(settings):
+        yield None
+        return
+    with ExitStack() as stack:
+        yield _Unopened(lambda: stack.enter_context(_open_second(settings, environ, sleep)))
+
+
+def second_settings(settings: Settings) -> Settings:
+    """Return the settings of the second judge; its prices are those of its own model."""
+    judging, model = settings.judging, settings.judging.spot_check_model
+    if model is None:
+        return settings
+    judging = replace(judging, input_per_mtok=None, output_per_mtok=None)
+    return replace(settings, judge=model, judging=judging)
+
+
+@contextmanager
+def _open_second(
+    settings: Settings, environ: Mapping[str, str], sleep: Callable[[float], None]
+) -> Iterator[Judge]:
+    named = settings.judging.spot_check_model
+    if named == "offline":
+        from pytest_rageval.offline.judge import OfflineJudge
+
+        yield OfflineJudge()
+        return
+    with _open_model(second_settings(settings), environ, sleep, alternate=named is None) as judge:
+        yield judge
+
+
+class _Unopened:
+    """A judge that is opened when it is first asked; safe to share between threads."""
+
+    def __init__(self, opening: Callable[[], Judge]) -> None:
+        self._opening = opening
+        self._opened: Judge | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def identity(self) -> str:
+        return self._judge().identity
+
+    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+        return self._judge().judge(rubric, request, repeat=repeat)
+
+    def forget(self) -> None:
+        """Let a model forget how its endpoint wants to be asked."""
+        forget = getattr(self._opened, "forget", None)
+        if forget is not None:
+            forget()
+
+    def _judge(self) -> Judge:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._opening()
+            return self._opened
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from pytest_rageval.judgements import (
 from pytest_rageval.matching import order_chunks
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.models import AskResponse, Case, Citation
+from pytest_rageval.spot_check import repeated_rubrics, spot_check_fields
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "groundedness": ("groundedness", "claim_support_rate"),
@@ -59,6 +60,10 @@ class Judged:
     source: str = "target"
     """Who said whether the answer abstains: ``target`` or ``judge``."""
     context_chunk_ids: tuple[str | None, ...] = ()
+    repeated: tuple[str, ...] = ()
+    """Rubrics that a second judge was to repeat."""
+    second: tuple[Judgement, ...] = ()
+    """What it said; of verdicts that the first judge failed to give it is not asked."""
 
 
 def judge_case(
@@ -70,6 +75,7 @@ def judge_case(
     rubrics: Sequence[str],
     k: int,
     repeat: int = 0,
+    second_judge: Judge | None = None,
 ) -> Judged:
     """Ask a judge whatever one case needs; failures are data.
 
@@ -81,9 +87,10 @@ def judge_case(
         rubrics: those in use.
         k: how many chunks the generator was given.
         repeat: of the case.
+        second_judge: repeats the scores of the first; None: the case is judged once.
 
     Raises:
-        ConfigError: the judge cannot work as it is set up.
+        ConfigError: a judge cannot work as it is set up.
     """
     in_use = frozenset(key for rubric in rubrics for key in rubric_keys(rubric))
     if response is None or is_empty_answer(response):
@@ -121,6 +128,7 @@ def judge_case(
             asker.ask(rubric)
     if asker.request.asks_conflict and not abstained and "correctness" not in asker.found:
         asker.ask("correctness")
+    repeated = [r for r in repeated_rubrics(rubrics) if second_judge and r in asker.found]
     return Judged(
         verdicts=_verdicts(
             asker.found,
@@ -133,6 +141,12 @@ def judge_case(
         extra_scores=_extra_scores(asker.found, rubrics),
         source="target" if response.abstained is not None else "judge",
         context_chunk_ids=tuple(passage.chunk_id for passage in passages),
+        repeated=tuple(repeated),
+        second=tuple(
+            _call(second_judge, rubric, asker.request, repeat)
+            for rubric in repeated
+            if second_judge is not None and asker.found[rubric].verdict is not None
+        ),
     )
 
 
@@ -262,7 +276,8 @@ def judged_fields(
         },
         "judgements": {rubric: _summary(found) for rubric, found in by_rubric.items()},
         "judge_input": _judge_input(judged, question, answer),
-        "cost": judge_cost(judged.judgements),
+        "cost": judge_cost((*judged.judgements, *judged.second)),
+        "spot_check": spot_check_fields(judged.repeated, judged.second),
     }
 
 

@@ -295,6 +295,9 @@ class CaseRecord:
     abstention: Mapping[str, Any] | None = None
     judgements: Mapping[str, Any] = field(default_factory=dict)
     """By rubric: judge, version, model, level, scores and error of every verdict asked for."""
+    spot_check: Mapping[str, Any] | None = None
+    """What a second judge said: judge, rubric versions, scores by metric key, errors by rubric;
+    None: the case was judged once."""
     judge_input: Mapping[str, Any] | None = None
     latency: Mapping[str, float]
     """``total_ms`` at the client, then the target's phases (``retrieval_ms`` …)."""
@@ -595,9 +598,11 @@ class JudgeSettings:
     cache_url: str | None = None
     """SQLAlchemy URL; None: ``cache/judge.sqlite`` below the first test path."""
     spot_check: int = 0
-    """How many verdicts a second judge repeats."""
+    """How many cases a second judge judges too."""
     spot_check_model: str | None = None
     """The second judge; None: the same one under another wording of the prompt."""
+    labels: str | None = None
+    """File of people's labels of some cases, relative to the rootdir; None: nothing corrects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,7 +180,15 @@ OPTIONS: Final[tuple[Option, ...]] = (
         flag="--judge-spot-check",
         metavar="N",
         minimum=0,
-        help="verdicts that a second judge repeats (default: 0)",
+        help="cases that a second judge judges too (default: 0)",
+    ),
+    Option(
+        setting="judging.labels",
+        key="judge.labels",
+        kind="text",
+        flag="--judge-labels",
+        metavar="FILE",
+        help="people's labels of some cases, which correct the judge's means",
     ),
     Option(
         setting="retrieval_only",

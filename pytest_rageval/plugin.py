@@ -163,6 +163,20 @@ def judge(request: pytest.FixtureRequest) -> Iterator[object]:
         yield found
 
 
+@pytest.fixture(scope="session")
+def _rageval_second_judge(request: pytest.FixtureRequest) -> Iterator[object]:
+    """The judge of the spot check, opened when the first case needs it; None: there is none."""
+    from pytest_rageval.judges import open_second_judge
+
+    state = _state(request)
+    if state.cassettes is not None:
+        opened = state.cassettes.open_second_judge()
+    else:
+        opened = open_second_judge(state.settings, environ=os.environ)
+    with opened as found:
+        yield found
+
+
 @pytest.fixture
 def eval_case(request: pytest.FixtureRequest) -> Case:
     """The case that this item asks."""
@@ -171,7 +185,12 @@ def eval_case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture
-def eval_record(request: pytest.FixtureRequest, rag_client: object, judge: object) -> CaseRecord:
+def eval_record(
+    request: pytest.FixtureRequest,
+    rag_client: object,
+    judge: object,
+    _rageval_second_judge: object,
+) -> CaseRecord:
     """The record of this case: asked, scored, ready for assertions of your own."""
-    record: CaseRecord = _case_item(request).measure(rag_client, judge)
+    record: CaseRecord = _case_item(request).measure(rag_client, judge, _rageval_second_judge)
     return record

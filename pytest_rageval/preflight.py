@@ -24,6 +24,7 @@ from pytest_rageval.state import Breaker, State
 
 if TYPE_CHECKING:
     from pytest_rageval.cassettes import Cassettes
+    from pytest_rageval.judge_reliability import JudgeLabels
     from pytest_rageval.models import Settings, TargetSettings, Thresholds
 
 
@@ -86,6 +87,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     files = selected_files(config.args, whole, invocation_dir=config.invocation_params.dir)
     if not files:
         return None
+    _check_judge(settings)
     cassettes = _cassettes(config, settings, files)
     _check_target(settings.target, os.environ if cassettes is None else cassettes.environ)
     sets = _read_sets(sorted({*whole, *files}), rootdir)
@@ -102,6 +104,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         sets=sets,
         target_url=_worker_input(config).get("rageval_target_url"),
         cassettes=cassettes,
+        labels=None if _worker_input(config) else _labels(rootdir, settings, sets.values()),
     )
 
 
@@ -113,6 +116,31 @@ def _cassettes(config: pytest.Config, settings: Settings, files: list[Path]) -> 
     from pytest_rageval.cassettes import open_cassettes
 
     return open_cassettes(config, settings, files)
+
+
+def _check_judge(settings: Settings) -> None:
+    from pytest_rageval.spot_check import check_second_judge
+
+    check_second_judge(settings)
+
+
+def _labels(rootdir: Path, settings: Settings, sets: Iterable[Any]) -> JudgeLabels | None:
+    given = settings.judging.labels
+    if given is None or settings.judge == "none" or settings.retrieval_only:
+        return None
+    from pytest_rageval.dataset import LoadedSet
+    from pytest_rageval.errors import ConfigError, DatasetError
+    from pytest_rageval.judge_labels import load_judge_labels
+    from pytest_rageval.judge_reliability import labels_by_case
+
+    try:
+        labels = load_judge_labels(rootdir / given, display=given)
+        found = [loaded for loaded in sets if isinstance(loaded, LoadedSet)]
+        labels_by_case(labels, [(s.display, located.case.id) for s in found for located in s.cases])
+    except DatasetError as error:
+        # Of a file that a setting names, not of a case file.
+        raise ConfigError(str(error)) from error
+    return labels
 
 
 def _check_target(target: TargetSettings, environ: Mapping[str, str]) -> None:

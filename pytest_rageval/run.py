@@ -19,6 +19,7 @@ from pytest_rageval.dataset import LoadedSet, LocatedCase, dataset_hash
 from pytest_rageval.engine import headings_reported, settle_headings
 from pytest_rageval.gate import Selection, decide_gate
 from pytest_rageval.judge_notes import judge_notes
+from pytest_rageval.judge_reliability import JudgeReliability, judge_reliability
 from pytest_rageval.metrics_document import metrics_document
 from pytest_rageval.models import (
     Aggregate,
@@ -31,6 +32,7 @@ from pytest_rageval.provenance import git_state
 from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView, counted
 from pytest_rageval.run_documents import RunFacts, config_document, gate_document
+from pytest_rageval.spot_check import DISAGREEMENT
 from pytest_rageval.state import State
 from pytest_rageval.storage import RunWriter, new_run_id, record_from_json
 from pytest_rageval.targets import configured_target, target_notes
@@ -180,6 +182,9 @@ class Run:
             timeout_ms=settings.target.timeout_s * 1000,
             path_case=settings.path_case,
         )
+        reliability = judge_reliability(
+            records, self.state.labels, confidence=thresholds.confidence
+        )
         reported = len(self.records.keys() | self._excused)
         result = (
             decide_gate(
@@ -192,7 +197,7 @@ class Run:
                 judge_configured=settings.judge != "none",
                 retrieval_only=settings.retrieval_only,
                 timeout_ms=settings.target.timeout_s * 1000,
-                extra_figures={"suite_wall_s": wall_s},
+                extra_figures={"suite_wall_s": wall_s, **_figures(reliability)},
             )
             if gate
             else GateResult(
@@ -204,8 +209,8 @@ class Run:
                 n_reported=reported,
             )
         )
-        view = self._view(numbers, result, records, wall_s)
-        metrics = self._metrics_document(numbers)
+        view = self._view(numbers, result, records, wall_s, reliability)
+        metrics = self._metrics_document(numbers, reliability)
         decision = gate_document(result, self.run_id)
         writer.write_json("config.json", self._config_document(records))
         writer.write_json("metrics.json", metrics)
@@ -243,7 +248,12 @@ class Run:
         )
 
     def _view(
-        self, numbers: Aggregate, gate: GateResult, records: Sequence[CaseRecord], wall_s: float
+        self,
+        numbers: Aggregate,
+        gate: GateResult,
+        records: Sequence[CaseRecord],
+        wall_s: float,
+        reliability: JudgeReliability,
     ) -> SummaryView:
         settings = self.state.settings
         notes = list(config_warnings(settings))
@@ -264,12 +274,15 @@ class Run:
             folder=f"{settings.results_dir}/{self.run_id}",
             notes=notes,
             confidence=self.state.thresholds.confidence,
+            reliability=reliability,
         )
 
     def _dataset_hash(self) -> str:
         return dataset_hash(located.case_hash for located in self.expected.values())
 
-    def _metrics_document(self, numbers: Aggregate) -> dict[str, Any]:
+    def _metrics_document(
+        self, numbers: Aggregate, reliability: JudgeReliability
+    ) -> dict[str, Any]:
         return metrics_document(
             numbers,
             run_id=self.run_id,
@@ -278,6 +291,7 @@ class Run:
             dataset_hash=self._dataset_hash(),
             eval_set_commit_hash=self._git.get("eval_set_commit"),
             dirty=self._git.get("dirty"),
+            judge_reliability=reliability.document(),
         )
 
     def _config_document(self, records: Sequence[CaseRecord] = ()) -> dict[str, Any]:
@@ -294,3 +308,8 @@ class Run:
         )
         # The settings name what was configured, these what the cases asked in truth.
         return {**document, "asked": sorted(self.state.asked)}
+
+
+def _figures(reliability: JudgeReliability) -> dict[str, float]:
+    rate = reliability.disagreement_rate
+    return {} if rate is None else {DISAGREEMENT: rate}

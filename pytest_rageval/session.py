@@ -33,7 +33,7 @@ def register(config: pytest.Config, state: State) -> None:
     omit = getattr(config.option, "json_report_omit", None)
     if omit is not None and "log" not in omit:
         config.option.json_report_omit = [*omit, "log"]
-    config.pluginmanager.register(Reporting(), "rageval-reporting")
+    config.pluginmanager.register(Reporting(state), "rageval-reporting")
     if state.cassettes is not None:
         config.pluginmanager.register(state.cassettes, "rageval-cassettes")
     if not hasattr(config, "workerinput"):
@@ -42,6 +42,16 @@ def register(config: pytest.Config, state: State) -> None:
 
 class Reporting:
     """Hooks of every process that runs cases."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Choose the cases that are judged twice, the same ones in every process."""
+        from pytest_rageval.spot_check import choose_cases
+
+        cases = [(i.file, i.located.case) for i in session.items if isinstance(i, CaseItem)]
+        self._state.judged_twice = choose_cases(cases, self._state.settings)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_rageval.cassettes import Cassettes
+    from pytest_rageval.judge_reliability import JudgeLabels
     from pytest_rageval.models import CaseRecord, Settings, Thresholds
 
 
@@ -55,6 +56,10 @@ class State:
     """Where the controller serves the embedded target, when this process is a worker."""
     cassettes: Cassettes | None = None
     """What records or replays the traffic of the cases; None: they ask live."""
+    labels: JudgeLabels | None = None
+    """People's labels of some cases; None: there are none, or this process sums nothing up."""
+    judged_twice: frozenset[tuple[str, str]] = frozenset()
+    """File and id of the cases that the spot check chose, known once all are collected."""
     asked: set[str] = field(default_factory=set)
     """What the cases that were reported so far have asked, in words: the configured target or
     the fixtures that took its place."""

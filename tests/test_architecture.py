@@ -19,9 +19,9 @@ DOORS = {
 PURE = {
     "aggregate", "case_groups", "cassette_names", "citations", "columns", "contract", "explain",
     "fence", "gate", "gate_differences", "gate_figures", "gate_rules", "judge_calibration",
-    "judge_probes", "judge_trust", "matching", "metrics", "metrics_document", "operational",
-    "outcomes", "report", "rubric", "rubric_reply", "rubric_schema", "run_summaries", "scoring",
-    "stats", "summaries",
+    "judge_probes", "judge_reliability", "judge_trust", "matching", "metrics",
+    "metrics_document", "operational", "outcomes", "report", "rubric", "rubric_reply",
+    "rubric_schema", "run_summaries", "scoring", "spot_check", "stats", "summaries",
 }  # fmt: skip
 EDGE_LIBRARIES = {
     "httpx": {"client", "embeddings", "http_exchange", "reference"},

@@ -557,8 +557,3 @@ def test_the_hash_is_the_same_for_every_secret() -> None:
     )
     assert config_hash(one) == config_hash(two)
     assert len(config_hash(one)) == 16
-
-
-def test_a_spot_check_is_refused_instead_of_ignored(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"--judge-spot-check: not in this version"):
-        load(tmp_path, {"rageval_judge_spot_check": "20"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from pytest_rageval.judge_reliability import reliability_lines, worst_disagreements
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import CheckResult, MetricSummary
 from pytest_rageval.report.numbers import format_value
@@ -38,6 +39,7 @@ def _lines(view: SummaryView) -> Iterator[str]:
     yield from _check_table(view)
     yield from _metric_table(view)
     yield from _category_table(view.aggregate.by_category)
+    yield from _judge_list(view)
     yield from _case_list(view)
 
 
@@ -102,6 +104,20 @@ def _category_table(groups: Mapping[str, Mapping[str, MetricSummary]]) -> Iterat
             mean = None if summary is None else summary.mean
             cells.append("-" if mean is None else format_value(mean))
         yield f"| {escape(name)} | {' | '.join(cells)} |"
+
+
+def _judge_list(view: SummaryView) -> Iterator[str]:
+    if view.reliability is None:
+        return
+    lines = [*reliability_lines(view.reliability)]
+    if lines:
+        yield ""
+        yield from (f"- {escape(line)}" for line in lines)
+    worst = [*worst_disagreements(view.reliability)]
+    if worst:
+        yield from ("", "| first and second judge | case | first | second |", "|---|---|---:|---:|")
+        for key, case_id, first, second in worst:
+            yield f"| {key} | {escape(case_id)} | {first:g} | {second:g} |"
 
 
 def _case_list(view: SummaryView) -> Iterator[str]:

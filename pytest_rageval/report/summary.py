@@ -89,7 +89,7 @@ class SummaryView:
     """Run folder as shown to the user."""
     notes: Sequence[str] = ()
     confidence: float = 0.95
-    reliability: JudgeReliability = JudgeReliability()
+    reliability: JudgeReliability | None = None
 
 
 def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) -> list[Line]:
@@ -109,7 +109,8 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
         lines += _group_table("tag", view.aggregate.by_tag, view, width)
         lines += _group_table("difficulty", view.aggregate.by_difficulty, view, width)
     lines += _case_lines(view, width)
-    lines += _reliability_lines(view.reliability, width, verbosity)
+    if view.reliability is not None:
+        lines += _reliability_lines(view.reliability, width, verbosity)
     for note in _notes(view):
         lines += _wrapped("note", "yellow", note, "", width)
     lines += _gate_lines(view, width)
