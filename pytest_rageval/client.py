@@ -21,6 +21,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 import httpx
 
 from pytest_rageval.adapters import answered
+from pytest_rageval.client_pool import ClientPool
 from pytest_rageval.contract import excerpt, parse_ask_response, parse_reply_bytes, request_body
 from pytest_rageval.errors import EndpointError
 from pytest_rageval.http_exchange import (
@@ -30,10 +31,12 @@ from pytest_rageval.http_exchange import (
     post,
     post_until_settled,
     silence_loggers,
+    tls_context,
 )
 from pytest_rageval.loop_thread import LoopThread, session_loop
 from pytest_rageval.mappings import compile_mapping
 from pytest_rageval.models import AskRequest, AskResponse, AskResult, ErrorInfo, TargetSettings
+from pytest_rageval.slots import Slots
 from pytest_rageval.target_url import (
     blot_out,
     blot_out_of_reply,
@@ -54,6 +57,7 @@ class HttpRagClient:
         clock: monotonic seconds.
         rng: jitter of the pauses.
         loop: where requests run; None: the loop of the session.
+        slots: of which every request holds one, pauses between attempts none; None: no limit.
 
     Raises:
         ConfigError: the URL, or a JMESPath expression, is wrong.
@@ -68,6 +72,7 @@ class HttpRagClient:
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
         loop: LoopThread | None = None,
+        slots: Slots | None = None,
     ) -> None:
         silence_loggers()
         self._target = target
@@ -79,8 +84,10 @@ class HttpRagClient:
         self._clock = clock
         self._rng = rng or random.Random()
         self._loop = loop or session_loop()
-        self._http: httpx.AsyncClient | None = None
-        self._http_loop: asyncio.AbstractEventLoop | None = None
+        self._slots = slots
+        self._clients = ClientPool(self._new_client)
+        self._clients_loop: asyncio.AbstractEventLoop | None = None
+        self._tls: ssl.SSLContext | None = None
 
     def __repr__(self) -> str:
         return f"HttpRagClient({self._address.shown!r})"
@@ -130,17 +137,31 @@ class HttpRagClient:
 
     def close(self) -> None:
         """Close the connections; the client may be used again and then opens new ones."""
-        if self._http is not None:
+        if self._clients_loop is not None:
             self._loop.run(self.aclose())
 
     async def aclose(self) -> None:
         """Do the same on the loop that opened them."""
-        http, self._http = self._http, None
-        if http is not None:
+        self._clients_loop = None
+        for http in self._clients.drain():
             await http.aclose()
 
     async def _attempt(self, content: bytes, headers: Mapping[str, str]) -> Attempt:
-        http = self._client()  # before the clock starts: the first one takes a while to build
+        if self._slots is None:
+            return await self._sent(content, headers)
+        async with self._slots.hold_async():
+            attempt = await self._sent(content, headers)
+            self._slots.saw(200 if attempt.error is None else attempt.status)
+            return attempt
+
+    async def _sent(self, content: bytes, headers: Mapping[str, str]) -> Attempt:
+        # Leased before the clock starts: the first one takes a while to build.
+        with self._pool().lease() as http:
+            return await self._timed(http, content, headers)
+
+    async def _timed(
+        self, http: httpx.AsyncClient, content: bytes, headers: Mapping[str, str]
+    ) -> Attempt:
         started = self._clock()
         try:
             async with asyncio.timeout(self._target.timeout_s):
@@ -158,14 +179,19 @@ class HttpRagClient:
         text = f"{what} within {limit:g} s ({setting})"
         return Attempt(error=failure("timeout", self._address, text))
 
-    def _client(self) -> httpx.AsyncClient:
+    def _pool(self) -> ClientPool[httpx.AsyncClient]:
         loop = asyncio.get_running_loop()
-        if self._http is None or self._http_loop is not loop:
-            self._http, self._http_loop = self._new_client(), loop
-        return self._http
+        if self._clients_loop is not loop:
+            # Connections belong to the loop that opened them, and that one is gone.
+            self._clients.drain()
+            self._clients_loop = loop
+        return self._clients
 
     def _new_client(self) -> httpx.AsyncClient:
         target = self._target
+
+        if self._tls is None:
+            self._tls = tls_context(self._address)
 
         def unless_total(limit: float) -> float | None:
             # The total fires first anyway; of two equal limits always the same one must.
@@ -193,11 +219,7 @@ class HttpRagClient:
             # A proxy would look for a loopback target on its own machine; for other targets it
             # may be the only way out (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
             trust_env=not self._address.loopback,
-            # Loading the certificates takes 0.3 s, which plain HTTP to this machine need not
-            # pay; a context that trusts nobody refuses TLS should it ever come to that.
-            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            if self._address.is_plain_local
-            else True,
+            verify=self._tls,
         )
 
     def _result(self, attempt: Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:

@@ -11,14 +11,16 @@ import json
 import logging
 import random
 import re
-import threading
+import ssl
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote, urlsplit
 
+from pytest_rageval.client_pool import ClientPool
 from pytest_rageval.contract import excerpt
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.judge_client.wire import error_text
@@ -26,6 +28,7 @@ from pytest_rageval.judge_price import OPENAI_URL
 from pytest_rageval.judgements import JudgeErrorKind, JudgeFailure
 from pytest_rageval.models import JudgeSettings
 from pytest_rageval.retry import retry_after_seconds, wait_seconds
+from pytest_rageval.slots import Slots
 from pytest_rageval.target_url import Address, blot_out, blot_out_of_reply, join_url
 
 if TYPE_CHECKING:
@@ -41,6 +44,8 @@ _PATH: Final = "chat/completions"
 _NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _KEY_LIKE: Final = re.compile(r"\bsk-[\w*.\-]+")
 _MIN_HEAD: Final = 8
+_UNREAD: Final[Any] = {"headers": {"X-Stainless-Raw-Response": "stream"}}
+"""Makes the client hand over a reply before it is read, as its ``with_streaming_response``."""
 
 
 class Limiter(Protocol):
@@ -89,6 +94,7 @@ class ChatEndpoint:
         sleep: pauses between attempts, in seconds.
         clock: seconds, for limits and durations.
         rng: jitter of the pauses.
+        slots: of which every request holds one, waits and pauses none; None: no limit.
 
     Raises:
         ConfigError: the URL is wrong, or the key is missing or cannot be sent.
@@ -104,6 +110,7 @@ class ChatEndpoint:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
+        slots: Slots | None = None,
     ) -> None:
         self._settings = settings
         self._address = _address(settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL)
@@ -112,8 +119,9 @@ class ChatEndpoint:
         self._sleep = sleep
         self._clock = clock
         self._rng = rng or random.Random()
-        self._lock = threading.Lock()
-        self._opened: OpenAI | None = None
+        self._slots = slots
+        self._tls: ssl.SSLContext | None = None
+        self._clients = ClientPool(self._open)
 
     def __repr__(self) -> str:
         return f"ChatEndpoint({self.base_url!r})"
@@ -151,9 +159,7 @@ class ChatEndpoint:
 
     def close(self) -> None:
         """Close the connections; a later question opens new ones."""
-        with self._lock:
-            client, self._opened = self._opened, None
-        if client is not None:
+        for client in self._clients.drain():
             client.close()
 
     def ask(
@@ -174,9 +180,12 @@ class ChatEndpoint:
         while True:
             if self.limiter is not None:
                 self.limiter.wait(tokens)
-            began = self._clock()
-            attempt = self._attempt(request, began)
-            spent_s += self._clock() - began
+            with self._slots.hold() if self._slots is not None else nullcontext():
+                began = self._clock()
+                attempt = self._attempt(request, began)
+                spent_s += self._clock() - began
+                if self._slots is not None:
+                    self._slots.saw(attempt.status)
             calls += 1
             timeouts += attempt.timed_out
             if (
@@ -198,11 +207,19 @@ class ChatEndpoint:
     # --- one attempt -----------------------------------------------------------------------
 
     def _attempt(self, request: Mapping[str, Any], began: float) -> _Attempt:
-        client = self._client()
+        with self._clients.lease() as client:
+            return self._attempt_over(client, request, began)
+
+    def _attempt_over(self, client: OpenAI, request: Mapping[str, Any], began: float) -> _Attempt:
         import openai
 
         try:
-            with client.chat.completions.with_streaming_response.create(**request) as response:
+            # Not ``chat.completions.create``, which takes a millisecond to look for values to
+            # convert in a request that is plain JSON already.
+            response: Any = client.post(
+                f"/{_PATH}", body=dict(request), cast_to=object, options=_UNREAD
+            )
+            with closing(response):
                 return self._read(response.status_code, response.iter_bytes, began)
         except openai.APIStatusError as error:
             header = error.response.headers.get("retry-after")
@@ -274,19 +291,18 @@ class ChatEndpoint:
             return "; check the model's name and the base URL, which mostly ends in /v1"
         return ""
 
-    def _client(self) -> OpenAI:
-        with self._lock:
-            if self._opened is None:
-                self._opened = self._open()
-            return self._opened
-
     def _open(self) -> OpenAI:
+        """Return a client with connections of its own."""
         import openai
+
+        from pytest_rageval.http_exchange import tls_context
 
         # At DEBUG they would log prompts and headers, and at INFO addresses, into captured logs.
         # After the import, which may set a level from the environment.
         for name in _LOGGERS:
             logging.getLogger(name).setLevel(logging.WARNING)
+        if self._tls is None:
+            self._tls = tls_context(self._address)
         limit = self._settings.timeout_s
         headers = {}
         if self._address.credentials is not None:
@@ -299,6 +315,7 @@ class ChatEndpoint:
             max_retries=0,
             timeout=openai.Timeout(limit, connect=min(CONNECT_TIMEOUT_S, limit)),
             default_headers=headers,
+            http_client=openai.DefaultHttpxClient(verify=self._tls),
         )
 
 
