@@ -162,6 +162,11 @@ def open_cache(settings: Settings) -> Iterator[JudgeCache | None]:
         return
     from pytest_rageval.judge_cache import JudgeCache
 
-    default = Path(settings.rootdir) / settings.testpaths[0] / CACHE_FILE
-    with JudgeCache(settings.judging.cache_url or default) as cache:
+    with JudgeCache(cache_place(settings)) as cache:
         yield cache
+
+
+def cache_place(settings: Settings) -> Path | str:
+    """Return the file of the cache, or the URL that the settings name."""
+    default = Path(settings.rootdir) / settings.testpaths[0] / CACHE_FILE
+    return settings.judging.cache_url or default

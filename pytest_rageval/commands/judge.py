@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.commands.judge_options import judge_options, judge_settings
+from pytest_rageval.commands.judge_options import judge_options, judge_settings, project_settings
 from pytest_rageval.commands.output import UnreachableError, json_option, print_json
 from pytest_rageval.report.terminal_text import clean
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("judge")
-@click.argument("run")
+@click.argument("run", required=False)
 @judge_options
 @click.option(
     "--rubric",
@@ -32,9 +32,24 @@ if TYPE_CHECKING:
     help="Rubric to judge by, a name or a file; repeatable (default: those of the project).",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what it would take.")
+@click.option("--show-cache", is_flag=True, help="Only show what the cache holds; without RUN.")
+@click.option(
+    "--prune-cache",
+    "prune_days",
+    type=click.IntRange(min=0, max=36_500),
+    metavar="DAYS",
+    help="Only remove verdicts from the cache that no run used for so many days, with --judge "
+    "those of that model; without RUN.",
+)
 @json_option
 def command(
-    run: str, rubrics: tuple[str, ...], dry_run: bool, as_json: bool, **flags: object
+    run: str | None,
+    rubrics: tuple[str, ...],
+    dry_run: bool,
+    show_cache: bool,
+    prune_days: int | None,
+    as_json: bool,
+    **flags: object,
 ) -> None:
     """Judge the answers of the stored run RUN.
 
@@ -43,13 +58,41 @@ def command(
     name of their own for each judge and rubric version: nothing is written over. Verdicts that are
     in the cache cost nothing; --no-judge-cache asks again.
     """
+    if show_cache or prune_days is not None:
+        if run is not None:
+            raise click.UsageError(f"RUN: got {run!r}, expected none with an option of the cache")
+        _keep_house(prune_days, flags, as_json=as_json)
+        return
+    if run is None:
+        raise click.UsageError("Missing argument 'RUN'.")
+    _judge(run, rubrics, flags, dry_run=dry_run, as_json=as_json)
+
+
+def _keep_house(days: int | None, flags: Mapping[str, object], *, as_json: bool) -> None:
+    from pytest_rageval.commands.judge_cache import cache_document, cache_lines
+
+    settings = project_settings(flags)
+    # The judge of the project is not meant: whoever prunes by age means all of them.
+    judge = settings.judge if settings.origins.get("judge") == "flag" else None
+    document = cache_document(settings, days=days, judge=judge)
+    if as_json:
+        print_json(document)
+        return
+    for line in cache_lines(document):
+        click.echo(line)
+    _warn(document["warning"])
+
+
+def _judge(
+    run: str, rubrics: Sequence[str], flags: Mapping[str, object], *, dry_run: bool, as_json: bool
+) -> None:
     from pytest_rageval.judged_run import refuse_cut_texts
     from pytest_rageval.judges import open_judge
     from pytest_rageval.stored_run import open_run
 
     settings = judge_settings(flags)
     if rubrics:
-        settings = replace(settings, judging=replace(settings.judging, rubrics=rubrics))
+        settings = replace(settings, judging=replace(settings.judging, rubrics=tuple(rubrics)))
     stored = open_run(run, os.environ)
     refuse_cut_texts(stored.records)
     if dry_run:
@@ -59,6 +102,7 @@ def command(
         assert judge is not None  # judge_settings refuses "none"
         found = _judged(stored, settings, judge)
         identity = judge.identity
+    _warn(getattr(judge, "cache_warning", None))
     document = _document(stored, settings, identity, found)
     document["saved"] = _save(stored, settings, identity, found, document)
     if as_json:
@@ -66,6 +110,11 @@ def command(
         return
     for line in _lines(document):
         click.echo(line)
+
+
+def _warn(text: str | None) -> None:
+    if text is not None:
+        click.echo(f"warning: {clean(text)}", err=True)
 
 
 def _judged(stored: StoredRun, settings: Settings, judge: Judge) -> list[Rejudged]:

@@ -33,17 +33,26 @@ def judge_options(command: _Command) -> _Command:
     return command
 
 
-def judge_settings(flags: Mapping[str, object]) -> Settings:
+def project_settings(flags: Mapping[str, object]) -> Settings:
     """Return the settings of the project under the flags that were given.
+
+    Raises:
+        ConfigError: they are wrong.
+    """
+    from pytest_rageval.config import load_settings
+
+    given = {name: value for name, value in flags.items() if value}
+    return load_settings(Path.cwd(), flags=given, environ=os.environ)
+
+
+def judge_settings(flags: Mapping[str, object]) -> Settings:
+    """Return ``project_settings`` where they name a judge.
 
     Raises:
         ConfigError: they are wrong.
         click.UsageError: they name no judge.
     """
-    from pytest_rageval.config import load_settings
-
-    given = {name: value for name, value in flags.items() if value}
-    settings = load_settings(Path.cwd(), flags=given, environ=os.environ)
+    settings = project_settings(flags)
     if settings.judge == "none":
         raise click.UsageError("no judge: expected --judge offline, or the name of a model")
     return replace(settings, retrieval_only=False)

@@ -163,6 +163,12 @@ class OpenAIJudge:
         return unpinned_alias(self._model)
 
     @property
+    def cache_warning(self) -> str | None:
+        """One line about verdicts that its cache does not keep; None: all is well."""
+        warning = getattr(self._cache, "warning", None)
+        return None if warning is None else f"judge cache {warning}"
+
+    @property
     def price(self) -> Price:
         """How calls are priced."""
         return self._price
