@@ -42,7 +42,8 @@ _RETRYABLE: Final = frozenset({408, 409, 429})
 _LOGGERS: Final = ("openai", "httpx", "httpcore", "httpx2", "httpcore2")
 _PATH: Final = "chat/completions"
 _NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
-_KEY_LIKE: Final = re.compile(r"\bsk-[\w*.\-]+")
+_KEY_REST: Final = r"[\w*.+/=\-]"
+_KEY_LIKE: Final = re.compile(rf"\bsk-{_KEY_REST}+")
 _MIN_HEAD: Final = 8
 _UNREAD: Final[Any] = {"headers": {"X-Stainless-Raw-Response": "stream"}}
 """Makes the client hand over a reply before it is read, as its ``with_streaming_response``."""
@@ -81,6 +82,14 @@ class _Attempt:
     """What went wrong, where no status says it."""
     timed_out: bool = False
     retry_after_s: float | None = None
+
+
+class _NoSuccess(Exception):
+    """A reply came with a status other than 2xx."""
+
+    def __init__(self, attempt: _Attempt) -> None:
+        super().__init__(f"HTTP {attempt.status}")
+        self.attempt = attempt
 
 
 class ChatEndpoint:
@@ -154,7 +163,7 @@ class ChatEndpoint:
         """Replace every secret in a text, and what looks like the part of a key."""
         text = _KEY_LIKE.sub("***", blot_out(text, self.secrets))
         if self._key and len(self._key) >= 2 * _MIN_HEAD:
-            text = re.sub(re.escape(self._key[:_MIN_HEAD]) + r"[\w*.\-]*", "***", text)
+            text = re.sub(re.escape(self._key[:_MIN_HEAD]) + f"{_KEY_REST}*", "***", text)
         return text
 
     def close(self) -> None:
@@ -221,17 +230,14 @@ class ChatEndpoint:
             )
             with closing(response):
                 return self._read(response.status_code, response.iter_bytes, began)
-        except openai.APIStatusError as error:
-            header = error.response.headers.get("retry-after")
-            return _Attempt(
-                status=error.status_code,
-                body=self._value(error.response.content),
-                retry_after_s=retry_after_seconds(header, datetime.now(UTC)),
-            )
+        except _NoSuccess as error:
+            return error.attempt
         except openai.APITimeoutError:
             return _Attempt(fault=self._too_slow(), timed_out=True)
         except openai.OpenAIError as error:
             cause = error.__cause__ or error
+            if isinstance(cause, _NoSuccess):  # some versions wrap whatever a hook raises
+                return cause.attempt
             said = excerpt(self.blot(str(cause)), 200)
             return _Attempt(fault=f"no connection: {type(cause).__name__}: {said}".rstrip(": "))
 
@@ -253,6 +259,21 @@ class ChatEndpoint:
             said = excerpt(self.blot(str(error)), 200)
             return _Attempt(fault=f"the reply broke off: {type(error).__name__}: {said}")
         return _hidden_error(_Attempt(status=status, body=self._value(bytes(body))))
+
+    def _stop_at_failure(self, response: Any) -> None:
+        """Read the body of an error within the limits; openai would read on without any."""
+        status = response.status_code
+        if 200 <= status < 300:
+            return
+        header = response.headers.get("retry-after")
+        raise _NoSuccess(
+            replace(
+                self._read(status, response.iter_bytes, self._clock()),
+                # A page that breaks off or never ends is still that error.
+                status=status,
+                retry_after_s=retry_after_seconds(header, datetime.now(UTC)),
+            )
+        )
 
     def _value(self, body: bytes) -> Any:
         """Return a body's JSON value, or its text, without secrets."""
@@ -287,6 +308,8 @@ class ChatEndpoint:
             name = self._settings.api_key_env
             named = f" in {name}" if _NAME.fullmatch(name) else ""
             return f"; check the key{named}"
+        if 300 <= status < 400:
+            return "; redirects are not followed: set the base URL to the address itself"
         if status == 404:
             return "; check the model's name and the base URL, which mostly ends in /v1"
         return ""
@@ -308,14 +331,21 @@ class ChatEndpoint:
         if self._address.credentials is not None:
             pair = ":".join(self._address.credentials).encode()
             headers["Authorization"] = f"Basic {base64.b64encode(pair).decode('ascii')}"
+        timeout = openai.Timeout(limit, connect=min(CONNECT_TIMEOUT_S, limit))
         return openai.OpenAI(
             # A server of one's own asks for no key, but the client does.
             api_key=self._key or "none",
             base_url=self._address.url.removesuffix(f"/{_PATH}"),
             max_retries=0,
-            timeout=openai.Timeout(limit, connect=min(CONNECT_TIMEOUT_S, limit)),
+            timeout=timeout,
             default_headers=headers,
-            http_client=openai.DefaultHttpxClient(verify=self._tls),
+            http_client=openai.DefaultHttpxClient(
+                verify=self._tls,
+                timeout=timeout,
+                # Whose address nobody named is sent no answers and no documents.
+                follow_redirects=False,
+                event_hooks={"response": [self._stop_at_failure]},
+            ),
         )
 
 

@@ -30,6 +30,9 @@ _TOO_LONG: Final = re.compile(
 )
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
 _MAX_ENUM: Final = 20
+_NAME_CHARS: Final = 200
+_MOST_TOKENS: Final = 10**9
+"""No call takes more; sums and costs of what is longer would overflow."""
 _SCHEMA_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -201,11 +204,12 @@ def _content(value: Any) -> str:
 
 
 def _string(value: Any) -> str | None:
-    return value[:200] if isinstance(value, str) and value else None
+    """Return a name that records can hold and people can read; half a surrogate pair is neither."""
+    return excerpt(value, _NAME_CHARS) or None if isinstance(value, str) else None
 
 
 def _count(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_TOKENS:
         return None
     return value
 

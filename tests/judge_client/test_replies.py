@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.judge_client.endpoint import MAX_BODY_BYTES
 from pytest_rageval.judgements import JudgeFailure, JudgeRequest, Passage
 from tests.hostile_judge import USAGE, Canned, completion, error
 from tests.judge_client.conftest import OpenJudge
@@ -112,6 +113,7 @@ def test_missing_usage_is_unknown_tokens_and_unknown_cost(open_judge: OpenJudge)
         {"prompt_tokens": -1, "completion_tokens": 1},
         {"prompt_tokens": True, "completion_tokens": 1},
         {"prompt_tokens": 1.5, "completion_tokens": 1},
+        {"prompt_tokens": 10**400, "completion_tokens": 1},
         {"total_tokens": 5},
         [],
         "none",
@@ -271,6 +273,51 @@ def test_a_reply_that_trickles_beyond_the_limit_is_unreachable(open_judge: OpenJ
     failure = failed(open_judge, trickle, timeout_s=0.2, retries=0)
     assert failure.kind == "unreachable"
     assert "no whole reply within 0.2 s" in failure.message
+
+
+@pytest.mark.parametrize("status", [307, 400, 500])
+def test_an_error_page_without_end_is_still_that_error(open_judge: OpenJudge, status: int) -> None:
+    page = Canned(status=status, body=" " * 1000, how="trickle", delay_s=0.02)
+    judge, _ = open_judge([page], timeout_s=0.2, retries=0)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.failure is not None
+    assert f"HTTP {status}" in judgement.failure.message
+    assert judgement.duration_ms is not None
+    assert judgement.duration_ms < 2000
+
+
+def test_an_error_page_that_breaks_off_is_tried_again(
+    open_judge: OpenJudge, naps: list[float]
+) -> None:
+    broken = Canned(status=503, body="x" * 100, how="cut", headers={"retry-after": "7"})
+    judge, _ = open_judge([broken, completion(GOOD)])
+    assert judge.judge("groundedness", REQUEST).verdict is not None
+    assert naps == [7.0]
+
+
+def test_an_error_page_of_many_megabytes_is_not_read_whole(open_judge: OpenJudge) -> None:
+    failure = failed(open_judge, Canned(status=400, body="x" * (MAX_BODY_BYTES + 1)))
+    assert "HTTP 400: a reply of over 8,388,608 bytes" in failure.message
+
+
+def test_a_redirect_is_not_followed(open_judge: OpenJudge) -> None:
+    _, other = open_judge([completion(GOOD)])
+    there = Canned(status=307, headers={"location": f"{other.url}/chat/completions"})
+    failure = failed(open_judge, there)
+    assert failure.kind == "unreachable"
+    assert "HTTP 307; redirects are not followed: set the base URL" in failure.message
+    assert other.asked == []
+
+
+def test_what_the_server_calls_itself_is_one_line_that_can_be_stored(
+    open_judge: OpenJudge,
+) -> None:
+    judge, _ = open_judge(
+        [completion(GOOD, model="m\ud800\x1b[31m\nrun ok", system_fingerprint="\udfff")]
+    )
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.model == "m[31m run ok"
+    assert judgement.system_fingerprint is None
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,11 @@ def test_the_key_appears_nowhere_whatever_the_server_says(
     assert KEY[-12:] not in read
 
 
-def test_a_key_that_the_server_masked_itself_is_not_repeated(open_judge: OpenJudge) -> None:
-    judge, _ = open_judge([error(401, "Incorrect API key provided: sk-ab12*****wxyz. See docs.")])
+@pytest.mark.parametrize("masked", ["sk-ab12*****wxyz.", "sk-proj*****/=wx."])
+def test_a_key_that_the_server_masked_itself_is_not_repeated(
+    open_judge: OpenJudge, masked: str
+) -> None:
+    judge, _ = open_judge([error(401, f"Incorrect API key provided: {masked} See docs.")])
     failure = judge.judge("groundedness", REQUEST).failure
     assert failure is not None
     assert "provided: *** See docs." in failure.message
