@@ -9,10 +9,14 @@ import pytest
 
 
 def test_case(
-    request: pytest.FixtureRequest, rag_client: object, judge: object, rageval_settings: object
+    request: pytest.FixtureRequest,
+    rag_client: object,
+    judge: object,
+    _rageval_second_judge: object,
+    rageval_settings: object,
 ) -> None:
     """Ask, score, judge and record the case; its outcome is read from the record."""
-    request.node.measure(rag_client, judge)
+    request.node.measure(rag_client, judge, _rageval_second_judge)
 
 
 # A project may set ``python_functions`` to something that does not match the name above.
