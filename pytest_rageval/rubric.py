@@ -253,12 +253,15 @@ def _environment() -> ImmutableSandboxedEnvironment:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    return ImmutableSandboxedEnvironment(
+    environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined,
         autoescape=False,  # plain text; texts of others are fenced, never rendered
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # The same request is to give the same bytes, or nothing would ever be found in a cache.
+    del environment.filters["random"], environment.globals["lipsum"]
+    return environment
 
 
 @lru_cache(maxsize=64)
@@ -267,24 +270,41 @@ def _compiled(template: str) -> Template:
 
 
 def _check_template(template: str, shown: str) -> None:
-    """Find every fault of a template before the first answer is judged."""
-    from jinja2 import TemplateError, TemplateSyntaxError, meta
+    """Find the faults of a template before the first answer is judged."""
+    from jinja2 import TemplateSyntaxError, meta
 
     try:
-        parsed = _environment().parse(template)
-        unknown = meta.find_undeclared_variables(parsed) - _VARIABLES
-        if not unknown:
-            for request in (JudgeRequest(question="", answer=""), _FULL):
-                _compiled(template).render(_variables(request, len(request.context))).encode()
-            return
+        unknown = meta.find_undeclared_variables(_environment().parse(template)) - _VARIABLES
     except TemplateSyntaxError as error:
         raise ConfigError(f"{shown}:{error.lineno}: {error.message}") from error
-    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-        raise ConfigError(f"{shown}: cannot be rendered: {one_line(str(error), 200)}") from error
-    raise ConfigError(
-        f"{shown}: {sorted(unknown)[0]!r} came, expected only {', '.join(sorted(_VARIABLES))};"
-        " question, answer and the other texts follow the instructions on their own"
-    )
+    except RecursionError:
+        raise ConfigError(f"{shown}: nested too deeply") from None
+    if unknown:
+        raise ConfigError(
+            f"{shown}: {sorted(unknown)[0]!r} came, expected only {', '.join(sorted(_VARIABLES))};"
+            " question, answer and the other texts follow the instructions on their own"
+        )
+    for request in (JudgeRequest(question="", answer=""), _FULL):
+        _instructions(template, _variables(request, len(request.context)), shown)
+
+
+def _instructions(template: str, variables: Mapping[str, int], shown: str) -> str:
+    """Render a template.
+
+    Raises:
+        ConfigError: it fails, whatever with: a template is a small program of the user's own.
+    """
+    from jinja2 import TemplateSyntaxError
+
+    try:
+        text = _compiled(template).render(variables)
+        text.encode()  # half a surrogate pair cannot be sent
+    except TemplateSyntaxError as error:
+        raise ConfigError(f"{shown}:{error.lineno}: {error.message}") from error
+    except Exception as error:
+        said = one_line(str(error), 200) or type(error).__name__
+        raise ConfigError(f"{shown}: cannot be rendered: {said}") from error
+    return text.strip()
 
 
 _FULL: Final = JudgeRequest(
@@ -337,6 +357,9 @@ def render_prompt(
             tells the model of it.
         max_chars: limit of all fenced text. Passages beyond it are dropped whole, from the last
             on; the first always stays. None: no limit.
+
+    Raises:
+        ConfigError: the template fails on what this request holds.
     """
     rest = _texts_but_passages(rubric, request)
     passages = _passages(rubric, request)
@@ -344,7 +367,9 @@ def render_prompt(
     schema = response_schema(asked_schema(rubric.schema, request, conditional=not rubric.own))
     schema_text = json.dumps(schema, ensure_ascii=False)
     variables = tuple(_variables(request, len(shown)).items())
-    system = _render_system(rubric.template, variables, schema_text, level != "json_schema")
+    system = _render_system(
+        rubric.template, rubric.path, variables, schema_text, level != "json_schema"
+    )
     messages = (
         Message(role="system", text=system),
         Message(role="user", text=_render_data(rest, shown)),
@@ -360,11 +385,15 @@ def render_prompt(
 
 @lru_cache(maxsize=256)
 def _render_system(
-    template: str, variables: tuple[tuple[str, int], ...], schema_text: str, shows_schema: bool
+    template: str,
+    shown: str,
+    variables: tuple[tuple[str, int], ...],
+    schema_text: str,
+    shows_schema: bool,
 ) -> str:
     """Render the first message, which depends on the shape of a request but on no text of it."""
     frame = _compiled(_frame()).render(
-        instructions=_compiled(template).render(dict(variables)).strip(),
+        instructions=_instructions(template, dict(variables), shown),
         shape=describe_shape(json.loads(schema_text)),
         schema=schema_text if shows_schema else "",
     )

@@ -57,6 +57,9 @@ def schema_faults(schema: object, at: str = "", depth: int = 0) -> Iterator[str]
             f"{where}: keyword {_short(keyword)} came, expected for type {kind} only"
             f" {', '.join(sorted(allowed - {'$schema'}))}"
         )
+    for note in sorted(_NOTES & schema.keys()):
+        if not isinstance(schema[note], str):
+            yield f"{where}: {note} {_short(schema[note])} came, expected a string"
     yield from _KIND_FAULTS[kind](schema, at, where, depth)
 
 
@@ -81,10 +84,16 @@ def _object_faults(schema: Schema, at: str, where: str, depth: int) -> Iterator[
 
 
 def _array_faults(schema: Schema, at: str, where: str, depth: int) -> Iterator[str]:
+    limits = []
     for keyword in ("minItems", "maxItems"):
         count = schema.get(keyword, 0)
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             yield f"{where}: {keyword} {_short(count)} came, expected a whole number from 0"
+        elif keyword in schema:
+            limits.append(count)
+    if limits != sorted(limits):
+        low, high = limits
+        yield f"{where}: minItems {low} and maxItems {high} came, expected minItems <= maxItems"
     if "items" not in schema:
         yield f"{where}: items is missing, expected the schema of one item"
         return

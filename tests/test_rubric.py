@@ -15,7 +15,7 @@ import pytest
 
 import pytest_rageval
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.judgements import RUBRICS, JudgeFailure, Verdict
+from pytest_rageval.judgements import RUBRICS, JudgeFailure, JudgeRequest, Verdict
 from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
 from pytest_rageval.rubric import Rubric, load_rubric, parse_reply, render_prompt
 from tests.rubric_prompts import PLAIN, take_apart
@@ -272,6 +272,11 @@ def test_a_file_name_that_makes_no_metric_key_is_refused(write: Write, name: str
         ("{# data: answer, passages #}", "tone.jinja:1: data 'passages' came, expected one of"),
         (r"{{ '\ud800' }}", "tone.jinja: cannot be rendered: "),
         ("{# data: #}", "tone.jinja:1: data '' came"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "tone.jinja: cannot be rendered: "),
+        ("{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", "tone.jinja: nested too deeply"),
+        ("{{ 3 | wordwrap }}", "tone.jinja: cannot be rendered: "),
+        ("{{ [1, 2] | random }}", "tone.jinja:1: No filter named 'random'."),
+        ("{{ lipsum() }}", "tone.jinja: 'lipsum' came"),
     ],
 )
 def test_a_fault_of_a_template_is_found_at_loading(
@@ -283,6 +288,13 @@ def test_a_fault_of_a_template_is_found_at_loading(
 def test_a_fault_in_a_branch_that_only_some_requests_take_is_found(write: Write) -> None:
     assert "cannot be rendered" in refusal(write("{% if asks_conflict %}{{ 1 / 0 }}{% endif %}"))
     assert "cannot be rendered" in refusal(write("{% if not n_passages %}{{ 1 / 0 }}{% endif %}"))
+
+
+def test_a_fault_on_what_one_request_holds_names_the_template(write: Write) -> None:
+    rubric = load_rubric(write("{{ 1 / (n_key_facts - 1) }}"))
+    request = JudgeRequest(question="", answer="", expected_key_facts=("one",))
+    with pytest.raises(ConfigError, match=r"tone\.jinja: cannot be rendered: division by zero"):
+        render_prompt(rubric, request, level="text")
 
 
 @pytest.mark.parametrize(
@@ -314,6 +326,11 @@ def test_a_fault_in_a_branch_that_only_some_requests_take_is_found(write: Write)
         (changed("x", type="array"), "x: items is missing"),
         (changed("x", type="array", items={"type": "?"}), "x[]: type '?' came"),
         (changed("x", type="array", items={"type": "string"}, minItems=-1), "x: minItems -1 came"),
+        (
+            changed("x", type="array", items={"type": "string"}, minItems=2, maxItems=1),
+            "x: minItems 2 and maxItems 1 came, expected minItems <= maxItems",
+        ),
+        (changed("x", type="string", description=["a"]), "x: description ['a'] came, expected a s"),
         (changed("x y", type="string"), "property 'x y' came, expected letters, digits and _"),
         (
             {"type": "object", "properties": {"note": {"type": "string"}}},
