@@ -1,0 +1,270 @@
+"""A second judge within a run: who is asked what, what is kept, and what a reader is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+# pytester forgets every module that a run inside it was the first to import.
+import genai_prices  # noqa: F401
+import httpx2  # noqa: F401
+import numpy as np  # noqa: F401
+import openai  # noqa: F401
+import openai.resources.chat.completions  # noqa: F401
+import pytest
+import sqlalchemy.dialects.sqlite  # noqa: F401
+
+from pytest_rageval.judge_trust import choose_spot_check
+from tests.hostile_judge import Asked, Canned, HostileJudge, completion
+from tests.plugin.scratch import Project, case, comparable, summary_lines
+
+FIRST, SECOND = "first-2024-08-06", "second-2024-08-06"
+KEY = "sk-proj-4f7a9c1e2b8d6f3a5c7e9b1d"
+SETTINGS = """
+[tool.pytest.ini_options]
+filterwarnings = ["error"]
+[tool.rageval.target]
+retries = 0
+[tool.rageval.judge]
+retries = 0
+"""
+CASES = (
+    *(case(f"ask-{i}", f"hit number {i}") for i in range(8)),
+    case("shy-1", "abstain one"),
+    case("out-1", "abstain two", answerable=False),
+)
+
+
+def is_alternate(asked: Asked) -> bool:
+    return any(words in asked.prompt for words in ("against its sources", "but fair examiner"))
+
+
+def verdict(asked: Asked) -> Canned:
+    """The first judge says 5, a second one 1 of the case number 3 and 4 of the others."""
+    again = is_alternate(asked) or asked.body["model"] == SECOND
+    score = (1 if "number 3" in asked.prompt else 4) if again else 5
+    body = {"claims": [], "key_facts": [], "reasoning": "So it is.", "score": score}
+    return completion(json.dumps(body), model=asked.body["model"])
+
+
+@pytest.fixture
+def server() -> Iterator[HostileJudge]:
+    with HostileJudge(verdict) as server:
+        yield server
+
+
+@pytest.fixture
+def scratch(project: Project, server: HostileJudge, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("RAGEVAL_JUDGE", FIRST)
+    monkeypatch.setenv("RAGEVAL_JUDGE_BASE_URL", server.url)
+    project.write("pyproject.toml", SETTINGS)
+    project.write("thresholds.toml", "version = 1\n")
+    project.cases(CASES)
+    return project
+
+
+def second(project: Project, model: str = SECOND) -> None:
+    project.write("pyproject.toml", f'{SETTINGS}spot_check_model = "{model}"\n')
+
+
+def reliability(project: Project) -> Any:
+    return project.stored("metrics.json")["aggregate_metrics"]["judge_reliability"]
+
+
+def checked(project: Project) -> dict[str, Mapping[str, Any]]:
+    return {i: r["spot_check"] for i, r in project.records().items() if r["spot_check"]}
+
+
+def test_a_run_without_a_spot_check_asks_once_and_says_nothing(
+    scratch: Project, server: HostileJudge
+) -> None:
+    result = scratch.run()
+    assert len(server.asked) == 16
+    assert reliability(scratch) is None
+    assert checked(scratch) == {}
+    assert [line for line in summary_lines(result) if line.startswith("judge ")] == []
+
+
+def test_the_same_model_is_asked_again_in_the_other_wording(
+    scratch: Project, server: HostileJudge
+) -> None:
+    scratch.run("--judge-spot-check", "20")
+    assert sum(is_alternate(asked) for asked in server.asked) == 16
+    found = checked(scratch)
+    assert sorted(found) == [f"ask-{i}" for i in range(8)]
+    record = scratch.records()["ask-3"]
+    assert found["ask-3"]["scores"] == {"groundedness": 1.0, "correctness": 1.0}
+    assert found["ask-3"]["reasoning"]["groundedness"] == "So it is."
+    first = record["judgements"]["groundedness"]["rubric_version"]
+    assert found["ask-3"]["rubric_version"]["groundedness"] != first
+
+
+def test_another_model_is_asked_in_the_same_wording(scratch: Project, server: HostileJudge) -> None:
+    second(scratch)
+    scratch.run("--judge-spot-check", "20")
+    assert not any(is_alternate(asked) for asked in server.asked)
+    assert [asked.body["model"] for asked in server.asked].count(SECOND) == 16
+    found = checked(scratch)["ask-0"]
+    assert found["judge"].startswith(f"{SECOND} at ")
+    assert found["model"] == SECOND
+
+
+def test_the_offline_judge_can_be_the_second_one(scratch: Project, server: HostileJudge) -> None:
+    second(scratch, "offline")
+    scratch.run("--judge-spot-check", "3")
+    assert len(server.asked) == 16
+    assert {found["judge"] for found in checked(scratch).values()} == {"offline/1"}
+
+
+def test_a_second_opinion_changes_no_metric_and_is_paid_for(
+    scratch: Project, server: HostileJudge
+) -> None:
+    scratch.run("--rageval-run-id", "once", "--no-judge-cache")
+    scratch.run("--rageval-run-id", "twice", "--no-judge-cache", "--judge-spot-check", "20")
+    once, twice = (run_document(scratch, name) for name in ("once", "twice"))
+    assert once["statistics"] == twice["statistics"]
+    assert once["gate_inputs"] == twice["gate_inputs"]
+    assert twice["tokens"] == 2 * once["tokens"] > 0
+
+
+def run_document(project: Project, name: str) -> dict[str, Any]:
+    path = project.path / "evals" / "results" / name / "metrics.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    means = found["aggregate_metrics"]
+    return {
+        "statistics": found["statistics"],
+        "gate_inputs": means["operational_metrics"],
+        "tokens": means["cost"]["judge_tokens"],
+    }
+
+
+def test_a_run_says_how_often_the_judges_disagree(scratch: Project) -> None:
+    result = scratch.run("--judge-spot-check", "20", "-v")
+    found = reliability(scratch)
+    assert found["disagreement_rate"] == 0.125
+    assert found["spot_check"]["groundedness"] == {
+        "n": 8,
+        "n_error": 0,
+        "disagreement_rate": 0.125,
+        "low": pytest.approx(0.0224, abs=1e-4),
+        "high": pytest.approx(0.4709, abs=1e-4),
+        "worst": [{"file": "evals/eval_set.jsonl", "id": "ask-3", "first": 5.0, "second": 1.0}],
+    }
+    told = " ".join(" ".join(summary_lines(result)).split())
+    assert "judge second judge disagrees: groundedness 0.12 [0.02-0.47] (n 8), correctness" in told
+    assert "first and second judge: groundedness ask-3 5 and 1; correctness ask-3 5 and 1" in told
+
+
+def test_the_worst_disagreements_are_left_to_the_verbose(scratch: Project) -> None:
+    told = " ".join(summary_lines(scratch.run("--judge-spot-check", "20")))
+    assert "second judge disagrees" in told
+    assert "first and second judge" not in told
+
+
+def test_the_markdown_summary_holds_ids_and_numbers_alone(scratch: Project) -> None:
+    scratch.run("--judge-spot-check", "20")
+    (folder,) = scratch.run_folders()
+    text = (folder / "summary.md").read_text(encoding="utf-8")
+    assert "| groundedness | ask-3 | 5 | 1 |" in text
+    assert "So it is" not in text
+
+
+@pytest.mark.slow
+def test_workers_choose_the_same_cases_and_say_the_same(scratch: Project) -> None:
+    documents = {}
+    chosen = {}
+    for name, arguments in {"serial": (), "parallel": ("-n", "2")}.items():
+        scratch.run_apart("--judge-spot-check", "4", "--rageval-run-id", name, *arguments)
+        folder = scratch.path / "evals" / "results" / name
+        documents[name] = comparable(json.loads((folder / "metrics.json").read_text("utf-8")))
+        records = map(json.loads, (folder / "results.jsonl").read_text("utf-8").splitlines())
+        chosen[name] = {r["case_id"] for r in records if r["spot_check"]}
+    keys = [("evals/eval_set.jsonl", one["id"]) for one in CASES if one.get("answerable", True)]
+    expected = {case_id for _, case_id in choose_spot_check(keys, 4)} - {"shy-1"}
+    assert len(expected) >= 3
+    assert chosen == {"serial": expected, "parallel": expected}
+    for document in documents.values():
+        # The second run finds its verdicts in the cache.
+        document["aggregate_metrics"].pop("cost")
+    assert documents["parallel"] == documents["serial"]
+    assert documents["serial"]["aggregate_metrics"]["judge_reliability"]["spot_check"]
+
+
+def test_a_second_run_asks_nobody(scratch: Project, server: HostileJudge) -> None:
+    for name in ("a", "b"):
+        scratch.run("--judge-spot-check", "20", "--rageval-run-id", name)
+    assert len(server.asked) == 32
+
+
+def test_no_verdict_that_is_missing_is_repeated(
+    project: Project, scratch: Project, server: HostileJudge
+) -> None:
+    scratch.cases(CASES[-2:])
+    scratch.run("--judge-spot-check", "20")
+    assert server.asked == []
+    assert checked(scratch) == {}
+
+
+def test_a_second_verdict_that_fails_is_no_disagreement(scratch: Project) -> None:
+    def script(asked: Asked) -> Canned:
+        broken = is_alternate(asked) and "number 1" in asked.prompt
+        return completion("I would rather not.") if broken else verdict(asked)
+
+    with HostileJudge(script) as server:
+        scratch.run("--judge-spot-check", "20", "--judge-base-url", server.url)
+    found = reliability(scratch)["spot_check"]["groundedness"]
+    assert (found["n"], found["n_error"], found["disagreement_rate"]) == (7, 1, 1 / 7)
+    assert checked(scratch)["ask-1"]["errors"]["groundedness"]["kind"] == "unparseable"
+    rates = scratch.stored("metrics.json")["aggregate_metrics"]["operational_metrics"]
+    assert rates["judge_error_rate"] == 0.0
+
+
+def test_a_first_verdict_that_fails_is_not_asked_for_twice(scratch: Project) -> None:
+    def script(asked: Asked) -> Canned:
+        broken = not is_alternate(asked) and "number 1" in asked.prompt
+        return completion("I would rather not.") if broken else verdict(asked)
+
+    with HostileJudge(script) as server:
+        scratch.run("--judge-spot-check", "20", "--judge-base-url", server.url)
+        again = [asked for asked in server.asked if is_alternate(asked)]
+    assert not any("number 1" in asked.prompt for asked in again)
+    found = reliability(scratch)["spot_check"]["groundedness"]
+    assert (found["n"], found["n_error"]) == (7, 1)
+
+
+def test_a_limit_on_disagreement_is_held_against_the_spot_check(scratch: Project) -> None:
+    scratch.write("thresholds.toml", 'version = 1\n[overall]\njudge_disagreement_rate = "<= 0.1"\n')
+    assert scratch.run("--judge-spot-check", "20").ret == 1
+    (check,) = (c for c in scratch.stored("gate.json")["checks"] if "disagreement" in c["name"])
+    assert (check["status"], check["estimate"]) == ("fail", 0.125)
+
+
+@pytest.mark.parametrize(
+    ("toml", "arguments", "told"),
+    [
+        ("", ("--judge", "offline"), "*offline judge has no other wording*spot_check_model*"),
+        ('spot_check_model = "none"', (), "*'none' names no judge*"),
+        (f'spot_check_model = "{FIRST}"', (), "*is the first judge itself*"),
+        ("", ("--judge-rubrics", "claims"), "*the rubrics in use are claims*"),
+    ],
+)
+def test_a_spot_check_that_could_tell_nothing_is_refused(
+    scratch: Project, server: HostileJudge, toml: str, arguments: tuple[str, ...], told: str
+) -> None:
+    scratch.write("pyproject.toml", SETTINGS + toml + "\n")
+    result = scratch.run("--judge-spot-check", "2", *arguments)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([told])
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("arguments", [("--judge", "none"), ("--retrieval-only",)])
+def test_a_run_that_judges_nothing_checks_nothing(
+    scratch: Project, server: HostileJudge, arguments: tuple[str, ...]
+) -> None:
+    scratch.run("--judge-spot-check", "2", *arguments)
+    assert server.asked == []
+    assert reliability(scratch) is None
