@@ -133,6 +133,12 @@ class _Unopened:
     def identity(self) -> str:
         return self._judge().identity
 
+    @property
+    def cache_warning(self) -> str | None:
+        """What an opened one has to say of its cache."""
+        warning: str | None = getattr(self._opened, "cache_warning", None)
+        return warning
+
     def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
         return self._judge().judge(rubric, request, repeat=repeat)
 

@@ -160,6 +160,7 @@ def judge(request: pytest.FixtureRequest) -> Iterator[object]:
     else:
         opened = open_judge(state.settings, environ=os.environ)
     with opened as found:
+        state.judges.append(found)
         yield found
 
 
@@ -174,6 +175,7 @@ def _rageval_second_judge(request: pytest.FixtureRequest) -> Iterator[object]:
     else:
         opened = open_second_judge(state.settings, environ=os.environ)
     with opened as found:
+        state.judges.append(found)
         yield found
 
 

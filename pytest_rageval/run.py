@@ -60,6 +60,8 @@ class Run:
         self.state = state
         self.expected: dict[str, LocatedCase] = {}
         self.records: dict[str, CaseRecord] = {}
+        self.notes: dict[str, None] = {}
+        """What the processes that ran the cases want said at the end, each once."""
         self._sets = tuple(sets)
         self._excused: set[str] = set()
         self._writer: RunWriter | None = None
@@ -262,6 +264,7 @@ class Run:
         notes += target_notes(settings, self.state.asked)
         notes += [warning for loaded in self._sets for warning in loaded.warnings]
         notes += judge_notes(records, settings)
+        notes += self.notes
         if self._git.get("dirty"):
             notes.append("the git tree has uncommitted changes")
         return SummaryView(

@@ -62,6 +62,9 @@ class Reporting:
         if isinstance(item, CaseItem):
             if report.when == "call":
                 attach_record(item, report)
+                report.rageval_notes = list(  # type: ignore[attr-defined]
+                    _judge_notes(self._state.judges)
+                )
             if call.excinfo is not None and isinstance(call.excinfo.value, ConfigError):
                 # No other case would fare better, and the report may come from a worker, whose
                 # exceptions go no further.
@@ -87,6 +90,14 @@ class Reporting:
                 "latency": dict(record.latency),
             }
         }
+
+
+def _judge_notes(judges: Iterable[object]) -> Iterator[str]:
+    """Yield what judges have to say of their caches, in ASCII, as a report of a worker must be."""
+    for judge in judges:
+        warning = getattr(judge, "cache_warning", None)
+        if isinstance(warning, str):
+            yield warning.encode("ascii", "backslashreplace").decode()
 
 
 class Controller:
@@ -189,6 +200,7 @@ class Controller:
         usage_error = getattr(report, "rageval_usage_error", None)
         if usage_error is not None:
             raise pytest.UsageError(usage_error)
+        self.run.notes.update(dict.fromkeys(getattr(report, "rageval_notes", ())))
         payload = getattr(report, "rageval", None)
         if self._session is not None and self.run.expected:
             # Workers have all collected by now, after which nothing resets the count.

@@ -58,6 +58,8 @@ class State:
     """What records or replays the traffic of the cases; None: they ask live."""
     labels: JudgeLabels | None = None
     """People's labels of some cases; None: there are none, or this process sums nothing up."""
+    judges: list[object] = field(default_factory=list)
+    """Those that cases of this process were judged by so far."""
     judged_twice: frozenset[tuple[str, str]] = frozenset()
     """File and id of the cases that the spot check chose, known once all are collected."""
     asked: set[str] = field(default_factory=set)

@@ -137,3 +137,20 @@ def test_a_failed_verdict_is_counted_and_no_score(
     assert document["statistics"]["groundedness"]["mean"] is None
     assert document["statistics"]["groundedness"]["n_error"] == 2
     assert document["cost"]["judge_prompt_tokens"] == 200
+
+
+def test_what_the_cache_does_not_keep_is_said_on_stderr(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    class Warned(FakeJudge):
+        cache_warning = "judge cache x: new verdicts are not kept: \x1b[31mPermission denied"
+
+    @contextmanager
+    def open_judge(settings: Settings, **_: Any) -> Iterator[FakeJudge]:
+        yield Warned()
+
+    monkeypatch.setattr("pytest_rageval.judges.open_judge", open_judge)
+    assert cli.run(["judge", "run-1", "--judge", "m", "--json"]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    assert json.loads(out)["failures"] == 0
+    assert err == "warning: judge cache x: new verdicts are not kept: Permission denied\n"

@@ -39,6 +39,20 @@ def test_a_second_run_asks_nothing_and_says_the_same(open_judge: OpenJudge, tmp_
     assert replace(second, usage=first.usage, duration_ms=first.duration_ms) == first
 
 
+def test_what_the_cache_does_not_keep_is_the_judge_s_to_tell(
+    open_judge: OpenJudge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_rageval.judge_cache.store.MAX_DOCUMENT_BYTES", 10)
+    with JudgeCache(tmp_path / "judge.sqlite") as cache:
+        judge, _ = open_judge([completion(GOOD)], cache=cache)
+        assert judge.cache_warning is None
+        assert judge.judge("groundedness", REQUEST).verdict is not None
+        assert judge.cache_warning is not None
+        assert judge.cache_warning.startswith(f"judge cache {tmp_path / 'judge.sqlite'}: ")
+    uncached, _ = open_judge([completion(GOOD)])
+    assert uncached.cache_warning is None
+
+
 def test_a_second_run_needs_no_server_at_all(open_judge: OpenJudge) -> None:
     judge, server = open_judge([completion(GOOD)], cache=DictCache())
     judge.judge("groundedness", REQUEST)
