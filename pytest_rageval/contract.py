@@ -17,11 +17,11 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from itertools import islice
 from math import isfinite
 from typing import Any, TypeGuard, TypeVar
 
 from pytest_rageval.errors import EndpointError
+from pytest_rageval.matching import order_chunks
 from pytest_rageval.models import (
     AskRequest,
     AskResponse,
@@ -92,18 +92,24 @@ def parse_reply_bytes(body: bytes) -> object:
         raise _protocol(f"the reply is {kind}{where}; it begins: {excerpt(text)}") from error
 
 
-def parse_ask_response(payload: object) -> AskResponse:
+def parse_ask_response(
+    payload: object, *, chunks: tuple[RetrievedChunk, ...] | None = None
+) -> AskResponse:
     """Read a decoded reply in the shape of the contract; only ``answer`` is required.
 
     Chunks come back in rank order (docs/metrics.md#cutoff-k-and-rank-order): sorted by ``rank``,
     stably, if every chunk has an integer rank, else as listed.
+
+    Args:
+        payload: the reply.
+        chunks: those of the reply, as listed, where they were read already; None: read them.
 
     Raises:
         EndpointError: kind ``protocol``; the message names the field, what came and what was
             expected, such as ``debug.retrieved_chunks[2].rel_path: expected a string, got 7``.
     """
     try:
-        return _ask_response(payload)
+        return _ask_response(payload, chunks)
     except RecursionError as error:
         raise _protocol("the reply is nested too deeply to be read") from error
 
@@ -129,10 +135,10 @@ def excerpt(text: str, limit: int = _EXCERPT_CHARS) -> str:
 # --- the parts of a reply ------------------------------------------------------------------
 
 
-def _ask_response(payload: object) -> AskResponse:
+def _ask_response(payload: object, chunks: tuple[RetrievedChunk, ...] | None) -> AskResponse:
     reply = _object(payload, "the reply")
     if "answer" not in reply:
-        names = excerpt(", ".join(str(name) for name in islice(reply, 10))) or "none"
+        names = excerpt(", ".join(sorted(map(str, reply))[:10])) or "none"
         raise _protocol(f"answer: expected a string, got nothing (fields: {names})")
     debug = _optional(reply.get("debug"), "debug", _object) or {}
     folders = _optional(debug.get("folder_selection"), "debug.folder_selection", _folder_selection)
@@ -142,9 +148,7 @@ def _ask_response(payload: object) -> AskResponse:
         references=_list_of(reply.get("references"), "references", _citation),
         abstained=_optional(reply.get("abstained"), "abstained", _boolean),
         abstain_reason=_string_or_none(reply.get("abstain_reason")),
-        retrieved_chunks=_in_rank_order(
-            _chunks(debug.get("retrieved_chunks"), "debug.retrieved_chunks")
-        ),
+        retrieved_chunks=_chunks(debug) if chunks is None else order_chunks(chunks),
         query_embedding=_vector_or_none(debug.get("query_embedding")),
         folder_selection=folders,
         latency=_latency(debug.get("latency")),
@@ -163,46 +167,9 @@ def _citation(value: object, where: str) -> Citation:
     )
 
 
-def _chunks(value: object, where: str) -> tuple[RetrievedChunk, ...] | None:
-    if type(value) is not list:
-        return _list_of(value, where, _chunk)
-    # Ten chunks a case are most of a reply, and nearly all of them hold what they should.
-    return tuple(
-        [_usual_chunk(entry) or _chunk(entry, f"{where}[{i}]") for i, entry in enumerate(value)]
-    )
-
-
-_USUAL_TYPES: tuple[tuple[str, type], ...] = (
-    *((name, str) for name in ("rel_path", "heading_path", "chunk_id", "vault", "text")),
-    *((name, float) for name in ("score_vector", "score_lexical", "score_final")),
-    *((name, int) for name in ("start_line", "end_line", "rank", "rank_before_rerank")),
-    ("token_count", int),
-)
-_USUAL_NUMBER = 1e15
-
-
-def _usual_chunk(value: object) -> RetrievedChunk | None:
-    """Read a chunk whose fields all have the types of the contract; None: read it with care."""
-    if type(value) is not dict or value.get("rel_path") is None:
-        return None
-    get = value.get
-    if get("embedding") is not None or get("text_truncated", False) is not False:
-        return None
-    usual: dict[str, Any] = {}
-    for name, kind in _USUAL_TYPES:
-        field: Any = get(name)
-        if field is None:
-            continue
-        other = type(field) is not kind
-        if other:
-            return None
-        if kind is str:
-            usual[name] = field if field.isascii() else _clean(field)
-        elif -_USUAL_NUMBER < field < _USUAL_NUMBER:  # which NaN is not
-            usual[name] = field
-        else:
-            return None
-    return RetrievedChunk(**usual)
+def _chunks(debug: Mapping[str, Any]) -> tuple[RetrievedChunk, ...] | None:
+    chunks = _list_of(debug.get("retrieved_chunks"), "debug.retrieved_chunks", _chunk)
+    return None if chunks is None else order_chunks(chunks)
 
 
 def _chunk(value: object, where: str) -> RetrievedChunk:
@@ -228,14 +195,6 @@ def _chunk(value: object, where: str) -> RetrievedChunk:
         token_count=_integer_or_none(entry.get("token_count")),
         embedding=_vector_or_none(entry.get("embedding")),
     )
-
-
-def _in_rank_order(
-    chunks: tuple[RetrievedChunk, ...] | None,
-) -> tuple[RetrievedChunk, ...] | None:
-    if chunks is None or any(chunk.rank is None for chunk in chunks):
-        return chunks
-    return tuple(sorted(chunks, key=lambda chunk: chunk.rank or 0))
 
 
 def _folder_selection(value: object, where: str) -> FolderSelection:

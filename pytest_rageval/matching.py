@@ -10,10 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import lru_cache
 from hashlib import sha256
-from operator import attrgetter
 from typing import Final, Literal
 from urllib.parse import unquote
 
@@ -125,9 +123,10 @@ def order_chunks(chunks: Sequence[RetrievedChunk]) -> tuple[RetrievedChunk, ...]
 
     Scores never reorder: the order that the generator saw is judged.
     """
-    if all(chunk.rank is not None for chunk in chunks):
-        return tuple(sorted(chunks, key=lambda chunk: chunk.rank or 0))
-    return tuple(chunks)
+    ranks = [chunk.rank for chunk in chunks if chunk.rank is not None]
+    if len(ranks) < len(chunks) or ranks == sorted(ranks):  # mostly they come in order
+        return tuple(chunks)
+    return tuple(sorted(chunks, key=lambda chunk: chunk.rank or 0))
 
 
 def _holds_snippets(anchor: Anchor, text: str | None, *, every: bool) -> bool:
@@ -189,10 +188,10 @@ class _Decider:
         if self._reads_snippets and (chunk.text is None or chunk.text_truncated):
             return chunk
         if norm_path(chunk.rel_path, self._settings.path_case) not in self._paths:
-            return _with_decision(chunk, (), irrelevant=False)
+            return chunk.decided((), irrelevant=False)
         golds = tuple([i for i, gold in enumerate(self._golds) if self._matches(gold, chunk)])
         irrelevant = self._is_irrelevant(chunk, golds)
-        return _with_decision(chunk, () if irrelevant else golds, irrelevant=irrelevant)
+        return chunk.decided(() if irrelevant else golds, irrelevant=irrelevant)
 
     def _matches(self, anchor: Anchor, chunk: RetrievedChunk) -> bool:
         return matches_anchor(anchor, chunk, self._settings)
@@ -205,28 +204,6 @@ class _Decider:
         deepest_bad = max(len(anchor_segments(anchor)) for anchor in bad)
         deepest_gold = max((len(anchor_segments(self._golds[i])) for i in golds), default=-1)
         return deepest_bad >= deepest_gold
-
-
-_KEPT: Final = tuple(
-    field.name
-    for field in fields(RetrievedChunk)
-    if field.name not in {"matched_golds", "irrelevant"}
-)
-_kept_values: Final = attrgetter(*_KEPT)
-_SETTERS: Final = tuple(
-    getattr(RetrievedChunk, name).__set__ for name in (*_KEPT, "matched_golds", "irrelevant")
-)
-
-
-def _with_decision(
-    chunk: RetrievedChunk, golds: tuple[int, ...], *, irrelevant: bool
-) -> RetrievedChunk:
-    # Through the slots: dataclasses.replace took a third of the time of scoring a case.
-    decided = object.__new__(RetrievedChunk)
-    values = (*_kept_values(chunk), golds, irrelevant)
-    for put, value in zip(_SETTERS, values, strict=True):
-        put(decided, value)
-    return decided
 
 
 def decide_chunk(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> RetrievedChunk:

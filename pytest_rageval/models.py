@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pytest_rageval.errors import TargetErrorKind
 
@@ -112,9 +112,13 @@ class AskRequest:
     """Passed through to the API as further top-level fields."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RetrievedChunk:
-    """One retrieved passage as the target reported it, best first in its list."""
+    """One retrieved passage as the target reported it, best first in its list.
+
+    Without slots, so that ``of`` can fill all fields at once: twenty of these are made for every
+    case, and calling the class takes seven times as long.
+    """
 
     rel_path: str
     heading_path: str | None = None
@@ -142,6 +146,19 @@ class RetrievedChunk:
     before scoring."""
     irrelevant: bool | None = None
     """Whether an ``irrelevant_supports`` anchor wins this chunk; None before scoring."""
+
+    @classmethod
+    def of(cls, checked: Mapping[str, Any]) -> Self:
+        """Make a chunk of fields whose names and types were checked; others get their defaults."""
+        chunk = object.__new__(cls)
+        chunk.__dict__.update(checked)
+        return chunk
+
+    def decided(self, matched_golds: tuple[int, ...], *, irrelevant: bool) -> Self:
+        """Return a copy with what holding it against the anchors of a case came to."""
+        chunk = self.of(self.__dict__)
+        chunk.__dict__.update(matched_golds=matched_golds, irrelevant=irrelevant)
+        return chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

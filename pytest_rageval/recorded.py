@@ -27,6 +27,7 @@ from pytest_rageval.errors import (
 )
 from pytest_rageval.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.models import AskResult, CaseRecord, ErrorInfo, RetrievedChunk, Settings
+from pytest_rageval.recorded_fields import UsualResponse, read_usual_line
 
 _EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
 _EXPECTED_ERROR: Final = 'expected {"kind": ..., "message": ...}'
@@ -178,6 +179,10 @@ def _seekable(file: IO[bytes]) -> IO[bytes]:
 
 
 def _parse_line(text: str) -> tuple[str, int, object]:
+    return read_usual_line(text) or _parse_with_care(text)
+
+
+def _parse_with_care(text: str) -> tuple[str, int, object]:
     line: Any = json.loads(text)
     if not isinstance(line, dict):
         raise ValueError(f"got no JSON object, {_EXPECTED}")
@@ -213,6 +218,8 @@ def _chunks_of(text: str, case_ids: Container[str]) -> tuple[RetrievedChunk, ...
         case_id, _, payload = _parse_line(text)
         if case_id not in case_ids or isinstance(payload, ErrorInfo):
             return ()
+        if isinstance(payload, UsualResponse):
+            return payload.chunks
         # What came of the answer does not matter here, and it may not have been recorded.
         payload = {"answer": "", **payload} if isinstance(payload, dict) else payload
         return parse_ask_response(payload).retrieved_chunks or ()
@@ -327,11 +334,14 @@ def _unknown_warnings(unknown: list[str]) -> Iterator[str]:
 def _result(payload: object, *, retrieval_only: bool) -> AskResult:
     if isinstance(payload, ErrorInfo):
         return AskResult(response=None, error=payload, total_ms=None)
+    chunks = None
+    if isinstance(payload, UsualResponse):
+        payload, chunks = payload
     if retrieval_only and isinstance(payload, dict) and not payload.get("answer"):
         # Recordings of a retriever alone hold no answer, and none of its metrics is asked for.
         payload = {**payload, "answer": _UNRECORDED}
     try:
-        return answered(parse_ask_response(payload), total_ms=None)
+        return answered(parse_ask_response(payload, chunks=chunks), total_ms=None)
     except EndpointError as error:
         info = ErrorInfo(kind=error.kind, message=error.message, attempts=1)
         return AskResult(response=None, error=info, total_ms=None)
