@@ -15,7 +15,12 @@ NOT_CASES = frozenset({"results", "cassettes", "cache", "labels", "documents", "
 
 
 def is_case_file(
-    path: Path, *, rootdir: Path, testpaths: Iterable[str], vault: str | None = None
+    path: Path,
+    *,
+    rootdir: Path,
+    testpaths: Iterable[str],
+    vault: str | None = None,
+    labels: str | None = None,
 ) -> bool:
     """Say whether a file found by walking is a case file.
 
@@ -26,8 +31,9 @@ def is_case_file(
         rootdir: pytest's rootdir.
         testpaths: folders (or files) relative to ``rootdir`` that hold cases.
         vault: folder of the embedded server's documents, relative to ``rootdir``.
+        labels: file of people's labels, relative to ``rootdir``.
     """
-    if path.suffix != ".jsonl":
+    if path.suffix != ".jsonl" or (labels is not None and path == rootdir / labels):
         return False
     if vault is not None and path.is_relative_to(rootdir / vault):
         return False
@@ -41,7 +47,11 @@ def is_case_file(
 
 
 def iter_case_files(
-    *, rootdir: Path, testpaths: Iterable[str], vault: str | None = None
+    *,
+    rootdir: Path,
+    testpaths: Iterable[str],
+    vault: str | None = None,
+    labels: str | None = None,
 ) -> Iterator[Path]:
     """Yield every case file of the test paths, sorted by path."""
     found: set[Path] = set()
@@ -52,7 +62,8 @@ def iter_case_files(
         found.update(
             file
             for file in files
-            if file.is_file() and is_case_file(file, rootdir=rootdir, testpaths=names, vault=vault)
+            if file.is_file()
+            and is_case_file(file, rootdir=rootdir, testpaths=names, vault=vault, labels=labels)
         )
     yield from sorted(found)
 

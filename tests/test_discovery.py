@@ -87,3 +87,13 @@ def test_arguments_select_files(tree: Path, arguments: list[str], expected: list
 def test_arguments_count_from_where_pytest_was_called(tree: Path) -> None:
     known = [tree / "evals/a.jsonl", tree / "evals/deep/c.jsonl"]
     assert selected_files(["."], known, invocation_dir=tree / "evals/deep") == known[1:]
+
+
+def test_the_file_of_labels_is_no_case_file(tmp_path: Path) -> None:
+    for name in ("set.jsonl", "judge_labels.jsonl"):
+        (tmp_path / "evals").mkdir(exist_ok=True)
+        (tmp_path / "evals" / name).touch()
+    found = iter_case_files(
+        rootdir=tmp_path, testpaths=("evals",), labels="evals/judge_labels.jsonl"
+    )
+    assert [path.name for path in found] == ["set.jsonl"]

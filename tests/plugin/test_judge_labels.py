@@ -1,0 +1,139 @@
+"""People's labels in a run: they correct what is said of the judge, and change nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.plugin.scratch import Project, case, comparable, summary_lines
+
+SETTINGS = """
+[tool.pytest.ini_options]
+filterwarnings = ["error"]
+[tool.rageval.target]
+retries = 0
+"""
+CASES = tuple(case(f"ask-{i}", f"hit number {i}") for i in range(6))
+LABELS = tuple(
+    {"id": f"ask-{i}", "rubric": "groundedness", "label": label}
+    for i, label in enumerate((4, 1, 2, 4))
+)
+
+
+@pytest.fixture
+def scratch(project: Project) -> Project:
+    project.write("pyproject.toml", SETTINGS)
+    project.write("thresholds.toml", 'version = 1\n[overall]\ngroundedness = ">= 0"\n')
+    project.cases(CASES)
+    label(project, *LABELS)
+    return project
+
+
+FILE = "evals/labels/judge.jsonl"
+
+
+def label(project: Project, *lines: Mapping[str, Any], file: str = FILE) -> None:
+    project.write(file, "".join(json.dumps(one) + "\n" for one in lines))
+
+
+def use(project: Project, file: str = FILE) -> None:
+    setting = f'[tool.rageval.judge]\nlabels = "{file}"\n'
+    project.write("pyproject.toml", SETTINGS + setting)
+
+
+def test_a_runs_mean_is_corrected_beside_the_plain_one(scratch: Project) -> None:
+    use(scratch)
+    result = scratch.run()
+    found = scratch.stored("metrics.json")
+    corrected = found["aggregate_metrics"]["judge_reliability"]["corrected"]["groundedness"]
+    plain = found["statistics"]["groundedness"]
+    assert corrected["judge_mean"] == plain["mean"]
+    assert corrected["human_mean"] == 2.75
+    assert corrected["low"] < corrected["estimate"] < corrected["high"]
+    assert (corrected["n_labels"], corrected["n_judge_only"]) == (4, 2)
+    told = " ".join(" ".join(summary_lines(result)).split())
+    assert f"judge groundedness {corrected['estimate']:.2f} [" in told
+    assert f"the judge alone says {plain['mean']:.2f} over 6 cases" in told
+    (folder,) = scratch.run_folders()
+    assert "corrected by 4 labels" in (folder / "summary.md").read_text(encoding="utf-8")
+
+
+def test_the_file_of_labels_is_no_case_file(scratch: Project) -> None:
+    label(scratch, *LABELS, file="evals/judge_labels.jsonl")
+    use(scratch, "evals/judge_labels.jsonl")
+    assert scratch.run("evals").ret == 0
+    assert scratch.stored("metrics.json")["total_tests"] == 6
+
+
+def test_the_gate_goes_on_deciding_over_the_plain_mean(scratch: Project) -> None:
+    documents = []
+    for name, arguments in {
+        "without": (),
+        "with": ("--judge-labels", FILE),
+    }.items():
+        scratch.run("--rageval-run-id", name, *arguments)
+        folder = scratch.path / "evals" / "results" / name
+        document = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
+        metrics = comparable(json.loads((folder / "metrics.json").read_text(encoding="utf-8")))
+        metrics["aggregate_metrics"].pop("judge_reliability")
+        documents.append((document["checks"], metrics))
+    assert documents[0] == documents[1]
+
+
+def test_labels_of_unselected_cases_are_counted_as_unused(scratch: Project) -> None:
+    use(scratch)
+    scratch.run("-k", "ask-0 or ask-5")
+    found = scratch.stored("metrics.json")["aggregate_metrics"]["judge_reliability"]["corrected"]
+    assert (found["groundedness"]["n_labels"], found["groundedness"]["n_unused"]) == (1, 3)
+
+
+@pytest.mark.slow
+def test_workers_correct_alike(scratch: Project) -> None:
+    use(scratch)
+    found = []
+    for name, arguments in {"serial": (), "parallel": ("-n", "2")}.items():
+        scratch.run_apart("--rageval-run-id", name, *arguments)
+        path = scratch.path / "evals" / "results" / name / "metrics.json"
+        found.append(comparable(json.loads(path.read_text(encoding="utf-8"))))
+    assert found[0] == found[1]
+    assert found[0]["aggregate_metrics"]["judge_reliability"]["corrected"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ({"id": "ask-0", "rubric": "tone", "label": 1}, '*judge.jsonl:1: rubric: "tone"*'),
+        ({"id": "ask-0", "rubric": "correctness", "label": "yes"}, '*:1: label: "yes", expected*'),
+    ],
+)
+def test_a_fault_of_the_labels_stops_the_run_before_it_begins(
+    scratch: Project, line: dict[str, Any], told: str
+) -> None:
+    use(scratch)
+    label(scratch, line)
+    result = scratch.run()
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([told])
+    assert scratch.run_folders() == []
+
+
+def test_labels_that_are_not_there_are_named(scratch: Project) -> None:
+    result = scratch.run("--judge-labels", "evals/other.jsonl")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*evals/other.jsonl: cannot be read: No such file*"])
+
+
+def test_an_id_that_two_files_hold_needs_its_file(scratch: Project) -> None:
+    use(scratch)
+    scratch.cases(CASES[:1], name="eval_set_b")
+    result = scratch.run()
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*:1: file: 'ask-0' is a case of evals/eval_set.jsonl and of *"])
+
+
+def test_a_run_that_judges_nothing_reads_no_labels(scratch: Project) -> None:
+    scratch.run("--judge", "none", "--judge-labels", "evals/other.jsonl")
+    assert scratch.stored("metrics.json")["aggregate_metrics"]["judge_reliability"] is None
