@@ -145,14 +145,16 @@ def test_a_judge_without_its_key_is_a_usage_error(
     assert "OPENAI_API_KEY" in str(result.stderr) + str(result.stdout)
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
 def test_what_the_cache_does_not_keep_is_said_once_at_the_end(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    project: Project, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-4f7a9c1e2b8d6f3a")
-    monkeypatch.setattr("pytest_rageval.judge_cache.store.MAX_DOCUMENT_BYTES", 10)
+    project.write("conftest.py", CONFTEST + SMALL_CACHE)
     with HostileJudge(_replies) as server:
         asked = ("--judge", "judge-2024-08-06", "--judge-base-url", server.url)
-        result = project.run(*asked)
+        result = project.run_apart(*workers, *asked)
+    assert result.ret == 0
     assert len(server.asked) > 2
     text = " ".join(" ".join(summary_lines(result)).split())
     assert text.count("note judge cache ") == 1
@@ -162,18 +164,6 @@ def test_what_the_cache_does_not_keep_is_said_once_at_the_end(
 def _replies(asked: Asked) -> Canned:
     # Fields that a rubric did not ask for are ignored.
     return completion(json.dumps({"claims": [], "reasoning": "-", "score": 4}))
-
-
-def test_workers_that_say_the_same_of_the_cache_are_heard_once(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-4f7a9c1e2b8d6f3a")
-    project.write("conftest.py", CONFTEST + SMALL_CACHE)
-    with HostileJudge(_replies) as server:
-        asked = ("--judge", "judge-2024-08-06", "--judge-base-url", server.url)
-        result = project.run_apart("-n", "2", *asked)
-    assert result.ret == 0
-    assert " ".join(summary_lines(result)).count("note     judge cache ") == 1
 
 
 SMALL_CACHE = """
