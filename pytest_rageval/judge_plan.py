@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from pytest_rageval.engine import response_of
 from pytest_rageval.judgements import Judgement, JudgeRequest, Verdict
+from pytest_rageval.judges import open_cache, second_settings
 from pytest_rageval.judging import judge_case
 from pytest_rageval.models import CaseRecord, Settings
+from pytest_rageval.spot_check import asks_second_judge, choose_cases, repeated_rubrics
 
 if TYPE_CHECKING:
     from pytest_rageval.judge_client import OpenAIJudge
@@ -22,6 +24,8 @@ class _Planner:
     """Takes the place of a judge, and only notes what it is asked."""
 
     judge_in_question: OpenAIJudge
+    rubrics: frozenset[str] | None = None
+    """Those that count; None: all."""
     planned: list[PlannedCall] = field(default_factory=list)
 
     @property
@@ -29,7 +33,8 @@ class _Planner:
         return self.judge_in_question.identity
 
     def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
-        self.planned.append(self.judge_in_question.plan(rubric, request, repeat=repeat))
+        if self.rubrics is None or rubric in self.rubrics:
+            self.planned.append(self.judge_in_question.plan(rubric, request, repeat=repeat))
         # Taken as no abstention, so that the estimate errs on the side of more.
         verdict = Verdict(abstained=False)
         return Judgement(rubric=rubric, rubric_version=rubric, judge=self.identity, verdict=verdict)
@@ -38,22 +43,42 @@ class _Planner:
 def plan_verdicts(
     records: Iterable[CaseRecord], settings: Settings, environ: Mapping[str, str]
 ) -> str:
-    """Say in one line what verdicts on stored answers would take; nobody is asked.
+    """Say what verdicts on stored answers would take, one line for each judge; nobody is asked.
 
     Args:
         records: with their cases and whole texts.
-        settings: who would judge, and by which rubrics.
+        settings: who would judge, how many cases twice, and by which rubrics.
         environ: as for judging; the key is not needed.
 
     Raises:
         ConfigError: the judge or a rubric is wrong.
         StorageError: the cache cannot be read.
     """
+    kept = [record for record in records if record.case is not None]
+    lines = [_plan(kept, settings, environ)]
+    if asks_second_judge(settings):
+        chosen = choose_cases(((r.file, r.case) for r in kept if r.case is not None), settings)
+        twice = [record for record in kept if (record.file, record.case_id) in chosen]
+        lines.append(f"second {_plan(twice, settings, environ, second=True)}")
+    return "\n".join(lines)
+
+
+def _plan(
+    records: Iterable[CaseRecord],
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    second: bool = False,
+) -> str:
+    rubrics = settings.judging.rubrics
+    alternate = second and settings.judging.spot_check_model is None
+    if second:
+        rubrics = repeated_rubrics(rubrics)
+        settings = second_settings(settings)
     if settings.judge == "offline":
         return "judge: the offline judge asks nobody and costs nothing"
     from pytest_rageval.judge_client import OpenAIJudge
     from pytest_rageval.judge_estimate import describe, estimate
-    from pytest_rageval.judges import open_cache
 
     judging = settings.judging
     with (
@@ -63,11 +88,12 @@ def plan_verdicts(
             judging,
             environ=environ,
             cache=cache,
+            alternate=alternate,
             rubric_root=Path(settings.rootdir),
             needs_key=False,
         ) as judge,
     ):
-        planner = _Planner(judge)
+        planner = _Planner(judge, frozenset(rubrics) if second else None)
         for record in records:
             if record.case is not None:
                 judge_case(
@@ -75,7 +101,7 @@ def plan_verdicts(
                     response_of(record),
                     record.citations or (),
                     planner,
-                    rubrics=judging.rubrics,
+                    rubrics=rubrics,
                     k=record.k,
                     repeat=record.repeat,
                 )

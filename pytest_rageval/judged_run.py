@@ -22,7 +22,7 @@ from pytest_rageval.scoring import score_case
 _SHOWN: Final = 3
 _KEPT: Final = (
     "case_id", "file", "case_hash", "repeat", "groundedness", "correctness", "abstention",
-    "judgements", "judge_input", "cost",
+    "judgements", "spot_check", "judge_input", "cost",
 )  # fmt: skip
 
 
@@ -66,7 +66,12 @@ def _named(case_ids: Sequence[str]) -> str:
 
 
 def rejudge(
-    record: CaseRecord, judge: Judge, *, rubrics: Sequence[str], scoring: ScoreSettings
+    record: CaseRecord,
+    judge: Judge,
+    *,
+    rubrics: Sequence[str],
+    scoring: ScoreSettings,
+    second_judge: Judge | None = None,
 ) -> Rejudged:
     """Judge one stored answer.
 
@@ -75,6 +80,7 @@ def rejudge(
         judge: who is asked.
         rubrics: those in use.
         scoring: what the run was scored with.
+        second_judge: repeats the judge's scores; None: the answer is judged once.
 
     Raises:
         ConfigError: the judge cannot work as it is set up.
@@ -92,6 +98,7 @@ def rejudge(
         rubrics=rubrics,
         k=record.k,
         repeat=record.repeat,
+        second_judge=second_judge,
     )
     scores = score_case(
         case,
@@ -100,7 +107,7 @@ def rejudge(
         error=record.error,
         verdicts=judged.verdicts,
     )
-    fields: dict[str, Any] = {}
+    fields: dict[str, Any] = {"spot_check": None}
     if response is not None:
         fields = judged_fields(
             judged,

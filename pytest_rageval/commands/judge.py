@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.commands.judge_options import judge_options, judge_settings, project_settings
+from pytest_rageval.commands.judge_trust import chosen_cases, read_labels, with_trust
 from pytest_rageval.commands.output import UnreachableError, json_option, print_json
 from pytest_rageval.report.terminal_text import clean
 
@@ -31,6 +32,18 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Rubric to judge by, a name or a file; repeatable (default: those of the project).",
 )
+@click.option(
+    "--spot-check",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Cases that a second judge judges too (default: 0).",
+)
+@click.option(
+    "--labels",
+    metavar="FILE",
+    help="People's labels of some cases, which correct the means (default: the project's).",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what it would take.")
 @click.option("--show-cache", is_flag=True, help="Only show what the cache holds; without RUN.")
 @click.option(
@@ -45,6 +58,8 @@ if TYPE_CHECKING:
 def command(
     run: str | None,
     rubrics: tuple[str, ...],
+    spot_check: int,
+    labels: str | None,
     dry_run: bool,
     show_cache: bool,
     prune_days: int | None,
@@ -65,7 +80,10 @@ def command(
         return
     if run is None:
         raise click.UsageError("Missing argument 'RUN'.")
-    _judge(run, rubrics, flags, dry_run=dry_run, as_json=as_json)
+    settings = judge_settings(flags)
+    if rubrics:
+        settings = replace(settings, judging=replace(settings.judging, rubrics=rubrics))
+    _judge(run, with_trust(settings, spot_check, labels), dry_run=dry_run, as_json=as_json)
 
 
 def _keep_house(days: int | None, flags: Mapping[str, object], *, as_json: bool) -> None:
@@ -83,32 +101,35 @@ def _keep_house(days: int | None, flags: Mapping[str, object], *, as_json: bool)
     _warn(document["warning"])
 
 
-def _judge(
-    run: str, rubrics: Sequence[str], flags: Mapping[str, object], *, dry_run: bool, as_json: bool
-) -> None:
+def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
+    from pytest_rageval.judge_reliability import judge_reliability, reliability_lines
     from pytest_rageval.judged_run import refuse_cut_texts
-    from pytest_rageval.judges import open_judge
+    from pytest_rageval.judges import open_judge, open_second_judge
     from pytest_rageval.stored_run import open_run
 
-    settings = judge_settings(flags)
-    if rubrics:
-        settings = replace(settings, judging=replace(settings.judging, rubrics=tuple(rubrics)))
     stored = open_run(run, os.environ)
     refuse_cut_texts(stored.records)
+    labels = read_labels(stored.records, settings)
     if dry_run:
         click.echo(_estimate(stored, settings))
         return
-    with open_judge(settings, environ=os.environ) as judge:
+    with (
+        open_judge(settings, environ=os.environ) as judge,
+        open_second_judge(settings, environ=os.environ) as second,
+    ):
         assert judge is not None  # judge_settings refuses "none"
-        found = _judged(stored, settings, judge)
+        found = _judged(stored, settings, judge, second)
         identity = judge.identity
-    _warn(getattr(judge, "cache_warning", None))
+    for one in (judge, second):
+        _warn(getattr(one, "cache_warning", None))
+    reliability = judge_reliability([one.record for one in found], labels)
     document = _document(stored, settings, identity, found)
+    document["judge_reliability"] = reliability.document()
     document["saved"] = _save(stored, settings, identity, found, document)
     if as_json:
         print_json(document)
         return
-    for line in _lines(document):
+    for line in _lines(document, list(reliability_lines(reliability))):
         click.echo(line)
 
 
@@ -117,13 +138,22 @@ def _warn(text: str | None) -> None:
         click.echo(f"warning: {clean(text)}", err=True)
 
 
-def _judged(stored: StoredRun, settings: Settings, judge: Judge) -> list[Rejudged]:
+def _judged(
+    stored: StoredRun, settings: Settings, judge: Judge, second: Judge | None
+) -> list[Rejudged]:
     from pytest_rageval.judged_run import rejudge
 
     found: list[Rejudged] = []
     given_up = 0
+    chosen = chosen_cases(stored.records, settings)
     for record in stored.records:
-        one = rejudge(record, judge, rubrics=settings.judging.rubrics, scoring=stored.scoring)
+        one = rejudge(
+            record,
+            judge,
+            rubrics=settings.judging.rubrics,
+            scoring=stored.scoring,
+            second_judge=second if (record.file, record.case_id) in chosen else None,
+        )
         found.append(one)
         lost = [j.failure for j in one.judged.judgements]
         if lost and all(f is not None and f.kind == "unreachable" for f in lost):
@@ -151,6 +181,7 @@ def _document(
     records = [one.record for one in found]
     keys = judged_keys(settings.judging.rubrics, records)
     judgements = list(_judgements(found))
+    second = [judgement for one in found for judgement in one.judged.second]
     return {
         "run_id": stored.run_id,
         "judge": identity,
@@ -159,7 +190,8 @@ def _document(
         "failures": sum(j.failure is not None for j in judgements),
         "statistics": statistics_document(summarise_judged(records, keys)),
         "before": statistics_document(summarise_judged(stored.records, keys)),
-        "cost": judge_cost(judgements),
+        "second_judge": second[0].judge if second else None,
+        "cost": judge_cost([*judgements, *second]),
     }
 
 
@@ -175,7 +207,7 @@ def _save(
     from pytest_rageval.storage import write_document, write_text_document
 
     rubrics = settings.judging.rubrics
-    name = verdicts_name(identity, rubrics, document["rubrics"])
+    name = verdicts_name(identity, rubrics, _versions(settings, document))
     keys = judged_keys(rubrics, [one.record for one in found])
     lines = "".join(f"{line}\n" for line in verdict_lines(found, keys))
     write_text_document(stored.folder, f"{name}.jsonl", lines)
@@ -186,13 +218,20 @@ def _save(
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)
 
 
+def _versions(settings: Settings, document: Mapping[str, Any]) -> dict[str, str]:
+    """What the name of the file tells apart: a spot check lies beside what has none."""
+    second = document["second_judge"]
+    checked = {"second judge": f"{second} {settings.judging.spot_check}"} if second else {}
+    return {**document["rubrics"], **checked}
+
+
 def _estimate(stored: StoredRun, settings: Settings) -> str:
     from pytest_rageval.judge_plan import plan_verdicts
 
     return plan_verdicts(stored.records, settings, os.environ)
 
 
-def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+def _lines(document: Mapping[str, Any], reliability: Sequence[str]) -> Iterator[str]:
     from pytest_rageval.report.numbers import format_value
     from pytest_rageval.report.summary import interval_text
 
@@ -210,6 +249,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
             f"{interval_text(found['low'], found['high']):>13}"
             f"{_value(before, format_value):>9}"
         )
+    for line in reliability:
+        yield f"judge    {clean(line)}"
     cost = document["cost"]
     if cost:
         spent = cost["judge_cost_usd"]
