@@ -135,9 +135,9 @@ def _goes_on(text: str, stop: int, end: int, start: int) -> bool:
         return True
     if text[stop] != "." or end != stop + 1:
         return False
-    before = text[max(start, stop - 11) : stop].split()
+    before = text[max(start, stop - 11) : stop].rsplit(None, 1)
     word = before[-1].strip("(\"'").lower() if before else ""
-    return (len(word) == 1 and word.isalpha()) or word in _ABBREVIATED
+    return word in _ABBREVIATED or (len(word) == 1 and word.isalpha())
 
 
 def plain_text(answer: str) -> str:

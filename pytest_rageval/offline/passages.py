@@ -107,17 +107,22 @@ def _read_block(
     index: ContextIndex, text: str, where: tuple[int, int], heading: frozenset[str]
 ) -> None:
     vocabulary, found, places = index.vocabulary, index.sentences, index.places
+    passage, label = where
     first = len(found)
-    for words, keys in _read_sentences(text):
+    for at, (words, keys) in enumerate(_read_sentences(text), start=first):
         for key in keys & vocabulary:
-            places.setdefault(key, []).append(len(found))
-        found.append(Sentence(*where, words, keys, first, heading))
+            if key in places:
+                places[key].append(at)
+            else:
+                places[key] = [at]
+        found.append(Sentence(passage, label, words, keys, first, heading))
 
 
 @lru_cache(maxsize=512)  # the questions of a run share passages, and rubrics ask twice
 def _read_sentences(text: str) -> tuple[tuple[Sequence[Word], frozenset[str]], ...]:
-    read = (read_words(sentence) for sentence in sentences(text))
-    return tuple((words, frozenset(content_keys(words))) for words in read)
+    read = map(read_words, sentences(text))
+    # As ``content_keys``, written out: a word takes less than a call.
+    return tuple([(words, frozenset({w[1] for w in words if w[2]})) for words in read])
 
 
 def content_keys(words: Sequence[Word]) -> list[str]:

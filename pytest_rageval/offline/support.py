@@ -148,7 +148,7 @@ def _closest_sentences(weights: Mapping[str, int], index: ContextIndex) -> list[
 
 
 def _share(weights: Mapping[str, int], vocabulary: Set[str]) -> float:
-    found = sum(weight for key, weight in weights.items() if key in vocabulary)
+    found = sum([weights[key] for key in weights.keys() & vocabulary])
     return found / sum(weights.values())
 
 
