@@ -78,6 +78,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
         rootdir=parent.config.rootpath,
         testpaths=settings.testpaths,
         vault=settings.target.vault,
+        labels=settings.judging.labels,
     ):
         return None
     from pytest_rageval.items import CaseFile

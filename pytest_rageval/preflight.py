@@ -82,7 +82,12 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
     settings = load_settings(rootdir, flags=flags, environ=os.environ)
     whole = list(
-        iter_case_files(rootdir=rootdir, testpaths=settings.testpaths, vault=settings.target.vault)
+        iter_case_files(
+            rootdir=rootdir,
+            testpaths=settings.testpaths,
+            vault=settings.target.vault,
+            labels=settings.judging.labels,
+        )
     )
     files = selected_files(config.args, whole, invocation_dir=config.invocation_params.dir)
     if not files:
