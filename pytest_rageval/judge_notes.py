@@ -18,13 +18,16 @@ def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:
         settings: where calibrations are kept, and the name that the judge was asked for by.
     """
     versions: dict[str, dict[str, str]] = {}
-    asked = False
+    asked = second = False
     for record in records:
+        second = second or (record.spot_check or {}).get("level") not in {None, "offline"}
         for rubric, found in record.judgements.items():
             if found.get("scores"):
                 versions.setdefault(found["judge"], {})[rubric] = found["rubric_version"]
             asked = asked or found.get("level") not in {None, "offline"}
-    return [*_validations(versions, settings), *(_alias(settings.judge) if asked else ())]
+    notes = [*_validations(versions, settings), *(_alias(settings.judge) if asked else ())]
+    named = settings.judging.spot_check_model
+    return [*notes, *(_alias(named) if second and named is not None else ())]
 
 
 def _validations(versions: dict[str, dict[str, str]], settings: Settings) -> Iterator[str]:

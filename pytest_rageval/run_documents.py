@@ -23,6 +23,8 @@ class RunFacts:
     index_version: str | None = None
     judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
     """Who judged, each once: identity, model and fingerprint as the server names them, level."""
+    second_judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    """The same of the spot check."""
 
     def add(self, record: CaseRecord) -> None:
         """Take what one record reports; of several models in one role the last is kept."""
@@ -35,6 +37,11 @@ class RunFacts:
             judge["rubrics"][rubric] = found.get("rubric_version")
             judge["parameters"] = found.get("parameters") or {}
             judge["dropped_parameters"] = found.get("dropped_parameters") or []
+        second = record.spot_check
+        if second is not None and second.get("judge") is not None:
+            who = {name: second.get(name) for name in _JUDGE_FACTS}
+            judge = self.second_judges.setdefault(tuple(who.values()), {**who, "rubrics": {}})
+            judge["rubrics"].update(second.get("rubric_version") or {})
 
 
 def config_document(
@@ -69,6 +76,7 @@ def config_document(
         "settings": document,
         "judge": None if settings.judge == "none" else settings.judge,
         "judges": list(facts.judges.values()),
+        "second_judges": list(facts.second_judges.values()),
         "target_models": dict(facts.models),
         # The four versions of an experiment: from settings, else as reported.
         "dataset_version": settings.dataset_version or dataset_hash,

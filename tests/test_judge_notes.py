@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pytest_rageval.calibration_file import calibration_folder, calibration_path, write_calibration
 from pytest_rageval.judge_notes import judge_notes
-from pytest_rageval.models import CaseRecord, Settings
+from pytest_rageval.models import CaseRecord, JudgeSettings, Settings
 from pytest_rageval.run_documents import RunFacts
 from tests.record_builders import record
 
@@ -65,3 +66,20 @@ def test_the_judges_of_a_run_are_kept_each_once() -> None:
         ("offline/1", None, {"groundedness": "g-1"}),
         ("m at h", "m-1", {"groundedness": "g-1"}),
     ]
+
+
+def test_the_second_judge_is_kept_apart_and_its_alias_warned_about(tmp_path: Path) -> None:
+    second = {
+        "judge": "gpt-4o at h", "model": "gpt-4o-2024-08-06", "level": "json_schema",
+        "rubric_version": {"groundedness": "g-1"},
+    }  # fmt: skip
+    records = [judged("a"), replace(judged("b"), spot_check=second)]
+    given = replace(settings(tmp_path), judging=JudgeSettings(spot_check_model="gpt-4o"))
+    assert any("gpt-4o" in note for note in judge_notes(records, given))
+    assert not any("gpt-4o" in note for note in judge_notes(records[:1], given))
+    facts = RunFacts()
+    for record_ in records:
+        facts.add(record_)
+    (kept,) = facts.second_judges.values()
+    assert (kept["model"], kept["rubrics"]) == ("gpt-4o-2024-08-06", {"groundedness": "g-1"})
+    assert [judge["judge"] for judge in facts.judges.values()] == ["offline/1"]

@@ -356,6 +356,22 @@ def test_a_judged_case_is_replayed_alone(scratch: Project, judged: tuple[str, ..
     assert found["aggregate_metrics"]["groundedness_avg"] == 2.0
 
 
+def test_the_second_judge_is_replayed_as_well(
+    scratch: Project, judge: HostileJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    asked = ("--judge", "judge-2024-08-06", "--judge-base-url", judge.url)
+    twice = (*asked, "--judge-spot-check", "9")
+    fake = record(scratch, arguments=twice)
+    n_asked = len(judge.asked)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    run(scratch, "replay", "--rag-url", fake.url, *REPLAY, *twice)
+    assert len(judge.asked) == n_asked
+    assert metrics(scratch, "replay") == metrics(scratch, "live")
+    found = metrics(scratch, "replay")["aggregate_metrics"]["judge_reliability"]["spot_check"]
+    assert (found["groundedness"]["n"], found["groundedness"]["n_error"]) == (3, 0)
+
+
 def test_a_verdict_that_is_in_no_cassette_is_an_error_and_nobody_is_asked(
     scratch: Project, judge: HostileJudge
 ) -> None:
