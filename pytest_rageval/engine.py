@@ -251,7 +251,7 @@ def settle_headings(
     )
     return replace(
         record,
-        metrics=scores.metrics,
+        metrics={**scores.metrics, **_own_metrics(record)},
         not_applicable=scores.not_applicable,
         metrics_before_rerank=scores.metrics_before_rerank,
         outcome=scores.outcome,
@@ -259,6 +259,11 @@ def settle_headings(
         unchecked=scores.unchecked,
         retrieved_chunks=scores.chunks,
     )
+
+
+def _own_metrics(record: CaseRecord) -> dict[str, float | None]:
+    """Return the scores of the user's own rubrics, which no registry knows."""
+    return {key: value for key, value in record.metrics.items() if key not in METRICS}
 
 
 def _stored_score(record: CaseRecord, key: str) -> Score:

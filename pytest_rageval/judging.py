@@ -13,6 +13,7 @@ from typing import Any, Final
 from pytest_rageval.contract import is_empty_answer
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.judgements import (
+    RUBRICS,
     Judge,
     JudgeFailure,
     Judgement,
@@ -94,7 +95,11 @@ def judge_case(
     """
     in_use = frozenset(key for rubric in rubrics for key in rubric_keys(rubric))
     if response is None or is_empty_answer(response):
-        return Judged(verdicts=Verdicts(judged_keys=in_use))
+        return Judged(
+            verdicts=Verdicts(judged_keys=in_use),
+            # Whatever the target failed to answer, a rubric of the user's own would have rated.
+            extra_scores=_extra_scores({}, rubrics, judge) if case.answerable else {},
+        )
     chunks = order_chunks(response.retrieved_chunks or ())[:k]
     passages = tuple(
         Passage(
@@ -138,7 +143,7 @@ def judge_case(
             textless=bool(chunks) and not passages,
         ),
         judgements=tuple(asker.found.values()),
-        extra_scores=_extra_scores(asker.found, rubrics),
+        extra_scores=_extra_scores(asker.found, rubrics, judge) if case.answerable else {},
         source="target" if response.abstained is not None else "judge",
         context_chunk_ids=tuple(passage.chunk_id for passage in passages),
         repeated=tuple(repeated),
@@ -238,15 +243,26 @@ def _verdicts(
 
 
 def _extra_scores(
-    found: Mapping[str, Judgement], rubrics: Sequence[str]
+    found: Mapping[str, Judgement], rubrics: Sequence[str], judge: Judge
 ) -> dict[str, float | None]:
+    """Return the scores of a user's own rubrics; None: no verdict came, which is an error."""
     extra: dict[str, float | None] = {}
     for rubric in rubrics:
-        judgement = found.get(rubric)
-        if rubric in _KEYS or judgement is None or judgement.verdict is None:
+        if rubric in RUBRICS:
             continue
-        extra |= judgement.verdict.scores
+        verdict = found[rubric].verdict if rubric in found else None
+        if verdict is None:
+            extra |= dict.fromkeys(_own_keys(judge, rubric))
+        else:
+            # What the rubric lets a judge leave out, and it did, is not applicable.
+            extra |= verdict.scores
     return extra
+
+
+def _own_keys(judge: Judge, rubric: str) -> tuple[str, ...]:
+    """Return the metric keys of a user's own rubric, as far as the judge knows them."""
+    metric_keys = getattr(judge, "metric_keys", None)
+    return tuple(metric_keys(rubric)) if callable(metric_keys) else ()
 
 
 # --- what a record keeps -----------------------------------------------------------------------

@@ -102,13 +102,17 @@ def operational_rates(cases: Iterable[Sequence[AttemptStatus]]) -> OperationalRa
     )
 
 
-# One key stands for each verdict, since a verdict that fails takes all its metrics with it.
+# In records of foreign origin one key stands for each verdict, since a verdict that fails takes all
+# its metrics with it.
 _VERDICT_KEYS = ("groundedness", "correctness", "quality.overall", "five.faithfulness")
 _ABSTENTION_KEYS = ("abstention_accuracy", "over_abstention_rate")
 
 
 def _verdict_failures(record: CaseRecord) -> list[bool]:
     """For each verdict that this answered case needed, whether it failed."""
+    asked = [verdict for verdict in record.judgements.values() if isinstance(verdict, Mapping)]
+    if asked:
+        return [verdict.get("error") is not None for verdict in asked]
     failures = []
     for key in _VERDICT_KEYS:
         # An abstention on an answerable case is incorrect without asking a judge.

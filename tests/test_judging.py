@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -241,6 +242,61 @@ def test_a_rubric_of_ones_own_gives_metrics_of_its_own() -> None:
     record = judged(GOLD, reply(), judge, rubrics=("tone.jinja",))
     assert record.metrics["tone.warmth"] == 0.5
     assert aggregate([record]).metrics["tone.warmth"].mean == 0.5
+
+
+class KnowingJudge(FakeJudge):
+    """Knows what its own rubric gives, as a judge does that has read it."""
+
+    def metric_keys(self, rubric: str) -> tuple[str, ...]:
+        assert rubric == "tone.jinja"
+        return ("tone.warmth", "tone.plainness")
+
+
+@pytest.mark.parametrize("said", [FAILED, None])
+def test_a_rubric_of_ones_own_is_an_error_of_its_metrics_where_it_or_the_target_failed(
+    said: JudgeFailure | None,
+) -> None:
+    judge = KnowingJudge({} if said is None else {"tone.jinja": said})
+    record = judged(GOLD, None if said is None else reply(), judge, rubrics=("tone.jinja",))
+    assert record.metrics["tone.warmth"] is None
+    assert "tone.warmth" not in record.not_applicable
+    found = aggregate([record]).metrics
+    assert {(found[f"tone.{key}"].n, found[f"tone.{key}"].n_error) for key in TONE} == {(0, 1)}
+
+
+TONE = ("warmth", "plainness")
+
+
+def test_what_a_rubric_of_ones_own_lets_a_judge_leave_out_is_not_applicable() -> None:
+    judge = KnowingJudge({"tone.jinja": Verdict(scores={"tone.warmth": 0.5})})
+    records = [judged(GOLD, reply(), judge, rubrics=("tone.jinja",))]
+    judge = KnowingJudge({"tone.jinja": FAILED})
+    records.append(judged(replace(GOLD, id="b"), reply(), judge, rubrics=("tone.jinja",)))
+    found = aggregate(records)
+    warmth, plainness = (found.metrics[f"tone.{key}"] for key in TONE)
+    assert (warmth.mean, warmth.n, warmth.n_error, warmth.n_not_applicable) == (0.5, 1, 1, 0)
+    assert (plainness.n, plainness.n_error, plainness.n_not_applicable) == (0, 1, 1)
+    assert found.rates["judge_error_rate"] == 0.5
+
+
+def test_an_unanswerable_case_has_no_score_of_a_rubric_of_ones_own() -> None:
+    judge = KnowingJudge()
+    for answer in (None, reply(abstained=True)):
+        record = judged(case(answerable=False), answer, judge, rubrics=("tone.jinja",))
+        assert "tone.warmth" not in record.metrics
+    assert judge.asked == []
+
+
+def test_a_failed_verdict_counts_though_nobody_knows_its_metrics() -> None:
+    record = judged(GOLD, reply(), FakeJudge({"tone.jinja": FAILED}), rubrics=("tone.jinja",))
+    assert aggregate([record]).rates["judge_error_rate"] == 1.0
+
+
+@pytest.mark.parametrize("rubric", ["claims", "quality", "five_dimensions"])
+def test_every_verdict_that_was_asked_for_counts_in_the_judge_error_rate(rubric: str) -> None:
+    judge = FakeJudge({rubric: FAILED})
+    record = judged(GOLD, reply(), judge, rubrics=("correctness", rubric))
+    assert aggregate([record]).rates["judge_error_rate"] == 0.5
 
 
 def test_claims_and_groundedness_may_both_count_claims() -> None:

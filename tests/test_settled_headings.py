@@ -148,3 +148,12 @@ def test_a_margin_over_anchors_that_cannot_be_told_does_not_stand() -> None:
     guessed = asked(of, reply)
     assert guessed.metrics["similarity_margin"] == pytest.approx(1.0)
     assert "similarity_margin" in settled(of, guessed, reported=False).not_applicable
+
+
+def test_scores_of_a_rubric_of_ones_own_outlive_the_settling() -> None:
+    of = case(GOLD)
+    record = asked(of, REPLIES["not found"])
+    own: dict[str, float | None] = {"tone.warmth": 0.5, "tone.plainness": None}
+    record = replace(record, metrics={**record.metrics, **own})
+    assert settled(of, record, reported=True) is not record
+    assert settled(of, record, reported=True).metrics.items() >= own.items()

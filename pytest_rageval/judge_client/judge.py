@@ -173,6 +173,16 @@ class OpenAIJudge:
         """How calls are priced."""
         return self._price
 
+    def metric_keys(self, rubric: str) -> tuple[str, ...]:
+        """Return the metric keys that a rubric gives, also where its verdict fails.
+
+        Raises:
+            ConfigError: the rubric is not valid.
+        """
+        from pytest_rageval.rubric import load_rubric
+
+        return tuple(load_rubric(rubric, root=self._rubric_root).metrics.values())
+
     def forget(self) -> None:
         """Find out anew how the endpoint wants to be asked, as if no question had been."""
         with self._lock:
