@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from pytest_rageval.judge_calibration import LABELS, LEFT_OUT
+from pytest_rageval.judge_labels import load_judge_labels
+from pytest_rageval.judge_reliability import Correction, JudgeReliability
+from pytest_rageval.judge_trust import corrected_mean, summarise_spot_check
 from tests.docs_examples import DOCS, link_targets, read_document, run_sessions
 
 PAGE = read_document("calibration.md")
@@ -21,3 +27,23 @@ def test_every_label_is_named() -> None:
 
 def test_links_lead_somewhere() -> None:
     assert [t for t in link_targets(PAGE) if not (DOCS / t.split("#")[0]).exists()] == []
+
+
+def test_the_label_lines_are_valid(tmp_path: Path) -> None:
+    (block,) = (b for b in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL) if "refunds_001" in b)
+    path = tmp_path / "labels.jsonl"
+    path.write_text(block, encoding="utf-8")
+    assert [label.label for label in load_judge_labels(path).labels] == [4.0, True]
+
+
+def test_every_field_of_the_reliability_is_named() -> None:
+    shown = JudgeReliability(
+        spot_check={"groundedness": summarise_spot_check([("a", 5, 4)])},
+        corrected={
+            "groundedness": Correction(quantity="mean", found=corrected_mean({"a": 5}, {"a": 5}))
+        },
+    ).document()
+    assert shown is not None
+    fields = {*shown, *shown["spot_check"]["groundedness"], *shown["corrected"]["groundedness"]}
+    assert [field for field in sorted(fields) if f"`{field}`" not in PAGE] == ["corrected"]
+    assert "`aggregate_metrics.judge_reliability.corrected`" in PAGE

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pytest_rageval.report.markdown import escape, render_markdown
 from tests.record_builders import failed, hits, record
-from tests.report.test_summary import result, view
+from tests.report.test_summary import reliability, result, view
 
 
 def test_the_verdict_stands_first() -> None:
@@ -49,3 +49,11 @@ def test_hostile_categories_stay_in_their_cell() -> None:
 
 def test_escaped_text_holds_no_markup() -> None:
     assert escape("a*b_[c](d) #1 !\n& x") == "a\\*b\\_\\[c\\](d) \\#1 \\! \\& x"
+
+
+def test_what_is_known_of_the_judge_is_ids_and_numbers() -> None:
+    document = render_markdown(view(hits(1), reliability=reliability()))
+    assert "- second judge disagrees: groundedness 0.50 " in document
+    assert "| groundedness | c1 | 5 | 1 |" in document
+    assert "SECRET" not in document
+    assert "second judge" not in render_markdown(view(hits(1)))

@@ -6,6 +6,12 @@ from typing import Any, Literal
 import pytest
 
 from pytest_rageval.aggregate import aggregate
+from pytest_rageval.judge_reliability import (
+    HumanLabel,
+    JudgeLabels,
+    JudgeReliability,
+    judge_reliability,
+)
 from pytest_rageval.models import Case, CaseRecord, Check, CheckResult, GateResult
 from pytest_rageval.report.summary import (
     SummaryView,
@@ -217,3 +223,39 @@ def test_a_skipped_check_of_a_group_shows_a_dash_for_what_it_never_looked_for() 
     check = skipped("hit_at_k", 0.9, table="category", group="b")
     lines = text(view(hits(1, category="b"), check))
     assert any(t.split() == "hit_at_k -, limit <= 0.9 skipped".split() for t in lines)
+
+
+def reliability() -> JudgeReliability:
+    scores: dict[str, Any] = {"groundedness": 5.0}
+    twice = [
+        record(
+            f"c{i}",
+            scores,
+            judgements={"groundedness": {"scores": scores, "reasoning": "SECRET"}},
+            spot_check={"rubrics": ["groundedness"], "scores": {"groundedness": float(second)}},
+        )
+        for i, second in enumerate((5, 1))
+    ]
+    label = HumanLabel(case_id="c0", rubric="groundedness", label=4.0)
+    return judge_reliability(twice, JudgeLabels(labels=(label,), display="labels.jsonl"))
+
+
+def test_what_is_known_of_the_judge_is_said_and_the_worst_under_v() -> None:
+    shown = view(hits(1), reliability=reliability())
+    quiet = " ".join(" ".join(text(shown)).split())
+    assert "judge second judge disagrees: groundedness 0.50 [0.09-0.91] (n 2)" in quiet
+    assert "corrected by 1 label; the judge alone says 5.00 over 2 cases" in quiet
+    assert "c1" not in quiet
+    loud = text(shown, verbosity=1)
+    assert "judge    first and second judge: groundedness c1 5 and 1" in loud
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_lines_about_the_judge_keep_to_the_width(width: int) -> None:
+    lines = text(view(hits(1), reliability=reliability()), width=width, verbosity=1)
+    assert max(map(len, lines)) <= width
+
+
+def test_a_run_that_knows_nothing_of_its_judge_says_nothing_of_it() -> None:
+    lines = text(view(hits(1), reliability=JudgeReliability()), verbosity=1)
+    assert [line for line in lines if line.startswith("judge ")] == []
