@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from pytest_rageval.contract import excerpt, is_empty_answer, parse_ask_response
 from pytest_rageval.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.loop_thread import LoopThread, session_loop
 from pytest_rageval.models import AskRequest, AskResponse, AskResult, ErrorInfo
+from pytest_rageval.slots import Slots
 
 __all__ = ["LoopThread", "answered", "call_client", "session_loop"]
 
@@ -26,6 +28,7 @@ def call_client(
     *,
     clock: Callable[[], float] = time.monotonic,
     loop: LoopThread | None = None,
+    slots: Slots | None = None,
 ) -> AskResult:
     """Ask a client once and return what came of it.
 
@@ -36,6 +39,7 @@ def call_client(
         request: the question.
         clock: monotonic seconds.
         loop: where coroutines run; None: the loop of the session.
+        slots: of which a client that takes none by itself holds one; None: no limit.
 
     Returns:
         The response, the error, or both for an empty answer. A TimeoutError is ``timeout``,
@@ -47,9 +51,11 @@ def call_client(
             that its own settings are wrong.
     """
     ask = _ask_function(client)
-    started = clock()
-    reply = _reply_or_error(ask, request, loop)
-    total_ms = (clock() - started) * 1000
+    takes_none = slots is not None and not getattr(client, "takes_slots", False)
+    with slots.hold() if slots is not None and takes_none else nullcontext():
+        started = clock()
+        reply = _reply_or_error(ask, request, loop)
+        total_ms = (clock() - started) * 1000
     if isinstance(reply, AskResult):
         return reply
     try:

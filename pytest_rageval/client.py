@@ -85,6 +85,7 @@ class HttpRagClient:
         self._rng = rng or random.Random()
         self._loop = loop or session_loop()
         self._slots = slots
+        self.takes_slots = slots is not None
         self._clients = ClientPool(self._new_client)
         self._clients_loop: asyncio.AbstractEventLoop | None = None
         self._tls: ssl.SSLContext | None = None

@@ -215,7 +215,16 @@ _SECRET_PARAM = re.compile(
 )
 
 _NOT_COMPARED = frozenset(
-    {"rootdir", "testpaths", "results_dir", "run_id", "origins", "store_full_text", "max_errors"}
+    {
+        "rootdir",
+        "testpaths",
+        "results_dir",
+        "run_id",
+        "origins",
+        "store_full_text",
+        "max_errors",
+        "concurrency",
+    }
     | {"extra_gates"}
 )
 _TARGET_NOT_COMPARED = frozenset({"connect_timeout_s", "read_timeout_s", "timeout_s", "retries"})

@@ -30,6 +30,7 @@ from pytest_rageval.models import (
     Settings,
 )
 from pytest_rageval.scoring import case_cluster, score_case
+from pytest_rageval.slots import Slots
 
 
 def ask_request(case: Case, settings: Settings) -> AskRequest:
@@ -93,10 +94,20 @@ def measure(
     clock: Callable[[], float],
     judge: Judge | None = None,
     second_judge: Judge | None = None,
+    slots: Slots | None = None,
 ) -> CaseRecord:
     """Ask the target one case of a file and score what came back; failures become data."""
-    result = call_client(client, ask_request(located.case, settings), clock=clock)
-    return record_of(located, file, result, settings, judge=judge, second_judge=second_judge)
+    request = ask_request(located.case, settings)
+    result = call_client(client, request, clock=clock, slots=slots)
+    return record_of(
+        located,
+        file,
+        result,
+        settings,
+        judge=judge,
+        second_judge=second_judge,
+        slots=slots,
+    )
 
 
 def not_attempted(
@@ -123,6 +134,7 @@ def record_of(
     headings_reported: bool | None = None,
     judge: Judge | None = None,
     second_judge: Judge | None = None,
+    slots: Slots | None = None,
 ) -> CaseRecord:
     """Score an ask, have it judged, and build its record (full text; storage cuts it).
 
@@ -135,6 +147,7 @@ def record_of(
         headings_reported: whether any chunk of the run has a heading; None: not known yet.
         judge: of the answers; None: there is none, or only retrieval is measured.
         second_judge: repeats the judge's scores; None: the case is judged once.
+        slots: of requests in flight; None: no limit.
 
     Raises:
         ConfigError: the judge cannot work as it is set up.
@@ -143,7 +156,7 @@ def record_of(
     if headings_reported is None:
         chunks = response.retrieved_chunks if response is not None else None
         headings_reported = _seems_to_report_headings(chunks)
-    judged = _judged(case, response, judge, second_judge, settings, repeat)
+    judged = _judged(case, response, judge, second_judge, settings, repeat, slots)
     scores = score_case(
         case,
         response,
@@ -198,6 +211,7 @@ def _judged(
     second_judge: Judge | None,
     settings: Settings,
     repeat: int,
+    slots: Slots | None,
 ) -> Judged | None:
     if judge is None or settings.retrieval_only:
         return None
@@ -210,6 +224,7 @@ def _judged(
         k=case.k if case.k is not None else settings.k,
         repeat=repeat,
         second_judge=second_judge,
+        slots=slots,
     )
 
 

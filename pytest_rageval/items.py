@@ -14,6 +14,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -116,20 +117,61 @@ def _keywords(located: LocatedCase) -> set[str]:
     return words
 
 
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """What the fixtures of a case gave it to ask."""
+
+    client: object
+    judge: object = None
+    second_judge: object = None
+
+    def are(self, others: Clients) -> bool:
+        """Say whether these are the very same objects."""
+        return (
+            self.client is others.client
+            and self.judge is others.judge
+            and self.second_judge is others.second_judge
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What came of asking a case."""
+
+    record: CaseRecord
+    took_s: float
+    """From asking to the record, waiting for a free slot included."""
+
+
 class CaseItem(pytest.Function):
     """One case. Its outcome comes from ``record`` once it has been measured."""
 
     located: LocatedCase
     file: str
     state: State
-    record: CaseRecord | None = None
+    evaluated: Evaluated | None = None
+
+    @property
+    def record(self) -> CaseRecord | None:
+        """As it is stored; None: not measured yet."""
+        return None if self.evaluated is None else self.evaluated.record
 
     def measure(
         self, client: object, judge: object = None, second_judge: object = None
     ) -> CaseRecord:
         """Ask, score and judge the case once; later calls return the same record."""
-        if self.record is not None:
-            return self.record
+        if self.evaluated is None:
+            clients = Clients(client, judge, second_judge)
+            lookahead = self.state.lookahead
+            if lookahead is None:
+                self.evaluated = self.evaluate(clients)
+            else:
+                self.evaluated = lookahead.measure(self, clients)
+        return self.evaluated.record
+
+    def evaluate(self, clients: Clients) -> Evaluated:
+        """Ask, score and judge the case, on any thread."""
+        started = time.perf_counter()
         state, settings = self.state, self.state.settings
         if state.breaker.open:
             record = not_attempted(self.located, self.file, settings, state.breaker.reason)
@@ -137,15 +179,20 @@ class CaseItem(pytest.Function):
             record = measure(
                 self.located,
                 self.file,
-                client,
+                clients.client,
                 settings,
                 clock=time.perf_counter,
-                judge=cast("Judge | None", judge),
-                second_judge=cast("Judge | None", second_judge if self.judged_twice else None),
+                judge=cast("Judge | None", clients.judge),
+                second_judge=cast(
+                    "Judge | None", clients.second_judge if self.judged_twice else None
+                ),
+                slots=state.slots,
             )
             state.breaker.count(record)
-        self.record = redact(record, full_text=settings.store_full_text)
-        return self.record
+        record = redact(record, full_text=settings.store_full_text)
+        if state.deliver is not None:
+            state.deliver(self.nodeid, record)
+        return Evaluated(record, time.perf_counter() - started)
 
     @property
     def judged_twice(self) -> bool:
@@ -154,7 +201,7 @@ class CaseItem(pytest.Function):
 
     def setup(self) -> None:
         """Forget the record of an earlier attempt (rerun plugins reuse the item)."""
-        self.record = None
+        self.evaluated = None
         super().setup()
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -234,10 +281,15 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> None:
             report.rageval_unasked = True  # type: ignore[attr-defined]
         return
     report.rageval_asked = asked_target(item)  # type: ignore[attr-defined]
-    # ASCII JSON: a lone surrogate or a subclass of str would kill an xdist worker.
-    report.rageval = json.dumps(  # type: ignore[attr-defined]
-        record_to_json(record), allow_nan=False
-    )
+    report.rageval_outcome = record.outcome  # type: ignore[attr-defined]
+    if item.evaluated is not None:
+        # Waiting in vain for what was done ahead of its turn would show as no time at all.
+        report.duration = item.evaluated.took_s
+    if item.state.deliver is None:
+        # ASCII JSON: a lone surrogate or a subclass of str would kill an xdist worker.
+        report.rageval = json.dumps(  # type: ignore[attr-defined]
+            record_to_json(record), allow_nan=False
+        )
     _set_properties(item, record)
     report.user_properties = list(item.user_properties)
     if not report.passed or record.outcome == "passed":

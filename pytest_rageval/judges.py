@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_rageval.judgements import Judge, Judgement, JudgeRequest
 from pytest_rageval.models import Settings
+from pytest_rageval.slots import Slots
 from pytest_rageval.spot_check import asks_second_judge
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def open_judge(
     *,
     environ: Mapping[str, str],
     sleep: Callable[[float], None] = time.sleep,
+    slots: Slots | None = None,
 ) -> Iterator[Judge | None]:
     """Yield the judge and close it afterwards; None where answers are not judged.
 
@@ -34,6 +36,7 @@ def open_judge(
         settings: the run's settings.
         environ: where the judge's key comes from.
         sleep: pauses between a model's attempts, in seconds.
+        slots: of which each of its requests holds one; None: no limit.
 
     Raises:
         ConfigError: the judge cannot work as it is set up.
@@ -46,7 +49,7 @@ def open_judge(
 
         yield OfflineJudge()
     else:
-        with _open_model(settings, environ, sleep) as judge:
+        with _open_model(settings, environ, sleep, slots) as judge:
             yield judge
 
 
@@ -55,6 +58,7 @@ def _open_model(
     settings: Settings,
     environ: Mapping[str, str],
     sleep: Callable[[float], None],
+    slots: Slots | None,
     *,
     alternate: bool = False,
 ) -> Iterator[Judge]:
@@ -70,6 +74,7 @@ def _open_model(
             alternate=alternate,
             rubric_root=Path(settings.rootdir),
             sleep=sleep,
+            slots=slots,
         ) as judge,
     ):
         yield judge
@@ -81,6 +86,7 @@ def open_second_judge(
     *,
     environ: Mapping[str, str],
     sleep: Callable[[float], None] = time.sleep,
+    slots: Slots | None = None,
 ) -> Iterator[Judge | None]:
     """Yield the judge of the spot check and close it afterwards; None where there is none.
 
@@ -90,12 +96,13 @@ def open_second_judge(
         settings: the run's settings.
         environ: where the judge's key comes from.
         sleep: pauses between a model's attempts, in seconds.
+        slots: of which each of its requests holds one; None: no limit.
     """
     if not asks_second_judge(settings):
         yield None
         return
     with ExitStack() as stack:
-        yield _Unopened(lambda: stack.enter_context(_open_second(settings, environ, sleep)))
+        yield _Unopened(lambda: stack.enter_context(_open_second(settings, environ, sleep, slots)))
 
 
 def second_settings(settings: Settings) -> Settings:
@@ -109,7 +116,10 @@ def second_settings(settings: Settings) -> Settings:
 
 @contextmanager
 def _open_second(
-    settings: Settings, environ: Mapping[str, str], sleep: Callable[[float], None]
+    settings: Settings,
+    environ: Mapping[str, str],
+    sleep: Callable[[float], None],
+    slots: Slots | None,
 ) -> Iterator[Judge]:
     named = settings.judging.spot_check_model
     if named == "offline":
@@ -117,12 +127,15 @@ def _open_second(
 
         yield OfflineJudge()
         return
-    with _open_model(second_settings(settings), environ, sleep, alternate=named is None) as judge:
+    second = second_settings(settings)
+    with _open_model(second, environ, sleep, slots, alternate=named is None) as judge:
         yield judge
 
 
 class _Unopened:
     """A judge that is opened when it is first asked; safe to share between threads."""
+
+    takes_slots = True
 
     def __init__(self, opening: Callable[[], Judge]) -> None:
         self._opening = opening

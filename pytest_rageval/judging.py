@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from pytest_rageval.judgements import (
 from pytest_rageval.matching import order_chunks
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.models import AskResponse, Case, Citation
+from pytest_rageval.slots import Slots
 from pytest_rageval.spot_check import repeated_rubrics, spot_check_fields
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -77,6 +79,7 @@ def judge_case(
     k: int,
     repeat: int = 0,
     second_judge: Judge | None = None,
+    slots: Slots | None = None,
 ) -> Judged:
     """Ask a judge whatever one case needs; failures are data.
 
@@ -89,6 +92,7 @@ def judge_case(
         k: how many chunks the generator was given.
         repeat: of the case.
         second_judge: repeats the scores of the first; None: the case is judged once.
+        slots: of which a judge that takes none by itself holds one; None: no limit.
 
     Raises:
         ConfigError: a judge cannot work as it is set up.
@@ -123,6 +127,7 @@ def judge_case(
             asks_conflict=case.answerable and case.recency_conflict_rule == "acknowledge_both",
         ),
         repeat,
+        slots,
     )
     abstained = response.abstained
     if abstained is None:
@@ -148,7 +153,7 @@ def judge_case(
         context_chunk_ids=tuple(passage.chunk_id for passage in passages),
         repeated=tuple(repeated),
         second=tuple(
-            _call(second_judge, rubric, asker.request, repeat)
+            _call(second_judge, rubric, asker.request, repeat, slots)
             for rubric in repeated
             if second_judge is not None and asker.found[rubric].verdict is not None
         ),
@@ -158,21 +163,28 @@ def judge_case(
 class _Asker:
     """Asks each rubric once."""
 
-    def __init__(self, judge: Judge, request: JudgeRequest, repeat: int) -> None:
+    def __init__(
+        self, judge: Judge, request: JudgeRequest, repeat: int, slots: Slots | None
+    ) -> None:
         self.request = request
         self.found: dict[str, Judgement] = {}
         self._judge = judge
         self._repeat = repeat
+        self._slots = slots
 
     def ask(self, rubric: str) -> Judgement:
         if rubric not in self.found:
-            self.found[rubric] = _call(self._judge, rubric, self.request, self._repeat)
+            self.found[rubric] = _call(self._judge, rubric, self.request, self._repeat, self._slots)
         return self.found[rubric]
 
 
-def _call(judge: Judge, rubric: str, request: JudgeRequest, repeat: int) -> Judgement:
+def _call(
+    judge: Judge, rubric: str, request: JudgeRequest, repeat: int, slots: Slots | None
+) -> Judgement:
+    takes_none = slots is not None and not getattr(judge, "takes_slots", False)
     try:
-        found: object = judge.judge(rubric, request, repeat=repeat)
+        with slots.hold() if slots is not None and takes_none else nullcontext():
+            found: object = judge.judge(rubric, request, repeat=repeat)
     except ConfigError:
         raise
     except Exception as error:

@@ -215,6 +215,16 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="name of this run's folder (default: UTC time and 4 hex digits)",
     ),
     Option(
+        setting="concurrency",
+        key="concurrency",
+        kind="integer",
+        flag="--rageval-concurrency",
+        metavar="N",
+        minimum=1,
+        help="HTTP requests in flight in this process, target and judge together; 1 asks strictly "
+        "one by one (default: 8)",
+    ),
+    Option(
         setting="max_errors",
         key="max_errors",
         kind="integer",

@@ -141,7 +141,9 @@ def rag_client(request: pytest.FixtureRequest) -> Iterator[object]:
     if state.cassettes is not None:
         opened = state.cassettes.open_target()
     else:
-        opened = open_target(state.settings, environ=os.environ, served_at=state.target_url)
+        opened = open_target(
+            state.settings, environ=os.environ, served_at=state.target_url, slots=state.slots
+        )
     with opened as client:
         yield client
 
@@ -159,7 +161,7 @@ def judge(request: pytest.FixtureRequest) -> Iterator[object]:
     if state.cassettes is not None:
         opened = state.cassettes.open_judge()
     else:
-        opened = open_judge(state.settings, environ=os.environ)
+        opened = open_judge(state.settings, environ=os.environ, slots=state.slots)
     with opened as found:
         state.judges.append(found)
         yield found
@@ -174,7 +176,7 @@ def _rageval_second_judge(request: pytest.FixtureRequest) -> Iterator[object]:
     if state.cassettes is not None:
         opened = state.cassettes.open_second_judge()
     else:
-        opened = open_second_judge(state.settings, environ=os.environ)
+        opened = open_second_judge(state.settings, environ=os.environ, slots=state.slots)
     with opened as found:
         state.judges.append(found)
         yield found

@@ -78,6 +78,7 @@ def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
 
 def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.config import load_settings
+    from pytest_rageval.slots import Slots
 
     flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
     settings = load_settings(rootdir, flags=flags, environ=os.environ)
@@ -108,6 +109,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         all_files=tuple(sets),
         sets=sets,
         target_url=_worker_input(config).get("rageval_target_url"),
+        slots=Slots(settings.concurrency),
         cassettes=cassettes,
         labels=None if _worker_input(config) else _labels(rootdir, settings, sets.values()),
     )

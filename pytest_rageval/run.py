@@ -7,6 +7,7 @@ order (rescore, aggregate, gate, render) and writes what they return.
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from pytest_rageval.report.summary import SummaryView, counted
 from pytest_rageval.run_documents import RunFacts, config_document, gate_document
 from pytest_rageval.spot_check import DISAGREEMENT
 from pytest_rageval.state import State
-from pytest_rageval.storage import RunWriter, new_run_id, record_from_json
+from pytest_rageval.storage import RunWriter, new_run_id
 from pytest_rageval.targets import configured_target, target_notes
 
 
@@ -64,6 +65,9 @@ class Run:
         """What the processes that ran the cases want said at the end, each once."""
         self._sets = tuple(sets)
         self._excused: set[str] = set()
+        self._lock = threading.Lock()
+        self._appended = 0
+        self._ended = False
         self._writer: RunWriter | None = None
         self._git: dict[str, Any] = {}
         self._started = time.monotonic()
@@ -109,20 +113,28 @@ class Run:
 
     # --- while it goes on
 
-    def add(self, nodeid: str, document: Mapping[str, Any]) -> None:
-        """Keep one finished case: on disk first.
+    def add(self, nodeid: str, record: CaseRecord) -> None:
+        """Keep one finished case, on disk first; from any thread.
+
+        What comes after the end is left out: its case was not waited for.
 
         Raises:
             StorageError: the run folder cannot be written.
         """
-        record = record_from_json(document)
-        self._open_writer().append(record)
-        self.records[nodeid] = record
+        with self._lock:
+            if self._ended:
+                return
+            self._open_writer().append(record)
+            self._appended += 1
+            self.records[nodeid] = record
 
     def note_report(self, nodeid: str, *, skipped: bool) -> None:
         """Excuse a case that a user's mark or fixture skipped."""
         if skipped and nodeid in self.expected:
             self._excused.add(nodeid)
+            # It may have been asked ahead of its turn.
+            with self._lock:
+                self.records.pop(nodeid, None)
 
     def outcome(self, nodeid: str) -> Outcome | None:
         """Return the outcome of a finished case."""
@@ -171,12 +183,15 @@ class Run:
         from pytest_rageval.aggregate import aggregate
 
         settings, thresholds = self.state.settings, self.state.thresholds
-        writer = self._open_writer()
+        with self._lock:
+            self._ended = True
+            writer = self._open_writer()
         wall_s = time.monotonic() - self._started
         records = self._settled_records()
         written = {id(record) for record in self.records.values()}
-        if any(id(record) not in written for record in records):
-            # A line that was written before the whole run was known must not contradict it.
+        if self._appended != len(records) or any(id(r) not in written for r in records):
+            # A line that was written before the whole run was known must not contradict it, nor
+            # tell of an attempt that was made again or of a case that was skipped after all.
             writer.rewrite(records)
         numbers = aggregate(
             records,

@@ -24,6 +24,7 @@ from pytest_rageval.progress import Heartbeat
 from pytest_rageval.report.summary import counted
 from pytest_rageval.run import FinishedRun, Run
 from pytest_rageval.state import State
+from pytest_rageval.storage import record_from_json
 
 
 def register(config: pytest.Config, state: State) -> None:
@@ -54,6 +55,34 @@ class Reporting:
         self._state.judged_twice = choose_cases(cases, self._state.settings)
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Keep cases in flight ahead of their turn while the loop runs."""
+        state, config = self._state, session.config
+        one_by_one = (
+            state.settings.concurrency == 1
+            or state.cassettes is not None  # a cassette takes in whatever is asked meanwhile
+            or config.getoption("usepdb", False)  # who debugs a case wants no other one running
+            or config.option.collectonly
+            or is_xdist_controller(config)
+        )
+        if one_by_one:
+            return (yield)
+        from pytest_rageval.lookahead import Lookahead
+
+        state.lookahead = Lookahead(session, state.settings.concurrency)
+        try:
+            return (yield)
+        finally:
+            state.lookahead.stop()
+            state.lookahead = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Tell which item comes next, which is all that some runners let us know."""
+        if self._state.lookahead is not None:
+            self._state.lookahead.note_next(nextitem)
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[Any]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -65,7 +94,9 @@ class Reporting:
                 report.rageval_notes = list(  # type: ignore[attr-defined]
                     _judge_notes(self._state.judges)
                 )
-            if call.excinfo is not None and isinstance(call.excinfo.value, ConfigError):
+            if call.excinfo is not None and isinstance(
+                call.excinfo.value, ConfigError | StorageError
+            ):
                 # No other case would fare better, and the report may come from a worker, whose
                 # exceptions go no further.
                 report.rageval_usage_error = str(  # type: ignore[attr-defined]
@@ -107,6 +138,8 @@ class Controller:
         self.config = config
         self.state = state
         self.run = Run(state, [s for s in state.sets.values() if isinstance(s, LoadedSet)])
+        if not is_xdist_controller(config):
+            state.deliver = self.run.add
         self.finished: FinishedRun | None = None
         self._target: Any = None
         self._session: pytest.Session | None = None
@@ -201,14 +234,15 @@ class Controller:
         if usage_error is not None:
             raise pytest.UsageError(usage_error)
         self.run.notes.update(dict.fromkeys(getattr(report, "rageval_notes", ())))
-        payload = getattr(report, "rageval", None)
+        outcome = getattr(report, "rageval_outcome", None)
         if self._session is not None and self.run.expected:
             # Workers have all collected by now, after which nothing resets the count.
             self._announce_checks(self._session)
         try:
-            if payload is not None and report.when == "call":
+            if outcome is not None and report.when == "call":
                 self.state.asked.add(getattr(report, "rageval_asked", None) or "unknown")
-                self.run.add(report.nodeid, json.loads(payload))
+                if hasattr(report, "rageval"):
+                    self.run.add(report.nodeid, record_from_json(json.loads(report.rageval)))
             else:
                 if hasattr(report, "rageval_unasked"):
                     self._unasked.add(report.nodeid)
@@ -223,9 +257,9 @@ class Controller:
         status = getattr(report, "rageval_check", None)
         if status == "warn":
             return "warned", "w", ("WARNED", {"yellow": True})
-        if not hasattr(report, "rageval") or not hasattr(report, "wasxfail"):
+        if not hasattr(report, "rageval_outcome") or not hasattr(report, "wasxfail"):
             return None
-        if self.run.outcome(report.nodeid) == "error":
+        if report.rageval_outcome == "error":
             return "errored", "e", ("ERRORED", {"red": True})
         return "missed", "m", ("MISSED", {"yellow": True})
 

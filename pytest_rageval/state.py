@@ -5,6 +5,8 @@ Standard library alone: the plugin imports it at load.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pytest_rageval.cassettes import Cassettes
     from pytest_rageval.judge_reliability import JudgeLabels
+    from pytest_rageval.lookahead import Lookahead
     from pytest_rageval.models import CaseRecord, Settings, Thresholds
+    from pytest_rageval.slots import Slots
 
 
 @dataclass
@@ -23,9 +27,14 @@ class Breaker:
     streak: int = 0
     open: bool = False
     reason: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def count(self, record: CaseRecord) -> None:
-        """Count one finished case, in order of completion."""
+        """Count one finished case, in order of completion, from any thread."""
+        with self._lock:
+            self._count(record)
+
+    def _count(self, record: CaseRecord) -> None:
         error = record.error
         if error is None or error.kind != "connection":
             self.streak = 0
@@ -54,6 +63,13 @@ class State:
     """Loaded case files, or the ``DatasetError`` that loading them gave."""
     target_url: str | None = None
     """Where the controller serves the embedded target, when this process is a worker."""
+    slots: Slots | None = None
+    """Of which every request of this process holds one; None: no limit."""
+    lookahead: Lookahead | None = None
+    """What asks cases ahead of their turn; None: they go one by one."""
+    deliver: Callable[[str, CaseRecord], None] | None = None
+    """Keeps the record of a finished case, by node id and on any thread; None: its report
+    carries it to another process."""
     cassettes: Cassettes | None = None
     """What records or replays the traffic of the cases; None: they ask live."""
     labels: JudgeLabels | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from pytest_rageval.config import NO_TARGET, target_kind
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.models import Settings
+from pytest_rageval.slots import Slots
 from pytest_rageval.target_url import join_url
 
 INDEX_CACHE = "cache/reference"
@@ -51,6 +52,7 @@ def open_target(
     environ: Mapping[str, str],
     served_at: str | None = None,
     sleep: Callable[[float], object] | None = None,
+    slots: Slots | None = None,
 ) -> Iterator[object]:
     """Yield a client for the target and close it afterwards.
 
@@ -59,6 +61,7 @@ def open_target(
         environ: where ``env:NAME`` header values come from.
         served_at: URL at which another process already serves the embedded target.
         sleep: pauses between attempts, in seconds; None: real pauses.
+        slots: of which each request holds one; None: no limit.
 
     Raises:
         ConfigError: the settings name no target, or the vault is no folder.
@@ -74,7 +77,7 @@ def open_target(
             target = replace(target, url=url)
         elif target_kind(settings) == "none":
             raise ConfigError(NO_TARGET)
-        client = HttpRagClient(target, environ=environ, sleep=sleep or asyncio.sleep)
+        client = HttpRagClient(target, environ=environ, sleep=sleep or asyncio.sleep, slots=slots)
         stack.callback(client.close)
         yield client
 

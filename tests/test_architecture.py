@@ -14,7 +14,8 @@ import pytest_rageval
 PACKAGE = Path(pytest_rageval.__file__).parent
 FOUNDATION = {"models", "errors", "judgements", "options", "discovery", "state"}
 DOORS = {
-    "plugin", "preflight", "session", "items", "cassettes", "cli", "commands", "default_case",
+    "plugin", "preflight", "session", "items", "lookahead", "cassettes", "cli", "commands",
+    "default_case",
 }  # fmt: skip
 PURE = {
     "aggregate", "case_groups", "cassette_names", "citations", "columns", "contract", "explain",

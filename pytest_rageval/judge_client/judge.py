@@ -44,6 +44,7 @@ from pytest_rageval.judgements import (
     Verdict,
 )
 from pytest_rageval.models import JudgeSettings
+from pytest_rageval.slots import Slots
 
 if TYPE_CHECKING:
     from pytest_rageval.rubric import Message, Prompt, Rubric
@@ -104,6 +105,7 @@ class OpenAIJudge:
         needs_key: False: nobody will be asked, only planned.
         sleep: pauses between attempts, in seconds.
         rng: jitter of the pauses.
+        slots: of which each request holds one; None: no limit.
 
     Raises:
         ConfigError: the URL, a limit or a price is wrong, or the key is missing.
@@ -122,11 +124,13 @@ class OpenAIJudge:
         needs_key: bool = True,
         sleep: Callable[[float], None] = time.sleep,
         rng: random.Random | None = None,
+        slots: Slots | None = None,
     ) -> None:
+        self.takes_slots = slots is not None
         self._model = model
         self._settings = settings
         self._endpoint = ChatEndpoint(
-            settings, environ=environ, needs_key=needs_key, sleep=sleep, rng=rng
+            settings, environ=environ, needs_key=needs_key, sleep=sleep, rng=rng, slots=slots
         )
         self._endpoint.limiter = limiter or shared_limiter(self._endpoint.base_url, model, settings)
         self._price = find_price(model, settings, self._endpoint.base_url)

@@ -25,6 +25,9 @@ class OfflineJudge:
         parameters: other numbers than the bundled ones, for fitting.
     """
 
+    takes_slots = True
+    """It sends no requests."""
+
     def __init__(self, parameters: Parameters | None = None) -> None:
         self._parameters = load_parameters() if parameters is None else parameters
 

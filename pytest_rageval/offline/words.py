@@ -8,6 +8,7 @@ and ``third`` are ``#3``. Scripts without spaces are taken character by characte
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
@@ -160,16 +161,23 @@ def _tier(base: str, stem: str, *, contracted: bool) -> int:
     return LIGHT if stem in _light() else FULL
 
 
-@cache
-def _stemmer() -> Any:
-    import snowballstemmer
+class _Stemmers(threading.local):
+    """One stemmer a thread: it keeps the word at hand in itself."""
 
-    return snowballstemmer.stemmer("english")
+    def __init__(self) -> None:
+        import snowballstemmer
+
+        self.english: Any = snowballstemmer.stemmer("english")
+
+
+@cache
+def _stemmers() -> _Stemmers:
+    return _Stemmers()
 
 
 def _stem(word: str) -> str:
     word = IRREGULAR.get(word, word)
-    return str(_stemmer().stemWord(word)) if word.isascii() else word
+    return str(_stemmers().english.stemWord(word)) if word.isascii() else word
 
 
 @cache

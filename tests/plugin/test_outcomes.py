@@ -100,7 +100,7 @@ def test_an_error_of_a_required_case_fails_it(project: Project) -> None:
 
 def test_exitfirst_stops_at_a_miss_that_fails(project: Project) -> None:
     project.write("thresholds.toml", '[cases]\non_miss = "fail"\n')
-    result = project.run("-x")
+    result = project.run("-x", "--rageval-concurrency", "1")
     assert result.ret == 1
     assert sorted(project.records()) == ["ok-1", "ok-2", "short-1"]
     assert project.stored("gate.json")["verdict"] == "not_evaluated"

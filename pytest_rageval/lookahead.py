@@ -1,0 +1,179 @@
+"""Asks the cases that come next while pytest reports one after the other.
+
+pytest runs items strictly in turn. The first case that comes to its turn hands itself and those
+after it to threads, and waits for its own record alone; when the others come to their turn, their
+records are there or on the way. What a case needs comes from fixtures, so only cases that are
+bound to get the very same values go ahead of their turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+import pytest
+
+from pytest_rageval import default_case
+from pytest_rageval.case_threads import CaseThreads
+from pytest_rageval.items import CaseItem, Clients, Evaluated
+
+_FIXTURES: Final = ("rag_client", "judge", "_rageval_second_judge")
+_SPARE: Final = 4
+"""One thread in four beyond the limit: it scores while the others' requests are in flight."""
+_WINDOW: Final = 4
+"""Cases ahead of the one being reported, for each request in flight: a slow case at their head
+must not leave the others idle."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    clients: Clients
+    future: Future[Evaluated]
+
+
+class Lookahead:
+    """Keeps cases in flight ahead of their turn.
+
+    Args:
+        session: whose items are run.
+        concurrency: requests in flight, from 2.
+    """
+
+    def __init__(self, session: pytest.Session, concurrency: int) -> None:
+        self._session = session
+        self._threads: CaseThreads[Evaluated] = CaseThreads(
+            concurrency + max(1, concurrency // _SPARE)
+        )
+        self._window = concurrency * _WINDOW
+        if session.config.getoption("maxfail", 0):
+            # What is ahead of a failure was asked in vain.
+            self._window = concurrency
+        self._queue = _upcoming(session)
+        self._tasks: dict[CaseItem, _Task] = {}
+
+    def note_next(self, nextitem: pytest.Item | None) -> None:
+        """Learn which item pytest runs after the one that begins now."""
+        self._queue.note_next(nextitem)
+
+    def measure(self, item: CaseItem, clients: Clients) -> Evaluated:
+        """Return what came of a case, and set those on their way that come next."""
+        task = self._tasks.pop(item, None)
+        if task is None or not task.clients.are(clients):
+            task = self._start(item, clients, urgent=True)
+        for ahead in self._ready(item):
+            self._tasks[ahead] = self._start(ahead, clients)
+        return task.future.result()
+
+    def stop(self) -> None:
+        """Start nothing more; what is in flight is left to itself."""
+        self._threads.stop()
+        self._tasks.clear()
+
+    def _start(self, item: CaseItem, clients: Clients, *, urgent: bool = False) -> _Task:
+        future = self._threads.submit(lambda: item.evaluate(clients), urgent=urgent)
+        return _Task(clients, future)
+
+    def _ready(self, item: CaseItem) -> Iterator[CaseItem]:
+        """Yield cases to come that may go ahead, as long as there is room."""
+        room = self._window - len(self._tasks)
+        wanted = _definitions(item)
+        scopes = {one.scope for one in wanted if one is not None}
+        if room <= 0 or scopes & {"function", "class"}:
+            return
+        # Values that last to the end; all others may be torn down between two cases.
+        lasting = scopes <= {"session"} and not hasattr(item, "callspec")
+        for other in self._queue.after(item, wanted, limit=self._window):
+            if isinstance(other, CaseItem) and _same_values(item, other, lasting=lasting):
+                if other not in self._tasks and _measures(other):
+                    yield other
+                    room -= 1
+                    if room <= 0:
+                        return
+            elif not lasting:
+                return
+
+
+def _definitions(item: CaseItem) -> tuple[pytest.FixtureDef[Any] | None, ...]:
+    found = item._fixtureinfo.name2fixturedefs
+    return tuple(found[name][-1] if name in found else None for name in _FIXTURES)
+
+
+def _same_values(item: CaseItem, other: CaseItem, *, lasting: bool) -> bool:
+    if item._fixtureinfo is not other._fixtureinfo and _definitions(item) != _definitions(other):
+        return False
+    if lasting:
+        return not hasattr(other, "callspec")
+    one, two = getattr(item, "callspec", None), getattr(other, "callspec", None)
+    return item.parent is other.parent and (one and one.indices) == (two and two.indices)
+
+
+def _measures(item: CaseItem) -> bool:
+    """Say whether a case is sure to be asked when its turn comes, as far as can be told."""
+    if any(mark.name in {"skip", "skipif", "xfail"} for mark in item.iter_markers()):
+        return False
+    return item.function is default_case.test_case or "eval_record" in item.fixturenames
+
+
+# --- what comes next -----------------------------------------------------------------------------
+
+
+class _SessionOrder:
+    """Items of a session that runs them all itself."""
+
+    def __init__(self, items: Sequence[pytest.Item]) -> None:
+        self._items = items
+        self._places: dict[pytest.Item, int] | None = None
+        self._looked_for: Any = None
+        self._looked_at = 0
+
+    def note_next(self, nextitem: pytest.Item | None) -> None:
+        """Its order is known."""
+
+    def after(self, item: CaseItem, wanted: object, *, limit: int) -> Iterator[pytest.Item]:
+        """Yield items after one, without those that were looked at for the same fixtures."""
+        if self._places is None:
+            self._places = {one: place for place, one in enumerate(self._items)}
+        if self._looked_for != wanted:
+            self._looked_for, self._looked_at = wanted, 0
+        here = self._places.get(item, -1) + 1
+        for place in range(max(here, self._looked_at), min(here + limit, len(self._items))):
+            yield self._items[place]
+            self._looked_at = place + 1
+
+
+class _WorkerQueue:
+    """Items that an xdist worker was given so far.
+
+    Args:
+        session: of the worker.
+        interactor: xdist's plugin; None: it has changed its ways, so the next item is all we know.
+    """
+
+    def __init__(self, session: pytest.Session, interactor: Any) -> None:
+        self._session = session
+        self._interactor = interactor
+        self._next: pytest.Item | None = None
+
+    def note_next(self, nextitem: pytest.Item | None) -> None:
+        """Remember the next item."""
+        self._next = nextitem
+
+    def after(self, item: CaseItem, wanted: object, *, limit: int) -> Iterator[pytest.Item]:
+        """Yield items that the worker has still to run."""
+        if self._next is not None:
+            yield self._next
+        if self._interactor is not None:
+            with self._interactor.torun.lock() as queue:
+                places = [place for place in islice(queue, limit) if isinstance(place, int)]
+            yield from (self._session.items[place] for place in places)
+
+
+def _upcoming(session: pytest.Session) -> _SessionOrder | _WorkerQueue:
+    if not hasattr(session.config, "workerinput"):
+        return _SessionOrder(session.items)
+    plugins = session.config.pluginmanager.get_plugins()
+    found = (one for one in plugins if hasattr(getattr(one, "torun", None), "lock"))
+    return _WorkerQueue(session, next(found, None))
