@@ -268,3 +268,51 @@ def test_a_run_that_judges_nothing_checks_nothing(
     scratch.run("--judge-spot-check", "2", *arguments)
     assert server.asked == []
     assert reliability(scratch) is None
+
+
+def test_a_missing_key_of_the_second_judge_ends_the_run(
+    scratch: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("RAGEVAL_JUDGE_BASE_URL")
+    second(scratch)
+    result = scratch.run("--judge", "offline", "--judge-spot-check", "2")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*OPENAI_API_KEY*"])
+
+
+QUALITY = ("correctness", "completeness", "relevance", "overall")
+
+
+def quality(asked: Asked) -> Canned:
+    score = 0.6 if is_alternate(asked) or "again" in asked.body["model"] else 0.9
+    return completion(json.dumps({"reasoning": "So.", **dict.fromkeys(QUALITY, score)}))
+
+
+def test_scores_of_quality_are_repeated_where_they_are_in_use(scratch: Project) -> None:
+    second(scratch, "again-2024-08-06")
+    with HostileJudge(quality) as server:
+        arguments = ("--judge-base-url", server.url, "--judge-rubrics", "quality")
+        scratch.run(*arguments, "--judge-spot-check", "20")
+    found = reliability(scratch)["spot_check"]
+    # The one that abstains is judged as well.
+    assert {key: (one["n"], one["disagreement_rate"]) for key, one in found.items()} == {
+        f"quality.{name}": (9, 1.0) for name in QUALITY
+    }
+
+
+def test_a_second_judge_that_knows_no_such_rubric_ends_the_run(scratch: Project) -> None:
+    second(scratch, "offline")
+    with HostileJudge(quality) as server:
+        arguments = ("--judge-base-url", server.url, "--judge-rubrics", "quality")
+        result = scratch.run(*arguments, "--judge-spot-check", "9")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*quality*"])
+
+
+def test_config_json_names_the_second_judge(scratch: Project) -> None:
+    second(scratch)
+    scratch.run("--judge-spot-check", "2")
+    config = scratch.stored("config.json")
+    assert [judge["model"] for judge in config["judges"]] == [FIRST]
+    assert [judge["model"] for judge in config["second_judges"]] == [SECOND]
