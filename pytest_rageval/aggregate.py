@@ -119,6 +119,7 @@ def aggregate_columns(
         rerank=summarise_rerank(table, confidence),
         repeats=repeats,
         cross_lingual=summarise_translations(table),
+        correctness_by_reference=_by_reference(table, confidence),
         warnings=_warnings(table, outcomes["unchecked"], coverages),
     )
 
@@ -150,6 +151,23 @@ def _members(table: CaseTable) -> dict[str, dict[str, Integers]]:
         }
         for name, groups in found.items()
     }
+
+
+def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummary]:
+    """Average ``correctness`` apart where cases with and without a reference both occur.
+
+    Without one a judge cannot see that the wrong passage was retrieved, and scores higher.
+    """
+    if "correctness" not in table.registry:
+        return {}
+    column, info = table.metric("correctness"), table.registry["correctness"]
+    found = {}
+    for name, known in (("reference", 1), ("no_reference", 0)):
+        cases = np.flatnonzero((table.references == known) & ~np.isnan(column))
+        if not len(cases):
+            return {}
+        found[name] = summarise_cases(table, column, cases, info, confidence)
+    return found
 
 
 # --- what is not a mean --------------------------------------------------------------------

@@ -20,7 +20,7 @@ from pytest_rageval.case_groups import CaseOutcome, outcome_of_repeats
 from pytest_rageval.matching import DocumentKey, PathCase
 from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retrieved_documents
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
-from pytest_rageval.models import CaseRecord
+from pytest_rageval.models import Case, CaseRecord
 from pytest_rageval.operational import AttemptStatus, attempt_status, judge_verdicts
 from pytest_rageval.stats.intervals import fmean
 
@@ -106,6 +106,7 @@ class RecordColumns:
         self._clusters: _Codes[str] = _Codes()
         self._cluster_codes = array("q")
         self._cutoffs = array("q")
+        self._references = array("b")
         self._outcomes: list[CaseOutcome] = []
         self._attempts: list[AttemptStatus] = []
         self._latency: dict[str, _Sparse] = {}
@@ -135,6 +136,7 @@ class RecordColumns:
         cluster = record.cluster
         self._cluster_codes.append(-1 if cluster is None else self._clusters.code(cluster))
         self._cutoffs.append(record.k)
+        self._references.append(_has_reference(record.case))
         unchecked = record.unchecked and record.outcome == "passed"
         self._outcomes.append("unchecked" if unchecked else record.outcome)
         self._attempts.append(attempt_status(record))
@@ -188,6 +190,13 @@ class RecordColumns:
             if i == 0 or self._names[row][:2] != self._names[order[i - 1]][:2]
         ]
         return CaseTable(self, order, starts)
+
+
+def _has_reference(case: Case | None) -> int:
+    """Tell whether a judge has more to hold an answer against than what was retrieved."""
+    if case is None:
+        return -1
+    return bool(case.expected_key_facts or (case.expected_answer or "").strip())
 
 
 def _column(columns: dict[str, _Sparse], name: str) -> _Sparse:
@@ -329,6 +338,11 @@ class CaseTable:
     def cutoffs(self) -> list[int]:
         """The distinct cutoffs k, ascending."""
         return sorted({self._columns._cutoffs[row] for row in self._firsts.tolist()})
+
+    @property
+    def references(self) -> Integers:
+        """Per case 1: it has a reference; 0: it has none; -1: its record does not hold it."""
+        return np.asarray(self._columns._references, dtype=np.int64)[self._firsts]
 
     def latencies(self, name: str) -> Iterator[tuple[AttemptStatus, float | None]]:
         """Status and duration in milliseconds of every call, in order."""

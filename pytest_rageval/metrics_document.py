@@ -190,6 +190,7 @@ def analyses_document(aggregate: Aggregate) -> dict[str, Any]:
         "rerank": {key: asdict(found) for key, found in aggregate.rerank.items()} or None,
         "repeats": None if repeats is None else _repeats_document(repeats),
         "cross_lingual_consistency": dict(aggregate.cross_lingual) or None,
+        "correctness_by_reference": statistics_document(aggregate.correctness_by_reference) or None,
     }
 
 

@@ -466,6 +466,9 @@ class Aggregate:
     cross_lingual: Mapping[str, float | int | None] = field(default_factory=dict)
     """``mean``, ``n``, ``n_not_applicable``, ``n_error`` and ``n_unpaired`` of
     ``cross_lingual_consistency``; empty: no case is a translation of another."""
+    correctness_by_reference: Mapping[str, MetricSummary] = field(default_factory=dict)
+    """``correctness`` of the cases with a ``reference`` and of those with ``no_reference``; empty:
+    not both occur."""
     warnings: tuple[str, ...] = ()
 
 

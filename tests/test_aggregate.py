@@ -12,7 +12,7 @@ from pytest_rageval.aggregate import aggregate
 from pytest_rageval.case_groups import case_values, group_repeats
 from pytest_rageval.engine import headings_reported
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import CaseRecord, RetrievedChunk
+from pytest_rageval.models import Case, CaseRecord, RetrievedChunk
 from pytest_rageval.summaries import summarise_metric
 from tests.record_builders import failed, hits, record
 
@@ -237,6 +237,38 @@ def test_an_abstention_that_the_judge_could_not_classify_is_a_failed_verdict() -
 
 def test_no_verdict_needed_is_no_judge_error_rate() -> None:
     assert "judge_error_rate" not in aggregate(hits(1, 0)).rates
+
+
+def referenced(case_id: str, score: float | None, **reference: Any) -> CaseRecord:
+    of = Case(id=case_id, question="?", **reference)
+    return record(case_id, {"correctness": score}, case=of)
+
+
+def test_correctness_is_averaged_apart_by_whether_there_is_a_reference() -> None:
+    records = [
+        referenced("facts", 2.0, expected_key_facts=("a",)),
+        referenced("answer", 3.0, expected_answer="a"),
+        referenced("failed", None, expected_answer="a"),
+        referenced("neither", 5.0),
+        referenced("blank", 4.0, expected_answer=" \n"),
+        record("unanswerable", {"correctness": None}, not_applicable={"correctness": "no answer"},
+               case=Case(id="unanswerable", question="?", answerable=False)),
+        record("unknown", {"correctness": 1.0}),
+    ]  # fmt: skip
+    found = aggregate(records)
+    parts = found.correctness_by_reference
+    assert [(name, p.mean, p.n, p.n_error, p.n_not_applicable) for name, p in parts.items()] == [
+        ("reference", 2.5, 2, 1, 0),
+        ("no_reference", 4.5, 2, 0, 0),
+    ]
+    assert found.metrics["correctness"].mean == 3.0
+
+
+@pytest.mark.parametrize("reference", [{}, {"expected_answer": "a"}])
+def test_nothing_is_averaged_apart_where_all_cases_are_alike(reference: dict[str, Any]) -> None:
+    records = [referenced("a", 1.0, **reference), referenced("b", 5.0, **reference)]
+    assert aggregate(records).correctness_by_reference == {}
+    assert aggregate(hits(1, 0)).correctness_by_reference == {}
 
 
 def test_several_cutoffs_are_said() -> None:

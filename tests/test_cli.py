@@ -278,6 +278,7 @@ def test_recorded_responses_are_scored(recorded: list[str], capsys: Output) -> N
         "rerank",
         "repeats",
         "cross_lingual_consistency",
+        "correctness_by_reference",
         "warnings",
     ]
     outcomes = {case["id"]: case["outcome"] for case in document["cases"]}

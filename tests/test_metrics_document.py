@@ -7,7 +7,7 @@ import pytest
 
 from pytest_rageval.aggregate import aggregate
 from pytest_rageval.metrics_document import metrics_document
-from pytest_rageval.models import CaseRecord
+from pytest_rageval.models import Case, CaseRecord
 from tests.record_builders import failed, hits, record
 
 
@@ -110,3 +110,18 @@ def test_facts_of_the_run_stand_at_the_top() -> None:
     assert (found["schema_version"], found["config_hash"], found["dirty"]) == (1, "c", True)
     assert (found["total_tests"], found["answerable_tests"]) == (5, 5)
     assert found["aggregate_metrics"]["judge_reliability"] == {"n": 2}
+
+
+def test_correctness_stands_apart_by_reference_with_its_counts() -> None:
+    records = [
+        record(name, {"correctness": score}, case=Case(id=name, question="?", expected_answer=text))
+        for name, score, text in (("a", 2.0, "so"), ("b", 4.0, None))
+    ]
+    document = metrics_document(aggregate(records), run_id="r", timestamp="t")
+    apart = document["correctness_by_reference"]
+    assert {name: (part["mean"], part["n"]) for name, part in apart.items()} == {
+        "reference": (2.0, 1),
+        "no_reference": (4.0, 1),
+    }
+    alike = metrics_document(aggregate(records[:1]), run_id="r", timestamp="t")
+    assert alike["correctness_by_reference"] is None

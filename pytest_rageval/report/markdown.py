@@ -16,6 +16,7 @@ from pytest_rageval.report.summary import (
     held_value_text,
     interval_text,
     limit_text,
+    parts_of,
 )
 from pytest_rageval.report.terminal_text import clean
 
@@ -85,11 +86,17 @@ def _metric_table(view: SummaryView) -> Iterator[str]:
         summary = view.aggregate.metrics.get(key)
         if summary is None or (summary.n == 0 and summary.n_error == 0):
             continue
-        mean = "no data" if summary.mean is None else format_value(summary.mean)
-        yield (
-            f"| {key} | {summary.n} | {mean} | {interval_text(summary.low, summary.high)} "
-            f"| {summary.n_not_applicable} | {summary.n_error} |"
-        )
+        yield _metric_row(key, summary)
+        for name, part in parts_of(view.aggregate, key).items():
+            yield _metric_row(f"{key} {name}", part)
+
+
+def _metric_row(name: str, summary: MetricSummary) -> str:
+    mean = "no data" if summary.mean is None else format_value(summary.mean)
+    return (
+        f"| {name} | {summary.n} | {mean} | {interval_text(summary.low, summary.high)} "
+        f"| {summary.n_not_applicable} | {summary.n_error} |"
+    )
 
 
 def _category_table(groups: Mapping[str, Mapping[str, MetricSummary]]) -> Iterator[str]:

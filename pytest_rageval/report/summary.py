@@ -155,6 +155,8 @@ def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Lin
         if summary is None or not (key in checks or (shown and summary.n)):
             continue
         yield from _metric_rows(key, summary, checks.get(key, []), width)
+        for name, part in parts_of(view.aggregate, key).items():
+            yield from _metric_rows(f"  {name}", part, [], width)
     yield from _run_rows(view, checks, width)
 
 
@@ -163,6 +165,14 @@ def _metric_rows(
 ) -> Iterator[Line]:
     interval = interval_text(summary.low, summary.high)
     yield from _rows(key, str(summary.n), summary.mean, interval, checks, width)
+
+
+def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:
+    """Return what a metric is averaged apart by, in words; empty: nothing."""
+    if key != "correctness":
+        return {}
+    names = {"reference": "with a reference", "no_reference": "without a reference"}
+    return {names[name]: part for name, part in aggregate.correctness_by_reference.items()}
 
 
 def _run_rows(

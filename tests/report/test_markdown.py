@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pytest_rageval.report.markdown import escape, render_markdown
 from tests.record_builders import failed, hits, record
-from tests.report.test_summary import reliability, result, view
+from tests.report.test_summary import mixed_references, reliability, result, view
 
 
 def test_the_verdict_stands_first() -> None:
@@ -28,6 +28,15 @@ def test_a_metric_travels_with_its_counts() -> None:
         line for line in render_markdown(view(records)).splitlines() if line.startswith("| hit")
     ]
     assert row == "| hit_at_k | 2 | 0.500 | 0.09-0.91 | 0 | 1 |"
+
+
+def test_correctness_stands_apart_by_reference() -> None:
+    lines = render_markdown(view(mixed_references())).splitlines()
+    assert [line.split(" | ")[:3] for line in lines if line.startswith("| correctness")] == [
+        ["| correctness", "2", "3.000"],
+        ["| correctness with a reference", "1", "2.000"],
+        ["| correctness without a reference", "1", "4.000"],
+    ]
 
 
 def test_cases_to_look_at_are_named_by_id_alone() -> None:

@@ -78,6 +78,26 @@ def test_metrics_nobody_asked_for_appear_when_gated_or_verbose() -> None:
     assert shows(result("pass", metric="doc_hit_at_k"))
 
 
+def mixed_references() -> list[CaseRecord]:
+    return [
+        record(
+            name,
+            {"correctness": score},
+            case=Case(id=name, question="?", expected_answer=reference),
+        )
+        for name, score, reference in (("a", 2.0, "so"), ("b", 4.0, None))
+    ]
+
+
+def test_correctness_has_a_row_of_its_own_for_cases_without_a_reference() -> None:
+    lines = text(view(mixed_references(), result("pass", metric="correctness", limit=2)))
+    at = next(i for i, line in enumerate(lines) if line.startswith("correctness"))
+    assert [line.split()[:5] for line in lines[at + 1 : at + 3]] == [
+        ["with", "a", "reference", "1", "2.000"],
+        ["without", "a", "reference", "1", "4.000"],
+    ]
+
+
 def test_a_gated_metric_without_data_is_shown_as_such() -> None:
     lines = text(view(hits(1), result("fail", metric="mrr")))
     assert any(t.startswith("mrr") and "no data" in t for t in lines)
