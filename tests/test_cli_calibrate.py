@@ -19,6 +19,8 @@ from tests.shared_data import shared_path
 Output = pytest.CaptureFixture[str]
 Open = Callable[[Judge], Opened]
 PAGE = read_document("calibration.md")
+LABELS, _, _ = PAGE.partition("\n## Corrected means\n")
+"""What the page says of this command's labels: those of a run are others."""
 
 ROWS = [
     {"id": "a", "answer": "One. Two.", "label": "grounded", "source": "s"},
@@ -424,7 +426,7 @@ def test_the_lines_of_the_page_are_labels(opened: Open, capsys: Output) -> None:
     opened(word_overlap())
     examples = {
         block.text.splitlines()[0]: block.text
-        for section in sections(PAGE)
+        for section in sections(LABELS)
         for block in section.blocks
         if block.language == "json"
     }
@@ -435,7 +437,7 @@ def test_the_lines_of_the_page_are_labels(opened: Open, capsys: Output) -> None:
 
 
 def test_the_offline_judge_tells_the_lines_of_the_page_apart(project: Path, capsys: Output) -> None:
-    (text,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    (text,) = re.findall(r"```json\n(.*?)```", LABELS, re.DOTALL)
     Path("labels.jsonl").write_text(text, encoding="utf-8")
     command = ["calibrate", "labels.jsonl", "--rubric", "groundedness", "--judge", "offline"]
     assert cli.run([*command, "--json"]) == ExitCode.YES
