@@ -171,7 +171,9 @@ def ours() -> Contender:
 
     def run(cases: Path, responses: Path) -> Numbers:
         columns = RecordColumns()
-        for record in RecordedRun(cases, responses, Settings(rootdir=".", k=K)).records():
+        for record in RecordedRun(
+            cases, responses, Settings(rootdir=".", k=K, judge="none")
+        ).records():
             columns.add(record)
         totals = aggregate_columns(columns)
         means = {key: totals.metrics[key].mean for key in MEASURES}
@@ -261,7 +263,7 @@ def stage_scored() -> Contender:
     from pytest_rageval.recorded import RecordedRun
 
     def run(cases: Path, responses: Path) -> Numbers:
-        records = RecordedRun(cases, responses, Settings(rootdir=".", k=K)).records()
+        records = RecordedRun(cases, responses, Settings(rootdir=".", k=K, judge="none")).records()
         return sum(1 for _ in records), {}
 
     return run

@@ -66,6 +66,8 @@ def text_citations(
             nothing tells what they count.
         path_case: how paths compare when a section name is looked up.
     """
+    if "[" not in answer and "(" not in answer:
+        return
     prose = _CODE.sub(lambda match: " " * len(match.group()), answer)
     for match in _WRITTEN.finditer(answer):
         numbers = match.group("numbers")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final, Literal
@@ -107,6 +107,13 @@ def document_key(where: Anchor | RetrievedChunk, path_case: PathCase = "sensitiv
     return where.vault, norm_path(where.rel_path, path_case)
 
 
+def document_keys(
+    chunks: Iterable[RetrievedChunk], path_case: PathCase = "sensitive"
+) -> list[DocumentKey]:
+    """Return ``document_key`` of every chunk."""
+    return [(chunk.vault, norm_path(chunk.rel_path, path_case)) for chunk in chunks]
+
+
 def same_document(one: DocumentKey, other: DocumentKey) -> bool:
     """Tell whether two keys name one document; vaults count only where both are known."""
     vaults_agree = one[0] is None or other[0] is None or one[0] == other[0]
@@ -178,6 +185,7 @@ class _Decider:
 
     def __init__(self, case: Case, settings: ScoreSettings) -> None:
         self._settings = settings
+        self._path_case = settings.path_case
         self._reads_snippets = reads_snippets(case, settings)
         self._golds = case.gold_supports
         self._irrelevant = case.irrelevant_supports
@@ -187,7 +195,7 @@ class _Decider:
     def decide(self, chunk: RetrievedChunk) -> RetrievedChunk:
         if self._reads_snippets and (chunk.text is None or chunk.text_truncated):
             return chunk
-        if norm_path(chunk.rel_path, self._settings.path_case) not in self._paths:
+        if norm_path(chunk.rel_path, self._path_case) not in self._paths:
             return chunk.decided((), irrelevant=False)
         golds = tuple([i for i, gold in enumerate(self._golds) if self._matches(gold, chunk)])
         irrelevant = self._is_irrelevant(chunk, golds)

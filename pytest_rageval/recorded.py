@@ -27,7 +27,7 @@ from pytest_rageval.errors import (
 )
 from pytest_rageval.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.models import AskResult, CaseRecord, ErrorInfo, RetrievedChunk, Settings
-from pytest_rageval.recorded_fields import UsualResponse, read_usual_line
+from pytest_rageval.recorded_fields import UsualResponse, read_usual_id, read_usual_line
 
 _EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
 _EXPECTED_ERROR: Final = 'expected {"kind": ..., "message": ...}'
@@ -311,7 +311,7 @@ def _case_ids(path: Path) -> set[str]:
     with open_lines(path, path.as_posix()) as file:
         for line in iterate_lines(file, path.as_posix(), []):
             try:
-                found.add(json.loads(line.text)["id"])
+                found.add(read_usual_id(line.text) or json.loads(line.text)["id"])
             except (ValueError, RecursionError, LookupError, TypeError):
                 continue
     return found

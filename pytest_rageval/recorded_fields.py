@@ -75,7 +75,12 @@ class _RecordedLine(TypedDict, total=False):
     response: Required[_ResponseLine]
 
 
+class _NamedLine(TypedDict):
+    id: StrictStr
+
+
 _LINE: Final = TypeAdapter(_RecordedLine)
+_NAMED: Final = TypeAdapter(_NamedLine)
 
 
 class UsualResponse(NamedTuple):
@@ -101,3 +106,11 @@ def read_usual_line(text: str) -> tuple[str, int, UsualResponse] | None:
     payload = line["response"]
     chunks = tuple([RetrievedChunk.of(chunk) for chunk in payload["debug"]["retrieved_chunks"]])
     return line["id"], line.get("repeat", 0), UsualResponse(payload, chunks)
+
+
+def read_usual_id(text: str) -> str | None:
+    """Return the ``id`` of a line that is a JSON object; None: look at it with care."""
+    try:
+        return _NAMED.validate_json(text)["id"]
+    except ValidationError:
+        return None

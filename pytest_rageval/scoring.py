@@ -20,7 +20,7 @@ from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.rerank import RerankDelta, compute_rerank
 from pytest_rageval.metrics.retrieval import score_lists, score_retrieval
 from pytest_rageval.metrics.scope import score_scope
-from pytest_rageval.metrics.view import CaseView, NotApplicable, Score, Scores, Verdicts
+from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores, Verdicts
 from pytest_rageval.models import AskResponse, Case, CaseScores, ErrorInfo, ScoreSettings
 from pytest_rageval.outcomes import decide_outcome, find_failure_stage
 
@@ -61,8 +61,8 @@ def score_case(
         error: why the target failed; needed where ``response`` is None.
         verdicts: what the judge said. Pass it for failed cases too, with ``judged_keys``, or
             their judged metrics are not applicable instead of errors.
-        known: scores that stand as they are, by key, such as those whose vectors or verdicts are
-            no longer at hand.
+        known: scores that stand as they are, by key of ``METRICS``, such as those whose vectors
+            or verdicts are no longer at hand.
 
     Returns:
         Every key of ``METRICS``: a number, or None with a reason in ``not_applicable``, or None
@@ -75,14 +75,14 @@ def score_case(
         raise ValueError(f"case {case.id!r}: expected a response or an error, got neither")
     view = _view(case, response, settings, error=error, verdicts=verdicts)
     scores = {**_all_scores(view), **(known or {})}
-    metrics: dict[str, float | None] = {}
+    # In the order of the registry, so that every face lists metrics alike.
+    metrics: dict[str, float | None] = dict.fromkeys(METRICS)
     not_applicable: dict[str, str] = {}
-    for key, score in scores.items():
+    for key in METRICS:
+        score = scores[key]
         if isinstance(score, float):
             metrics[key] = score
-            continue
-        metrics[key] = None
-        if isinstance(score, NotApplicable):
+        elif score is not FAILED:
             not_applicable[key] = score.reason
     outcome, unchecked = decide_outcome(case, metrics, failed=view.failed)
     rerank = compute_rerank(view)
@@ -151,5 +151,4 @@ def _all_scores(view: CaseView) -> dict[str, Score]:
         found.update(family(view))
     if view.settings.retrieval_only:
         found |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
-    # In the order of the registry, so that every face lists metrics alike.
-    return {key: found[key] for key in METRICS}
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from pytest_rageval.matching import citation_in_chunk, citation_points_into
@@ -16,27 +16,19 @@ from pytest_rageval.metrics.view import (
 )
 from pytest_rageval.models import Citation
 
+_NOTHING: Final[frozenset[int]] = frozenset()
 _NO_CITATION: Final = NotApplicable("The answer cites nothing.")
 _NOT_REPORTED: Final = NotApplicable("The target reports no citations.")
 
 
 def score_citations(view: CaseView) -> Scores:
     """Score attribution, citations in context and the handling of recency conflicts."""
+    cited = [_golds_at(view, citation) for citation in view.citations or ()]
     return {
-        **_attribution(view),
+        **_attribution(view, cited),
         "citation_in_context_rate": _in_context(view),
-        "recency_conflict_accuracy": _recency(view),
+        "recency_conflict_accuracy": _recency(view, _NOTHING.union(*cited)),
     }
-
-
-def cited_golds(view: CaseView) -> frozenset[int]:
-    """Return the indices of the golds that any citation points into."""
-    case = view.settings.path_case
-    return frozenset(
-        index
-        for index, gold in enumerate(view.case.gold_supports)
-        if any(citation_points_into(citation, gold, case) for citation in view.citations or ())
-    )
 
 
 def _blocked(view: CaseView) -> Score | None:
@@ -46,20 +38,23 @@ def _blocked(view: CaseView) -> Score | None:
     return _NOT_REPORTED if view.citations is None else None
 
 
-def _attribution(view: CaseView) -> dict[str, Score]:
+def _golds_at(view: CaseView, citation: Citation) -> frozenset[int]:
+    case = view.settings.path_case
+    golds = view.case.gold_supports
+    return frozenset(
+        [i for i, gold in enumerate(golds) if citation_points_into(citation, gold, case)]
+    )
+
+
+def _attribution(view: CaseView, cited: Sequence[frozenset[int]]) -> dict[str, Score]:
     keys = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
     blocked = gold_population(view.case) or _blocked(view)
     if blocked is not None:
         return dict.fromkeys(keys, blocked)
-    cited = cited_golds(view)
-    precision = _share(view, _points_into_gold) if view.citations else _NO_CITATION
-    values = (1.0 if cited else 0.0, len(cited) / len(view.case.gold_supports), precision)
-    return dict(zip(keys, values, strict=True))
-
-
-def _points_into_gold(view: CaseView, citation: Citation) -> bool:
-    case = view.settings.path_case
-    return any(citation_points_into(citation, gold, case) for gold in view.case.gold_supports)
+    found = _NOTHING.union(*cited)
+    recall = len(found) / len(view.case.gold_supports)
+    precision = sum(map(bool, cited)) / len(cited) if cited else _NO_CITATION
+    return dict(zip(keys, (1.0 if found else 0.0, recall, precision), strict=True))
 
 
 def _points_at_chunk(view: CaseView, citation: Citation) -> bool:
@@ -76,17 +71,17 @@ def _in_context(view: CaseView) -> Score:
         return _NO_CITATION
     if view.chunks is None:
         return NotApplicable("The target reports no retrieved_chunks.")
-    return _share(view, _points_at_chunk)
+    held = [_points_at_chunk(view, citation) for citation in view.citations]
+    return sum(held) / len(held)
 
 
-def _recency(view: CaseView) -> Score:
+def _recency(view: CaseView, cited: Collection[int]) -> Score:
     outside = gold_population(view.case) or _rule_missing(view)
     if outside is not None:
         return outside
     blocked = _blocked(view)
     if blocked is not None:
         return blocked
-    cited = cited_golds(view)
     if view.case.recency_conflict_rule == "cite_newer":
         return 1.0 if 0 in cited else 0.0
     if len(cited) < len(view.case.gold_supports):
@@ -107,8 +102,3 @@ def _rule_missing(view: CaseView) -> NotApplicable | None:
     if rule == "acknowledge_both" and not view.settings.judge_configured:
         return NotApplicable("The rule acknowledge_both needs a judge.")
     return None
-
-
-def _share(view: CaseView, holds: Callable[[CaseView, Citation], bool]) -> float:
-    citations = view.citations or ()
-    return sum(holds(view, citation) for citation in citations) / len(citations)

@@ -14,7 +14,7 @@ from enum import Enum
 from math import fsum
 from typing import Generic, Literal, TypeVar
 
-from pytest_rageval.matching import DocumentKey, PathCase, document_key
+from pytest_rageval.matching import DocumentKey, PathCase, document_keys
 from pytest_rageval.models import CaseRecord
 
 PairStatus = Literal["scored", "not_applicable", "error"]
@@ -68,7 +68,7 @@ def retrieved_documents(record: CaseRecord, path_case: PathCase = "sensitive") -
     """
     if record.retrieved_chunks is None:
         return NoDocuments.FAILED if record.status == "error" else NoDocuments.NOT_REPORTED
-    return frozenset(document_key(c, path_case) for c in record.retrieved_chunks[: record.k])
+    return frozenset(document_keys(record.retrieved_chunks[: record.k], path_case))
 
 
 def jaccard_index(one: Documents, other: Documents) -> float | None:

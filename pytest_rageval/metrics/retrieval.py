@@ -17,6 +17,7 @@ from typing import Final
 from pytest_rageval.matching import (
     DocumentKey,
     document_key,
+    document_keys,
     duplicate_flags,
     has_heading_anchor,
     reads_snippets,
@@ -58,16 +59,15 @@ class Ranking:
     def __post_init__(self) -> None:
         """Walk down the ranks once: every metric needs what is found there."""
         seen: set[int] = set()
-        n_relevant, gains = 0, []
-        for golds, duplicate in zip(self.matched, self.duplicate, strict=True):
-            gain = 0
-            if golds:
-                if not duplicate:
-                    n_relevant += 1
-                    if new := golds - seen:
-                        gain = max([self.grades[i] for i in new])
-                seen |= golds
-            gains.append(gain)
+        n_relevant, gains = 0, [0] * len(self.matched)
+        for index, golds in enumerate(self.matched):
+            if not golds:
+                continue
+            if not self.duplicate[index]:
+                n_relevant += 1
+                if new := golds - seen:
+                    gains[index] = max([self.grades[i] for i in new])
+            seen |= golds
         object.__setattr__(self, "found", frozenset(seen))
         object.__setattr__(self, "n_relevant", n_relevant)
         object.__setattr__(self, "gains", tuple(gains))
@@ -167,7 +167,7 @@ def anchor_ranking(
     """Cut decided chunks in rank order at k, and reduce them to the golds that they match."""
     cut = chunks[:k]
     return Ranking(
-        matched=tuple([frozenset(chunk.matched_golds or ()) for chunk in cut]),
+        matched=tuple([frozenset(c.matched_golds) if c.matched_golds else _NOTHING for c in cut]),
         duplicate=duplicate_flags(cut, settings.path_case),
         grades=tuple([gold.grade for gold in case.gold_supports]),
         k=k,
@@ -186,7 +186,7 @@ def document_ranking(
     for gold in case.gold_supports:
         key = document_key(gold, settings.path_case)
         golds[key] = max(gold.grade, golds.get(key, 0))
-    documents = dict.fromkeys([document_key(chunk, settings.path_case) for chunk in chunks[:k]])
+    documents = dict.fromkeys(document_keys(chunks[:k], settings.path_case))
     paths = {path for _, path in golds}
     return Ranking(
         matched=tuple(
