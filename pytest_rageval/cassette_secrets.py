@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -20,7 +19,6 @@ from pytest_rageval.target_url import (
     ENV_VALUE,
     SENSITIVE_HEADER,
     blot_out,
-    blot_out_of_reply,
     join_url,
     secret_values,
     without_query_secrets,
@@ -34,6 +32,8 @@ _RESPONSE_HEADERS_LEFT_OUT: Final = frozenset(
     {"openai-organization", "openai-project", "content-length", "transfer-encoding"}
 )
 _KEY_HEAD: Final = 8
+_SHORTEST: Final = 4
+"""Of a secret that is looked for; ``blot_out`` leaves shorter ones alone as well."""
 _USERINFO: Final = re.compile(r"(?<=://)[^/@?#]*@")
 
 
@@ -63,6 +63,7 @@ class Scrubber:
         values = {*_target_secrets(settings.target, environ), *_judge_secrets(settings, environ)}
         values.discard(NOT_NEEDED)
         self._secrets = tuple(sorted({form for value in values for form in _forms(value)}))
+        self._escaped = tuple(_escaped(form) for form in self._secrets if len(form) >= _SHORTEST)
         key = environ.get(settings.judging.api_key_env, "").strip()
         self._key_head = key[:_KEY_HEAD] if len(key) >= 2 * _KEY_HEAD else ""
         self._kept = _REQUEST_HEADERS | {
@@ -107,26 +108,19 @@ class Scrubber:
         return response
 
     def _text(self, text: str) -> str:
-        return blot_out(text, self._secrets)
+        text = blot_out(text, self._secrets)
+        if "\\" in text:
+            for escaped in self._escaped:
+                text = escaped.sub("***", text)
+        return text
 
     def _body(self, body: bytes, *, parts_of_keys: bool = False) -> bytes:
-        # latin-1 reads any bytes and writes them back; secrets are ASCII.
+        # latin-1 reads any bytes and writes them back.
         text = self._text(body.decode("latin-1"))
         if parts_of_keys and self._key_head:
             # A server that refuses a key shows its ends.
-            text = re.sub(re.escape(self._key_head) + r"[\w*.\-]*", "***", text)
-        return self._unescaped(text.encode("latin-1"))
-
-    def _unescaped(self, body: bytes) -> bytes:
-        """Find secrets that JSON spells in another way, with escapes for letters."""
-        if b"\\" not in body or not self._secrets:
-            return body
-        try:
-            value = json.loads(body)
-        except (ValueError, RecursionError):
-            return body
-        blotted = blot_out_of_reply(value, self._secrets)
-        return body if blotted == value else json.dumps(blotted).encode("ascii")
+            text = re.sub(re.escape(self._key_head) + r"[\w*.+/=\-]*", "***", text)
+        return text.encode("latin-1")
 
 
 def _target_secrets(target: TargetSettings, environ: Mapping[str, str]) -> Iterable[str]:
@@ -154,12 +148,30 @@ def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[s
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """List how a secret may be written in a URL, a header or JSON."""
+    """List how a secret may be written in a URL or a header."""
     if not secret.strip():
         return
-    quoted = json.dumps(secret)[1:-1]
-    yield from (secret, quoted, quoted.replace("/", "\\/"), quote(secret, safe=""))
+    # As latin-1 reads the UTF-8 of a body, too.
+    yield from (secret, secret.encode().decode("latin-1"), quote(secret, safe=""))
     yield base64.b64encode(secret.encode()).decode("ascii")
+
+
+def _escaped(secret: str) -> re.Pattern[str]:
+    r"""Match a secret in which JSON spells characters in another way, such as ``\u0073`` or ``\/``.
+
+    A verdict is JSON within JSON, whose backslashes are escaped once more.
+    """
+    # A match begins where a row of backslashes does: a long one is searched once, not at each place.
+    first = _escaped_character(secret[0], start=r"(?<!\\)")
+    return re.compile(first + "".join(map(_escaped_character, secret[1:])))
+
+
+def _escaped_character(char: str, start: str = "") -> str:
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    spelled = "".join(rf"\\+u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    plain = re.escape(char.encode("utf-8", "surrogatepass").decode("latin-1"))
+    slashes = rf"{start}\\*" if char in '/"\\' else ""
+    return f"(?:{slashes}{plain}|(?i:{start}{spelled}))"
 
 
 def _unpacked(response: dict[str, Any]) -> dict[str, Any]:

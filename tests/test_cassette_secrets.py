@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -90,6 +91,40 @@ def test_a_secret_that_is_echoed_is_blotted(body: bytes) -> None:
         assert b"***" in cleaned
         assert b"1234" not in cleaned
         assert cleaned != body
+
+
+def spelled(text: str) -> str:
+    return "".join(f"\\u{ord(char):04X}" for char in text)
+
+
+@pytest.mark.parametrize("secret", [KEY, TOKEN])
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        '{{"reasoning": "you sent {}"}}',
+        'Here it is: ```json\n{{"reasoning": "you sent {}"}}\n```',
+        "you sent {}, and that is no JSON",
+    ],
+)
+def test_a_secret_that_is_spelled_within_the_json_of_a_verdict_is_blotted(
+    secret: str, verdict: str
+) -> None:
+    for escaped in (
+        spelled(secret),
+        spelled(secret[:3]) + json.dumps(secret[3:])[1:-1].replace("/", "\\/"),
+    ):
+        content = verdict.format(escaped)
+        body = json.dumps({"choices": [{"message": {"content": content}}]}).encode()
+        cleaned = scrubber().response(response(body))["body"]["string"]
+        shown = json.loads(cleaned)["choices"][0]["message"]["content"]
+        assert shown == verdict.format("***")
+
+
+def test_a_long_row_of_backslashes_is_searched_quickly() -> None:
+    body = b"\\" * 200_000
+    began = time.perf_counter()
+    assert scrubber().response(response(body))["body"]["string"] == body
+    assert time.perf_counter() - began < 5
 
 
 def test_a_packed_reply_is_unpacked_and_searched() -> None:
