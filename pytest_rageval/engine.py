@@ -117,11 +117,14 @@ def not_attempted(
     reason: str,
     *,
     headings_reported: bool | None = None,
+    judge: Judge | None = None,
 ) -> CaseRecord:
-    """Record a case that was given up before it was asked."""
+    """Record a case that was given up before it was asked; a judge's metrics are errors, too."""
     error = ErrorInfo(kind="not_attempted", message=reason, attempts=0)
     result = AskResult(response=None, error=error, total_ms=None, attempts=0)
-    return record_of(located, file, result, settings, headings_reported=headings_reported)
+    return record_of(
+        located, file, result, settings, headings_reported=headings_reported, judge=judge
+    )
 
 
 def record_of(

@@ -26,6 +26,7 @@ from pytest_rageval.errors import (
     TargetErrorKind,
 )
 from pytest_rageval.jsonl import Line, cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.judgements import Judge
 from pytest_rageval.models import AskResult, CaseRecord, ErrorInfo, RetrievedChunk, Settings
 from pytest_rageval.recorded_fields import UsualResponse, read_usual_id, read_usual_line
 
@@ -234,9 +235,18 @@ class RecordedRun:
     """The cases of one file with their recorded responses, scored one by one.
 
     A case without a response is an error of kind ``not_attempted``.
+
+    Args:
+        cases: the case file.
+        responses: what was recorded.
+        settings: of the run.
+        judge: of the answers; None: they are not judged.
     """
 
-    def __init__(self, cases: Path, responses: Path, settings: Settings) -> None:
+    def __init__(
+        self, cases: Path, responses: Path, settings: Settings, *, judge: Judge | None = None
+    ) -> None:
+        self._judge = judge
         self._cases = cases
         self._responses = responses
         self._settings = settings
@@ -249,6 +259,7 @@ class RecordedRun:
         Raises:
             DatasetError: with every fault of both files, when all has been read: until then the
                 records of what is sound are yielded.
+            ConfigError: the judge cannot work as it is set up.
         """
         reader = CaseReader(self._cases)
         with closing(RecordedResponses(self._responses)) as responses:
@@ -274,6 +285,7 @@ class RecordedRun:
                     self._settings,
                     NO_RESPONSE,
                     headings_reported=headings,
+                    judge=self._judge,
                 )
         responses.read_rest()
         faults = [
@@ -302,6 +314,7 @@ class RecordedRun:
             self._settings,
             repeat=repeat,
             headings_reported=headings,
+            judge=self._judge,
         )
 
 

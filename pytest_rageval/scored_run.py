@@ -116,7 +116,7 @@ class ScoredRun:
             gate=gate,
             records=self.shown,
             wall_s=time.monotonic() - self._started,
-            judge="none",
+            judge=self._settings.judge,
             folder=self.folder or "",
         )
         config = config_document(

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.commands.judge_options import judge_options, judge_settings, project_settings
+from pytest_rageval.commands.judge_options import (
+    JudgeWatch,
+    judge_options,
+    judge_settings,
+    project_settings,
+    warn_of_cache,
+)
 from pytest_rageval.commands.judge_trust import chosen_cases, read_labels, with_trust
-from pytest_rageval.commands.output import UnreachableError, json_option, print_json
+from pytest_rageval.commands.output import json_option, print_json
 from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -98,7 +104,8 @@ def _keep_house(days: int | None, flags: Mapping[str, object], *, as_json: bool)
         return
     for line in cache_lines(document):
         click.echo(line)
-    _warn(document["warning"])
+    if document["warning"] is not None:
+        click.echo(f"warning: {clean(document['warning'])}", err=True)
 
 
 def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
@@ -121,7 +128,7 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
         found = _judged(stored, settings, judge, second)
         identity = judge.identity
     for one in (judge, second):
-        _warn(getattr(one, "cache_warning", None))
+        warn_of_cache(one)
     reliability = judge_reliability([one.record for one in found], labels)
     document = _document(stored, settings, identity, found)
     document["judge_reliability"] = reliability.document()
@@ -133,18 +140,13 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
         click.echo(line)
 
 
-def _warn(text: str | None) -> None:
-    if text is not None:
-        click.echo(f"warning: {clean(text)}", err=True)
-
-
 def _judged(
     stored: StoredRun, settings: Settings, judge: Judge, second: Judge | None
 ) -> list[Rejudged]:
     from pytest_rageval.judged_run import rejudge
 
     found: list[Rejudged] = []
-    given_up = 0
+    watch = JudgeWatch(settings.max_errors)
     chosen = chosen_cases(stored.records, settings)
     for record in stored.records:
         one = rejudge(
@@ -155,14 +157,7 @@ def _judged(
             second_judge=second if (record.file, record.case_id) in chosen else None,
         )
         found.append(one)
-        lost = [j.failure for j in one.judged.judgements]
-        if lost and all(f is not None and f.kind == "unreachable" for f in lost):
-            given_up += 1
-        elif lost:
-            given_up = 0
-        if given_up >= settings.max_errors:
-            message = lost[0].message if lost[0] is not None else ""
-            raise UnreachableError(f"the judge cannot be reached: {clean(message, 300)}")
+        watch.see(one.record)
     return found
 
 

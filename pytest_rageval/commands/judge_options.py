@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from pytest_rageval.commands.output import UnreachableError
 from pytest_rageval.options import OPTIONS
+from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.models import Settings
+    from pytest_rageval.models import CaseRecord, Settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _FLAGS: Final = ("--judge", "--judge-base-url", "--judge-api-key-env", "--no-judge-cache")
@@ -56,3 +58,47 @@ def judge_settings(flags: Mapping[str, object]) -> Settings:
     if settings.judge == "none":
         raise click.UsageError("no judge: expected --judge offline, or the name of a model")
     return replace(settings, retrieval_only=False)
+
+
+class JudgeWatch:
+    """Sees every case that a command has judged.
+
+    It ends the command whose judge cannot be reached for so many of them in a row.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lost = 0
+        self._examples: dict[tuple[object, ...], CaseRecord] = {}
+
+    def see(self, record: CaseRecord) -> None:
+        """Take note of a case that was judged.
+
+        Raises:
+            UnreachableError: it is one too many.
+        """
+        errors = [verdict.get("error") for verdict in record.judgements.values()]
+        if not errors:
+            return
+        for rubric, verdict in record.judgements.items():
+            who = (rubric, verdict.get("judge"), verdict.get("rubric_version"))
+            if verdict.get("scores"):
+                self._examples.setdefault(who, record)
+        lost = all(error is not None and error["kind"] == "unreachable" for error in errors)
+        self._lost = self._lost + 1 if lost else 0
+        if self._lost >= self._limit:
+            message = clean(errors[0]["message"] if errors[0] is not None else "", 300)
+            raise UnreachableError(f"the judge cannot be reached: {message}")
+
+    def notes(self, settings: Settings) -> list[str]:
+        """Return what a reader of the judged scores should know of the judge."""
+        from pytest_rageval.judge_notes import judge_notes
+
+        return judge_notes(self._examples.values(), settings)
+
+
+def warn_of_cache(judge: object) -> None:
+    """Say on stderr what the cache of a judge did not keep, if there is anything."""
+    warning = getattr(judge, "cache_warning", None)
+    if isinstance(warning, str):
+        click.echo(f"warning: {clean(warning)}", err=True)

@@ -1,9 +1,9 @@
-"""``rageval score``: recorded responses, scored without any network."""
+"""``rageval score``: recorded responses, scored without asking the target."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_rageval.commands.judge_options import (
+    JudgeWatch,
+    judge_options,
+    project_settings,
+    warn_of_cache,
+)
 from pytest_rageval.commands.output import JsonList, json_option
 from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
+    from pytest_rageval.judgements import Judge
     from pytest_rageval.models import Aggregate, CaseRecord, Settings
     from pytest_rageval.scored_run import ScoredRun
 
 _FILE = click.Path(path_type=Path)
+_JUDGED = ("groundedness", "correctness", "abstention", "judgements", "cost")
+"""What a judge adds to a case, as in a record."""
 
 
 @click.command("score")
@@ -39,6 +48,14 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--retrieval-only", is_flag=True, help="Score retrieval alone; answers need not be recorded."
 )
+@judge_options
+@click.option(
+    "--rubric",
+    "rubrics",
+    multiple=True,
+    metavar="NAME",
+    help="With --judge: rubric to judge by; repeatable (default: those of the project).",
+)
 @json_option
 def command(
     cases: Path,
@@ -46,52 +63,81 @@ def command(
     k: int | None,
     run_id: str | None,
     retrieval_only: bool,
+    rubrics: tuple[str, ...],
     as_json: bool,
+    **flags: object,
 ) -> None:
     """Score recorded RESPONSES against CASES.
 
     Each line of RESPONSES is {"id": case id, "response": what the ask API replied}; "repeat": 1
     and so on mark further responses of one case, and "error": {"kind", "message"} takes the place
     of a response that never came. The exit code is 0 whenever the files could be read, whatever
-    the scores. The matching settings are those of pyproject.toml.
+    the scores. The matching settings are those of pyproject.toml. Answers are judged only with
+    --judge.
     """
+    from pytest_rageval.judges import open_judge
+
+    settings = _settings(flags, k, rubrics, retrieval_only=retrieval_only)
+    with open_judge(settings, environ=os.environ) as judge:
+        _score(cases, responses, settings, judge, run_id=run_id, as_json=as_json)
+
+
+def _score(
+    cases: Path,
+    responses: Path,
+    settings: Settings,
+    judge: Judge | None,
+    *,
+    run_id: str | None,
+    as_json: bool,
+) -> None:
     from pytest_rageval.recorded import RecordedRun
     from pytest_rageval.scored_run import ScoredRun
 
-    settings = _settings(k, retrieval_only=retrieval_only)
-    recorded = RecordedRun(cases, responses, settings)
+    recorded = RecordedRun(cases, responses, settings, judge=judge)
+    watch = JudgeWatch(settings.max_errors)
     with (
         ScoredRun(settings, run_id=run_id, cases=cases) as scored,
         closing(JsonList()) if as_json else nullcontext() as items,
     ):
         for record in recorded.records():
+            watch.see(record)
             scored.add(record)
             if items is not None:
-                items.append(_item(record))
+                items.append(_item(record, judged=judge is not None))
         totals = scored.finish()
         for warning in recorded.warnings:
             click.echo(clean(f"warning: {warning}"), err=True)
+        warn_of_cache(judge)
         if items is not None:
-            items.print_in("cases", _numbers(totals))
+            items.print_in("cases", _numbers(totals, judge))
             return
-    for line in _lines(totals, scored):
+    for line in _lines(totals, scored, watch.notes(settings)):
         click.echo(line)
 
 
-def _settings(k: int | None, *, retrieval_only: bool) -> Settings:
-    from pytest_rageval.config import load_settings
+def _settings(
+    flags: Mapping[str, object], k: int | None, rubrics: tuple[str, ...], *, retrieval_only: bool
+) -> Settings:
     from pytest_rageval.models import TargetSettings
 
-    found = load_settings(Path.cwd(), flags={}, environ=os.environ)
-    # Nothing is asked: neither the target nor the judge of the project had a part in this.
-    found = replace(found, target=TargetSettings(), judge="none", run_id=None)
-    if retrieval_only:
-        found = replace(found, retrieval_only=True)
+    found = project_settings(flags)
+    if found.origins.get("judge") != "flag":
+        if rubrics or any(flags.values()):
+            raise click.UsageError("options of the judge: expected --judge beside them")
+        # The judge of the project had no part in this: it may cost money.
+        found = replace(found, judge="none")
+    elif retrieval_only and found.judge != "none":
+        raise click.UsageError("--judge: expected no --retrieval-only, which leaves out answers")
+    # Nothing is asked of the target.
+    found = replace(found, target=TargetSettings(), run_id=None, retrieval_only=retrieval_only)
+    if rubrics:
+        found = replace(found, judging=replace(found.judging, rubrics=rubrics))
     return found if k is None else replace(found, k=k, origins={**found.origins, "k": "flag"})
 
 
-def _item(record: CaseRecord) -> dict[str, Any]:
-    return {
+def _item(record: CaseRecord, *, judged: bool) -> dict[str, Any]:
+    item = {
         "id": record.case_id,
         "repeat": record.repeat,
         "outcome": record.outcome,
@@ -102,9 +148,10 @@ def _item(record: CaseRecord) -> dict[str, Any]:
         ),
         "not_applicable": dict(record.not_applicable),
     }
+    return {**item, **{name: getattr(record, name) for name in _JUDGED}} if judged else item
 
 
-def _numbers(totals: Aggregate) -> dict[str, Any]:
+def _numbers(totals: Aggregate, judge: Judge | None) -> dict[str, Any]:
     from pytest_rageval.metrics_document import (
         aggregate_document,
         analyses_document,
@@ -118,13 +165,14 @@ def _numbers(totals: Aggregate) -> dict[str, Any]:
         **groups_document(totals),
         **analyses_document(totals),
         "warnings": list(totals.warnings),
+        **({} if judge is None else {"judge": judge.identity}),
     }
 
 
 # --- for people ----------------------------------------------------------------------------
 
 
-def _lines(totals: Aggregate, scored: ScoredRun) -> Iterator[str]:
+def _lines(totals: Aggregate, scored: ScoredRun, notes: Sequence[str]) -> Iterator[str]:
     from pytest_rageval.report.numbers import format_value
     from pytest_rageval.report.summary import counted, interval_text
 
@@ -143,7 +191,10 @@ def _lines(totals: Aggregate, scored: ScoredRun) -> Iterator[str]:
             )
     yield from _abstention_lines(totals)
     yield from _rerank_lines(totals)
-    for warning in totals.warnings:
+    if totals.judge_tokens:
+        spent = "price unknown" if totals.cost_usd is None else f"${totals.cost_usd:.4f}"
+        yield f"cost    {spent}, {totals.judge_tokens} tokens"
+    for warning in (*notes, *totals.warnings):
         yield f"note    {clean(warning)}"
     yield from _failed_lines(scored)
     if scored.folder is not None:
