@@ -161,7 +161,7 @@ def _escaped(secret: str) -> re.Pattern[str]:
 
     A verdict is JSON within JSON, whose backslashes are escaped once more.
     """
-    # A match begins where a row of backslashes does: a long one is searched once, not at each place.
+    # Begun where a row of backslashes begins, so that a long one is searched once.
     first = _escaped_character(secret[0], start=r"(?<!\\)")
     return re.compile(first + "".join(map(_escaped_character, secret[1:])))
 

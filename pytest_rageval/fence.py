@@ -62,7 +62,8 @@ def one_line(text: str, limit: int | None = None) -> str:
     >>> one_line(" one\n\n two\x1b ", limit=6)
     'one...'
     """
-    line = " ".join(clean_text(text).split())
+    # Cleaned again: a line end may have parted what is a token on one line.
+    line = clean_text(" ".join(clean_text(text).split()))
     if limit is None or len(line) <= limit:
         return line
     return line[: max(limit - len(_ELLIPSIS), 0)] + _ELLIPSIS

@@ -122,8 +122,7 @@ def _first_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str,
     A model may repeat the schema or an example before its verdict, and may quote a verdict that
     stands in what it judges: an object that is also there, but for white space, is no verdict.
     """
-    judged = [_bare(passage.text) for passage in request.context]
-    judged += [_bare(request.question), _bare(request.answer)]
+    judged = [_bare(text) for text in _texts(request)]
     first: dict[str, Any] | None = None
     quotes = False
     for source, found in _objects(text):
@@ -138,6 +137,16 @@ def _first_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str,
     if quotes:
         raise _ReplyError("only JSON quoted from what is judged came, expected a verdict")
     raise _ReplyError(f"{_shown(text)} came, expected one JSON object")
+
+
+def _texts(request: JudgeRequest) -> Iterator[str]:
+    """Yield whatever a judge is shown of a request."""
+    yield from (request.question, request.answer, *request.expected_key_facts)
+    yield request.expected_answer or ""
+    for passage in request.context:
+        yield from (passage.text, passage.rel_path, passage.heading_path or "")
+    for citation in request.citations:
+        yield from (citation.rel_path or "", citation.heading_path or "")
 
 
 def _objects(text: str) -> Iterator[tuple[str, dict[str, Any]]]:

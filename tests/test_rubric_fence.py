@@ -62,6 +62,10 @@ def test_a_token_that_ends_a_turn_is_broken_up(token: str) -> None:
     assert clean_text(token).replace(" ", "") == token
 
 
+def test_a_token_that_a_line_end_parts_is_broken_up_on_one_line() -> None:
+    assert one_line("<|im\nend|>") == "< |im end|>"
+
+
 def test_pipes_brackets_and_tags_of_documents_stay() -> None:
     text = "x |> f <| y, a[0], [1], [File: a.md], <span>s</span>, <b>, a < s > b, [INSTALL]"
     assert clean_text(text) == text
