@@ -56,8 +56,13 @@ class MetricInfo:
 
     @property
     def aggregate_key(self) -> str:
-        """Name of the mean in ``aggregate_metrics``: rates keep theirs, the rest add ``_avg``."""
-        plain = self.key.endswith(("_rate", "_accuracy")) or "_rate_" in self.key
+        """Name of the mean in ``aggregate_metrics``.
+
+        Rates and accuracies, which are shares of cases, keep theirs; the rest add ``_avg``.
+        """
+        plain = self.key.endswith("_rate") or "_rate_" in self.key
+        # A judge's score of accuracy is a score like its siblings.
+        plain = plain or (self.key.endswith("_accuracy") and not self.judged)
         return self.key if plain or self.level == "run" else f"{self.key}_avg"
 
 

@@ -77,6 +77,8 @@ def test_the_worst_value_follows_the_direction(key: str, worst: float) -> None:
         ("attribution_hit_rate", "attribution_hit_rate"),
         ("abstention_accuracy", "abstention_accuracy"),
         ("hallucination_rate_unanswerable", "hallucination_rate_unanswerable"),
+        ("claim_support_rate", "claim_support_rate"),
+        *((f"five.{name}", f"five.{name}_avg") for name in (*FIVE_WEIGHTS, "composite")),
     ],
 )
 def test_means_carry_the_customary_names(key: str, mean: str) -> None:
