@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_rageval.judge_cache import JudgeCache
 from pytest_rageval.judge_client.memory import document_of, judgement_of
@@ -16,6 +18,7 @@ from pytest_rageval.judgements import (
     Judgement,
     JudgeRequest,
     JudgeUsage,
+    OutputLevel,
     Passage,
     Verdict,
 )
@@ -168,6 +171,72 @@ FULL = Judgement(
 
 def test_every_field_of_a_judgement_survives_keeping() -> None:
     assert judgement_of(json.loads(json.dumps(document_of(FULL)))) == FULL
+
+
+# Any text at all, half surrogate pairs and line separators included.
+TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
+NUMBER = st.floats(allow_nan=False, allow_infinity=False)
+COUNT = st.integers(min_value=0, max_value=10**12)
+COST = st.floats(min_value=0, max_value=1e9)
+FLAG = st.none() | st.booleans()
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | NUMBER | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def few(of: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(of, max_size=3).map(tuple)
+
+
+VERDICTS = st.builds(
+    Verdict,
+    scores=st.dictionaries(TEXT, NUMBER, max_size=3),
+    not_applicable=st.dictionaries(TEXT, TEXT, max_size=2),
+    reasoning=TEXT,
+    claims=few(
+        st.builds(Claim, text=TEXT, supported=st.booleans(), passage=st.none() | COUNT, reason=TEXT)
+    ),
+    key_facts_found=st.none() | few(st.booleans()),
+    abstained=FLAG,
+    acknowledges_conflict=FLAG,
+    coerced=few(TEXT),
+)
+USAGES = st.builds(
+    JudgeUsage,
+    prompt_tokens=COUNT,
+    completion_tokens=COUNT,
+    calls=COUNT,
+    cached=st.booleans(),
+    cost_usd=st.none() | COST,
+    cost_usd_uncached=st.none() | COST,
+    tokens_reported=st.booleans(),
+)
+OTHERS = st.fixed_dictionaries(
+    {
+        "rubric": TEXT,
+        "rubric_version": TEXT,
+        "judge": TEXT,
+        "usage": USAGES,
+        "level": st.sampled_from(get_args(OutputLevel)),
+        "prompt_hash": TEXT,
+        "model": st.none() | TEXT,
+        "system_fingerprint": st.none() | TEXT,
+        "parameters": st.dictionaries(TEXT, VALUES, max_size=3),
+        "dropped_parameters": few(TEXT),
+        "repaired": st.booleans(),
+    }
+)
+
+
+@given(verdict=VERDICTS, others=OTHERS)
+def test_any_verdict_survives_keeping(verdict: Verdict, others: dict[str, Any]) -> None:
+    judgement = Judgement(verdict=verdict, **others)
+    found = judgement_of(json.loads(json.dumps(document_of(judgement), allow_nan=False)))
+    assert found == judgement
+    # An integer that became a float would be equal to it.
+    assert repr(found) == repr(judgement)
 
 
 def test_a_bare_verdict_survives_keeping() -> None:
