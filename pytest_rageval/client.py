@@ -1,14 +1,11 @@
 """Asks a target over HTTP and returns failures as data.
 
-Requests run on an event loop, since only there can one limit span connecting, sending and
-reading to the last byte: a blocking socket has a limit per read, which a server that drips one
-byte a second never reaches. Callers that know no loop use ``ask`` and ``ask_result``, which wait
-on the loop of the session; an engine with many cases in flight awaits ``ask_result_async``.
+Requests block, on whatever thread asks: httpx takes four times the CPU for the same request on an
+event loop.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import random
@@ -23,6 +20,7 @@ import httpx
 from pytest_rageval.adapters import answered
 from pytest_rageval.client_pool import ClientPool
 from pytest_rageval.contract import excerpt, parse_ask_response, parse_reply_bytes, request_body
+from pytest_rageval.deadline import mind_deadlines, within
 from pytest_rageval.errors import EndpointError
 from pytest_rageval.http_exchange import (
     Attempt,
@@ -33,7 +31,6 @@ from pytest_rageval.http_exchange import (
     silence_loggers,
     tls_context,
 )
-from pytest_rageval.loop_thread import LoopThread, session_loop
 from pytest_rageval.mappings import compile_mapping
 from pytest_rageval.models import AskRequest, AskResponse, AskResult, ErrorInfo, TargetSettings
 from pytest_rageval.slots import Slots
@@ -52,11 +49,9 @@ class HttpRagClient:
     Args:
         target: URL, headers, timeouts in seconds, retries and mappings.
         environ: where ``env:NAME`` header values come from, looked up at every request.
-        sleep: pauses between attempts, in seconds; a coroutine function, or a plain one, which
-            then runs on a thread of its own.
+        sleep: pauses between attempts, in seconds.
         clock: monotonic seconds.
         rng: jitter of the pauses.
-        loop: where requests run; None: the loop of the session.
         slots: of which every request holds one, pauses between attempts none; None: no limit.
 
     Raises:
@@ -68,10 +63,9 @@ class HttpRagClient:
         target: TargetSettings,
         *,
         environ: Mapping[str, str] = os.environ,
-        sleep: Sleep = asyncio.sleep,
+        sleep: Sleep = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
-        loop: LoopThread | None = None,
         slots: Slots | None = None,
     ) -> None:
         silence_loggers()
@@ -83,11 +77,9 @@ class HttpRagClient:
         self._sleep = sleep
         self._clock = clock
         self._rng = rng or random.Random()
-        self._loop = loop or session_loop()
         self._slots = slots
         self.takes_slots = slots is not None
         self._clients = ClientPool(self._new_client)
-        self._clients_loop: asyncio.AbstractEventLoop | None = None
         self._tls: ssl.SSLContext | None = None
 
     def __repr__(self) -> str:
@@ -118,17 +110,13 @@ class HttpRagClient:
         Raises:
             ConfigError: an environment variable of a header is missing; nothing was sent.
         """
-        return self._loop.run(self.ask_result_async(request))
-
-    async def ask_result_async(self, request: AskRequest) -> AskResult:
-        """Do the same on the running loop."""
         headers = resolve_headers(self._target.headers, self._environ)
         secrets = (*secret_values(self._target.headers, headers), *self._address.secrets)
         try:
             content = _encoded(self._map_request(request_body(request)))
         except EndpointError as error:
             return _failed(error, attempts=0, total_ms=None, secrets=secrets)
-        attempt, attempts = await post_until_settled(
+        attempt, attempts = post_until_settled(
             lambda: self._attempt(content, headers),
             retries=self._target.retries,
             sleep=self._sleep,
@@ -138,41 +126,34 @@ class HttpRagClient:
 
     def close(self) -> None:
         """Close the connections; the client may be used again and then opens new ones."""
-        if self._clients_loop is not None:
-            self._loop.run(self.aclose())
-
-    async def aclose(self) -> None:
-        """Do the same on the loop that opened them."""
-        self._clients_loop = None
         for http in self._clients.drain():
-            await http.aclose()
+            http.close()
 
-    async def _attempt(self, content: bytes, headers: Mapping[str, str]) -> Attempt:
+    def _attempt(self, content: bytes, headers: Mapping[str, str]) -> Attempt:
         if self._slots is None:
-            return await self._sent(content, headers)
-        async with self._slots.hold_async():
-            attempt = await self._sent(content, headers)
+            return self._sent(content, headers)
+        with self._slots.hold():
+            attempt = self._sent(content, headers)
             self._slots.saw(200 if attempt.error is None else attempt.status)
             return attempt
 
-    async def _sent(self, content: bytes, headers: Mapping[str, str]) -> Attempt:
+    def _sent(self, content: bytes, headers: Mapping[str, str]) -> Attempt:
         # Leased before the clock starts: the first one takes a while to build.
-        with self._pool().lease() as http:
-            return await self._timed(http, content, headers)
+        with self._clients.lease() as http:
+            return self._timed(http, content, headers)
 
-    async def _timed(
-        self, http: httpx.AsyncClient, content: bytes, headers: Mapping[str, str]
-    ) -> Attempt:
+    def _timed(self, http: httpx.Client, content: bytes, headers: Mapping[str, str]) -> Attempt:
         started = self._clock()
-        try:
-            async with asyncio.timeout(self._target.timeout_s):
-                attempt = await post(http, self._address, content, headers)
-        except TimeoutError:
-            attempt = self._timeout("no complete reply", "timeout_s")
-        except httpx.ConnectTimeout:
-            attempt = self._timeout("no connection", "connect_timeout_s")
-        except httpx.TimeoutException:
-            attempt = self._timeout("nothing received or sent", "read_timeout_s")
+        with within(self._target.timeout_s) as deadline:
+            try:
+                attempt = post(http, self._address, content, headers)
+            except httpx.TimeoutException as error:
+                if deadline.passed:
+                    attempt = self._timeout("no complete reply", "timeout_s")
+                elif isinstance(error, httpx.ConnectTimeout):
+                    attempt = self._timeout("no connection", "connect_timeout_s")
+                else:
+                    attempt = self._timeout("nothing received or sent", "read_timeout_s")
         return replace(attempt, total_ms=(self._clock() - started) * 1000)
 
     def _timeout(self, what: str, setting: str) -> Attempt:
@@ -180,15 +161,7 @@ class HttpRagClient:
         text = f"{what} within {limit:g} s ({setting})"
         return Attempt(error=failure("timeout", self._address, text))
 
-    def _pool(self) -> ClientPool[httpx.AsyncClient]:
-        loop = asyncio.get_running_loop()
-        if self._clients_loop is not loop:
-            # Connections belong to the loop that opened them, and that one is gone.
-            self._clients.drain()
-            self._clients_loop = loop
-        return self._clients
-
-    def _new_client(self) -> httpx.AsyncClient:
+    def _new_client(self) -> httpx.Client:
         target = self._target
 
         if self._tls is None:
@@ -198,7 +171,7 @@ class HttpRagClient:
             # The total fires first anyway; of two equal limits always the same one must.
             return limit if limit < target.timeout_s else None
 
-        return httpx.AsyncClient(
+        client = httpx.Client(
             headers={
                 "Content-Type": "application/json",
                 "Accept": "application/json",
@@ -222,6 +195,7 @@ class HttpRagClient:
             trust_env=not self._address.loopback,
             verify=self._tls,
         )
+        return mind_deadlines(client)
 
     def _result(self, attempt: Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:
         try:

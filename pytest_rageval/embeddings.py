@@ -6,11 +6,11 @@ loop of the session, since only there can one limit span connecting, sending and
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import random
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_rageval.contract import excerpt, parse_reply_bytes
+from pytest_rageval.deadline import mind_deadlines, within
 from pytest_rageval.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.http_exchange import (
     Attempt,
@@ -29,7 +30,6 @@ from pytest_rageval.http_exchange import (
     post_until_settled,
     silence_loggers,
 )
-from pytest_rageval.loop_thread import LoopThread, session_loop
 from pytest_rageval.target_url import Address, blot_out, join_url
 from pytest_rageval.vector_file import VectorError, read_vector
 
@@ -78,7 +78,6 @@ class EmbeddingsClient:
         environ: where the key is, looked up once.
         sleep: pauses between attempts, in seconds.
         rng: jitter of the pauses.
-        loop: where requests run; None: the loop of the session.
 
     Raises:
         ConfigError: the URL is wrong, or the variable of the key is not set. No message holds
@@ -90,9 +89,8 @@ class EmbeddingsClient:
         endpoint: EmbeddingsEndpoint,
         *,
         environ: Mapping[str, str] = os.environ,
-        sleep: Sleep = asyncio.sleep,
+        sleep: Sleep = time.sleep,
         rng: random.Random | None = None,
-        loop: LoopThread | None = None,
     ) -> None:
         silence_loggers()
         self._endpoint = endpoint
@@ -100,7 +98,6 @@ class EmbeddingsClient:
         self._key = _key(endpoint.api_key_env, environ)
         self._sleep = sleep
         self._rng = rng or random.Random()
-        self._loop = loop or session_loop()
 
     @property
     def shown(self) -> str:
@@ -121,19 +118,19 @@ class EmbeddingsClient:
                 there), or did not reply with one vector of finite numbers for each text, all of
                 one length.
         """
-        return self._loop.run(self._embed(list(dict.fromkeys(texts))))
+        return self._embed(list(dict.fromkeys(texts)))
 
     @property
     def _secrets(self) -> tuple[str, ...]:
         key = () if self._key is None else (self._key,)
         return (*self._address.secrets, *key)
 
-    async def _embed(self, texts: Sequence[str]) -> Embedded:
+    def _embed(self, texts: Sequence[str]) -> Embedded:
         vectors: dict[str, _Array] = {}
         refusals: list[_RefusedError] = []
-        async with self._http() as http:
+        with self._http() as http:
             for batch in _batches(texts):
-                await self._add(http, batch, vectors, refusals)
+                self._add(http, batch, vectors, refusals)
         lengths = sorted({len(vector) for vector in vectors.values()})
         if len(lengths) > 1:
             came = f"vectors of {lengths[0]} and of {lengths[-1]} numbers"
@@ -141,15 +138,15 @@ class EmbeddingsClient:
         refusal = refusals[0].message if refusals else None
         return Embedded(vectors=vectors, n_refused=len(refusals), refusal=refusal)
 
-    async def _add(
+    def _add(
         self,
-        http: httpx.AsyncClient,
+        http: httpx.Client,
         batch: Sequence[str],
         vectors: dict[str, _Array],
         refusals: list[_RefusedError],
     ) -> None:
         try:
-            body = await self._post(http, batch)
+            body = self._post(http, batch)
         except _RefusedError as error:
             if len(batch) == 1:
                 if not vectors:
@@ -159,17 +156,17 @@ class EmbeddingsClient:
                 return
             # Halving finds one refused text of 64 in 13 requests.
             half = len(batch) // 2
-            await self._add(http, batch[:half], vectors, refusals)
-            await self._add(http, batch[half:], vectors, refusals)
+            self._add(http, batch[:half], vectors, refusals)
+            self._add(http, batch[half:], vectors, refusals)
             return
         vectors.update(zip(batch, self._read(body, len(batch)), strict=True))
 
     # --- one request -----------------------------------------------------------------------
 
-    async def _post(self, http: httpx.AsyncClient, batch: Sequence[str]) -> bytes:
+    def _post(self, http: httpx.Client, batch: Sequence[str]) -> bytes:
         # ASCII, so that even a lone surrogate in a text can be sent.
         content = json.dumps({"model": self._endpoint.model, "input": list(batch)}).encode("ascii")
-        attempt, attempts = await post_until_settled(
+        attempt, attempts = post_until_settled(
             lambda: self._attempt(http, content),
             retries=self._endpoint.retries,
             sleep=self._sleep,
@@ -183,26 +180,27 @@ class EmbeddingsClient:
         kind = _RefusedError if attempt.status in _TEXT_REFUSED else EndpointError
         raise kind(error.kind, message, attempts=attempts) from error.__cause__
 
-    async def _attempt(self, http: httpx.AsyncClient, content: bytes) -> Attempt:
+    def _attempt(self, http: httpx.Client, content: bytes) -> Attempt:
         limit = self._endpoint.timeout_s
         try:
-            async with asyncio.timeout(limit):
-                return await post(http, self._address, content)
-        except TimeoutError as error:
+            with within(limit):
+                return post(http, self._address, content)
+        except httpx.TimeoutException as error:
             text = f"no complete reply within {limit:g} s"
             return Attempt(error=failure("timeout", self._address, text, cause=error))
 
-    def _http(self) -> httpx.AsyncClient:
+    def _http(self) -> httpx.Client:
         headers = {"Content-Type": "application/json", "User-Agent": "pytest-rageval"}
         if self._key is not None:
             headers["Authorization"] = f"Bearer {self._key}"
-        return httpx.AsyncClient(
+        client = httpx.Client(
             headers=headers,
             # A redirect would carry texts and the key to another host.
             follow_redirects=False,
             timeout=None,  # the deadline of the whole attempt stands in _attempt
             trust_env=not self._address.loopback,
         )
+        return mind_deadlines(client)
 
     # --- the reply -------------------------------------------------------------------------
 

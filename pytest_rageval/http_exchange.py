@@ -6,14 +6,12 @@ time, headers and way of reading a reply.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import inspect
 import logging
 import random
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -37,7 +35,7 @@ _CONNECTION_TEXTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 """The first that occurs among an error and its causes tells what happened."""
 
 Sleep = Callable[[float], object]
-"""Pauses for seconds: a coroutine function, or a plain one, which runs on a thread of its own."""
+"""Pauses for seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +72,8 @@ def tls_context(address: Address) -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-async def post(
-    http: httpx.AsyncClient,
+def post(
+    http: httpx.Client,
     address: Address,
     content: bytes,
     headers: Mapping[str, str] | None = None,
@@ -87,13 +85,13 @@ async def post(
     """
     auth = httpx.BasicAuth(*address.credentials) if address.credentials else None
     try:
-        async with http.stream(
+        with http.stream(
             "POST", address.url, content=content, headers=headers, auth=auth
         ) as response:
             if response.is_success:
-                return Attempt(body=await _whole_body(response, address))
+                return Attempt(body=_whole_body(response, address))
             return Attempt(
-                error=failure("http", address, _status_text(response, await _head(response))),
+                error=failure("http", address, _status_text(response, _head(response))),
                 status=response.status_code,
                 retry_after_s=_retry_after(response.headers),
             )
@@ -108,8 +106,8 @@ async def post(
         return Attempt(error=error)
 
 
-async def post_until_settled(
-    once: Callable[[], Awaitable[Attempt]], *, retries: int, sleep: Sleep, rng: random.Random
+def post_until_settled(
+    once: Callable[[], Attempt], *, retries: int, sleep: Sleep, rng: random.Random
 ) -> tuple[Attempt, int]:
     """Make attempts until one needs no other, and return the last with their number.
 
@@ -120,11 +118,11 @@ async def post_until_settled(
         rng: jitter of the pauses.
     """
     attempts = 1
-    attempt = await once()
+    attempt = once()
     while attempts <= retries and attempt.retryable:
-        await _pause(sleep, wait_seconds(attempts, rng, attempt.retry_after_s))
+        sleep(wait_seconds(attempts, rng, attempt.retry_after_s))
         attempts += 1
-        attempt = await once()
+        attempt = once()
     return attempt, attempts
 
 
@@ -137,30 +135,24 @@ def failure(
     return error
 
 
-async def _pause(sleep: Sleep, seconds: float) -> None:
-    result = await asyncio.to_thread(sleep, seconds)
-    if inspect.isawaitable(result):
-        await result
-
-
-async def _whole_body(response: httpx.Response, address: Address) -> bytes:
+def _whole_body(response: httpx.Response, address: Address) -> bytes:
     size = f"the reply is larger than {MAX_BODY_BYTES >> 20} MB"
     announced = response.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
         raise failure("protocol", address, size)
     body = bytearray()
-    async for piece in response.aiter_bytes():  # a compressed one may still grow past the limit
+    for piece in response.iter_bytes():  # a compressed one may still grow past the limit
         body += piece
         if len(body) > MAX_BODY_BYTES:
             raise failure("protocol", address, size)
     return bytes(body)
 
 
-async def _head(response: httpx.Response) -> bytes:
+def _head(response: httpx.Response) -> bytes:
     head = bytearray()
     # The status is what counts: an error page that breaks off is still that error.
     with contextlib.suppress(httpx.HTTPError):
-        async for piece in response.aiter_bytes():
+        for piece in response.iter_bytes():
             head += piece
             if len(head) >= _HEAD_BYTES:
                 break

@@ -6,13 +6,12 @@ since Jacobson 1988), and never rises above what was asked for.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
@@ -24,7 +23,7 @@ _holding: ContextVar[bool] = ContextVar("rageval_holding_slot", default=False)
 
 
 class Slots:
-    """Slots for requests, handed out in the order of asking; shared by threads and event loops.
+    """Slots for requests, handed out in the order of asking; shared by threads.
 
     Whoever already holds one and asks again, such as a client wrapped in a user's own, goes
     through on the same.
@@ -59,26 +58,6 @@ class Slots:
         place = self._queue()
         try:
             place.result()
-        except BaseException:
-            self._give_up(place)
-            raise
-        token = _holding.set(True)
-        try:
-            yield
-        finally:
-            _holding.reset(token)
-            self._release()
-
-    @asynccontextmanager
-    async def hold_async(self) -> AsyncIterator[None]:
-        """Do the same on an event loop, without blocking it."""
-        if _holding.get():
-            yield
-            return
-        place = self._queue()
-        try:
-            if not place.done():
-                await asyncio.wrap_future(place)
         except BaseException:
             self._give_up(place)
             raise

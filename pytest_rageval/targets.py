@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -66,8 +67,6 @@ def open_target(
     Raises:
         ConfigError: the settings name no target, or the vault is no folder.
     """
-    import asyncio
-
     from pytest_rageval.client import HttpRagClient
 
     with ExitStack() as stack:
@@ -77,7 +76,7 @@ def open_target(
             target = replace(target, url=url)
         elif target_kind(settings) == "none":
             raise ConfigError(NO_TARGET)
-        client = HttpRagClient(target, environ=environ, sleep=sleep or asyncio.sleep, slots=slots)
+        client = HttpRagClient(target, environ=environ, sleep=sleep or time.sleep, slots=slots)
         stack.callback(client.close)
         yield client
 

@@ -25,7 +25,8 @@ PURE = {
     "rubric_schema", "run_summaries", "scoring", "spot_check", "stats", "summaries",
 }  # fmt: skip
 EDGE_LIBRARIES = {
-    "httpx": {"client", "embeddings", "http_exchange", "reference"},
+    "httpcore": {"deadline"},
+    "httpx": {"client", "deadline", "embeddings", "http_exchange", "reference"},
     "genai_prices": {"judge_price"},
     "jinja2": {"rubric"},
     "openai": {"judge_client"},

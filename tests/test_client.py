@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import gzip
 import json
 import logging
 import random
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -162,13 +163,10 @@ def test_many_questions_are_in_flight_at_once() -> None:
         arrived.wait()  # broken, and no reply sent, unless twenty requests are here together
         connection.sendall(GOOD)
 
-    async def use(client: HttpRagClient) -> list[AskResult]:
-        results = await asyncio.gather(*(client.ask_result_async(QUESTION) for _ in range(20)))
-        await client.aclose()
-        return results
-
-    with fake_target(reply) as target:
-        results = asyncio.run(use(HttpRagClient(TargetSettings(url=target.url, retries=0))))
+    with fake_target(reply) as target, ThreadPoolExecutor(20) as threads:
+        client = HttpRagClient(TargetSettings(url=target.url, retries=0))
+        results = list(threads.map(client.ask_result, [QUESTION] * 20))
+        client.close()
     assert [result.error for result in results] == [None] * 20
 
 
@@ -345,14 +343,14 @@ def test_a_stall_after_half_a_body_ends_at_the_total_limit(over: threading.Event
 
 
 def test_a_connection_that_is_never_made_is_a_connect_timeout(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, over: threading.Event
 ) -> None:
-    async def never(*_: object, **__: object) -> None:
-        await asyncio.sleep(5)
+    def never(*_: object, **__: object) -> object:
+        over.wait(5)
+        return []
 
     # No address of the loopback interface stays silent, so only the resolver is replaced.
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", never)
-    monkeypatch.setattr(asyncio.BaseEventLoop, "sock_connect", never, raising=False)
+    monkeypatch.setattr(socket, "getaddrinfo", never)
     kind, message, attempts = failure(
         GOOD, url="http://target.test", connect_timeout_s=0.1, timeout_s=4
     )
@@ -565,33 +563,12 @@ def test_ask_returns_the_response_or_raises_with_kind_and_attempts() -> None:
     assert (caught.value.kind, caught.value.attempts) == ("http", 1)
 
 
-def test_a_sleep_that_is_a_coroutine_function_is_awaited() -> None:
-    pauses: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-
-    with fake_target(hang_up, GOOD) as target:
-        client = HttpRagClient(TargetSettings(url=target.url), sleep=sleep)
-        assert client.ask_result(QUESTION).attempts == 2
-        client.close()
-    assert len(pauses) == 1
-
-
-def test_the_client_serves_any_loop_in_turn() -> None:
+def test_a_client_serves_again_after_it_was_closed() -> None:
     with fake_target(GOOD) as target:
         client = HttpRagClient(TargetSettings(url=target.url))
-
-        async def use() -> AskResult:
-            try:
-                return await client.ask_result_async(QUESTION)
-            finally:
-                await client.aclose()
-
-        assert asyncio.run(use()).error is None
-        assert asyncio.run(use()).error is None
-        assert client.ask(QUESTION).answer == "Monthly."
-        client.close()
+        for _ in range(2):
+            assert client.ask(QUESTION).answer == "Monthly."
+            client.close()
 
 
 def test_a_key_in_the_path_reaches_no_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -34,7 +34,7 @@ KEY = "s3cret-embedding-key"
 class Pauses(list[float]):
     """Stands in for sleep: notes the seconds and returns at once."""
 
-    async def __call__(self, seconds: float) -> None:
+    def __call__(self, seconds: float) -> None:
         self.append(seconds)
 
 

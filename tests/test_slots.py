@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
 import time
@@ -10,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from pytest_rageval.loop_thread import LoopThread
 from pytest_rageval.slots import Slots
 
 
@@ -52,39 +52,18 @@ def test_threads_never_hold_more_than_the_limit_and_use_all_of_it() -> None:
     assert flight.peak == 3
 
 
-def test_threads_and_coroutines_share_one_limit() -> None:
-    slots, flight = Slots(2), Flight()
-
-    def work(_: int) -> None:
-        with slots.hold(), flight:
-            time.sleep(0.002)
-
-    async def await_work() -> None:
-        async with slots.hold_async():
-            with flight:
-                await asyncio.sleep(0.002)
-
-    async def await_all() -> None:
-        await asyncio.gather(*(await_work() for _ in range(20)))
-
-    with ThreadPoolExecutor(6) as pool:
-        done = [pool.submit(work, i) for i in range(20)]
-        asyncio.run(await_all())
-        for one in done:
-            one.result(timeout=5)
-
-    assert flight.peak == 2
-
-
-def test_who_holds_a_slot_goes_through_on_the_same() -> None:
-    slots = Slots(1)
+def test_who_holds_a_slot_goes_through_on_the_same_also_on_an_event_loop() -> None:
+    slots, loop = Slots(1), LoopThread()
 
     async def inner() -> str:
-        async with slots.hold_async():
+        with slots.hold():
             return "asked"
 
-    with slots.hold(), slots.hold():
-        assert asyncio.run(asyncio.wait_for(inner(), 2)) == "asked"
+    try:
+        with slots.hold(), slots.hold():
+            assert loop.submit(inner()).result(timeout=2) == "asked"
+    finally:
+        loop.stop()
 
 
 def test_a_slot_is_free_again_after_an_error() -> None:
@@ -95,25 +74,20 @@ def test_a_slot_is_free_again_after_an_error() -> None:
         pass
 
 
-def test_a_cancelled_wait_costs_no_slot() -> None:
+def test_a_wait_that_is_interrupted_costs_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     slots = Slots(1)
 
-    async def wait() -> None:
-        async with slots.hold_async():
-            raise AssertionError("there was no slot to hold")
+    def interrupt(place: object, timeout: float | None = None) -> None:
+        raise KeyboardInterrupt
 
-    async def cancel_one() -> None:
-        async with slots.hold_async():
-            waiting = asyncio.get_running_loop().create_task(wait(), context=fresh)
-            await asyncio.sleep(0.01)
-            waiting.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await waiting
-        async with slots.hold_async():
-            pass
-
-    fresh = contextvars.Context()
-    asyncio.run(asyncio.wait_for(cancel_one(), 2))
+    with slots.hold():
+        elsewhere, waiting = contextvars.Context(), slots.hold()
+        with monkeypatch.context() as patch:
+            patch.setattr("concurrent.futures.Future.result", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                elsewhere.run(waiting.__enter__)
+    with slots.hold():
+        pass
 
 
 @pytest.mark.parametrize("status", [429, 503])
