@@ -36,6 +36,7 @@ from pytest_rageval.summaries import summarise_cases, summarise_metric
 __all__ = [
     "aggregate",
     "aggregate_columns",
+    "correctness_by_reference",
     "summarise_metric",
 ]
 
@@ -122,6 +123,16 @@ def aggregate_columns(
         correctness_by_reference=_by_reference(table, confidence),
         warnings=_warnings(table, outcomes["unchecked"], coverages),
     )
+
+
+def correctness_by_reference(
+    records: Iterable[CaseRecord], *, confidence: float = 0.95
+) -> dict[str, MetricSummary]:
+    """Return `Aggregate.correctness_by_reference` of records alone."""
+    columns = RecordColumns()
+    for record in records:
+        columns.add(record)
+    return _by_reference(columns.table(), confidence)
 
 
 # --- groups --------------------------------------------------------------------------------

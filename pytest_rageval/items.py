@@ -174,7 +174,13 @@ class CaseItem(pytest.Function):
         started = time.perf_counter()
         state, settings = self.state, self.state.settings
         if state.breaker.open:
-            record = not_attempted(self.located, self.file, settings, state.breaker.reason)
+            record = not_attempted(
+                self.located,
+                self.file,
+                settings,
+                state.breaker.reason,
+                judge=cast("Judge | None", clients.judge),
+            )
         else:
             record = measure(
                 self.located,

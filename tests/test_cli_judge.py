@@ -154,3 +154,27 @@ def test_what_the_cache_does_not_keep_is_said_on_stderr(
     out, err = capsys.readouterr()
     assert json.loads(out)["failures"] == 0
     assert err == "warning: judge cache x: new verdicts are not kept: Permission denied\n"
+
+
+def test_correctness_is_averaged_apart_where_only_some_cases_have_a_reference(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    cases = [*CASES, {"id": "bare", "question": "q?", "gold_supports": [{"rel_path": "a.md"}]}]
+    responses = [*RESPONSES, {**RESPONSES[0], "id": "bare"}]
+    for name, lines in (("c.jsonl", cases), ("r.jsonl", responses)):
+        Path(name).write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+    assert cli.run(["score", "c.jsonl", "r.jsonl", "--save", "two", "--judge", "offline"]) == 0
+    assert "  without a reference" in capsys.readouterr().out
+    assert cli.run(["judge", "two", "--judge", "offline", "--json"]) == ExitCode.YES
+    apart = json.loads(capsys.readouterr().out)["correctness_by_reference"]
+    counts = {name: (part["n"], part["n_error"]) for name, part in apart.items()}
+    assert counts == {"reference": (1, 0), "no_reference": (1, 1)}
+    assert cli.run(["judge", "two", "--judge", "offline"]) == ExitCode.YES
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[:4] for line in shown if "reference" in line] == [
+        ["with", "a", "reference", "1"],
+        ["without", "a", "reference", "1"],
+    ]
+    assert cli.run(["judge", "run-1", "--judge", "offline", "--json"]) == ExitCode.YES
+    apart = json.loads(capsys.readouterr().out)["correctness_by_reference"]
+    assert apart["no_reference"]["mean"] is None

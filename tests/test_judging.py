@@ -11,7 +11,7 @@ import pytest
 from pytest_rageval.adapters import answered
 from pytest_rageval.aggregate import aggregate
 from pytest_rageval.dataset import LocatedCase
-from pytest_rageval.engine import record_of
+from pytest_rageval.engine import not_attempted, record_of
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.judgements import (
     Claim,
@@ -198,6 +198,16 @@ def test_an_abstention_that_nobody_could_classify_is_an_error() -> None:
     assert "abstention_accuracy" not in record.not_applicable
     assert record.abstention is not None
     assert record.abstention["error"]["kind"] == "unparseable"
+
+
+def test_a_case_that_was_given_up_is_an_error_of_its_judged_metrics() -> None:
+    located = LocatedCase(case=GOLD, lineno=1)
+    judge = FakeJudge()
+    given = Settings(rootdir="", judge="fake")
+    record = not_attempted(located, "evals/s.jsonl", given, "gave up", judge=judge)
+    assert judge.asked == []
+    assert record.metrics["correctness"] is None
+    assert "correctness" not in record.not_applicable
 
 
 def test_a_failed_case_is_not_judged_and_its_judged_metrics_are_errors() -> None:

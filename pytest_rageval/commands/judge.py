@@ -169,12 +169,14 @@ def _judgements(found: Sequence[Rejudged]) -> Iterator[Judgement]:
 def _document(
     stored: StoredRun, settings: Settings, identity: str, found: Sequence[Rejudged]
 ) -> dict[str, Any]:
+    from pytest_rageval.aggregate import correctness_by_reference
     from pytest_rageval.judged_run import judged_keys, summarise_judged
     from pytest_rageval.judging import judge_cost
     from pytest_rageval.metrics_document import statistics_document
 
     records = [one.record for one in found]
     keys = judged_keys(settings.judging.rubrics, records)
+    apart = correctness_by_reference(records) if "correctness" in keys else {}
     judgements = list(_judgements(found))
     second = [judgement for one in found for judgement in one.judged.second]
     return {
@@ -184,6 +186,7 @@ def _document(
         "verdicts": len(judgements),
         "failures": sum(j.failure is not None for j in judgements),
         "statistics": statistics_document(summarise_judged(records, keys)),
+        "correctness_by_reference": statistics_document(apart) or None,
         "before": statistics_document(summarise_judged(stored.records, keys)),
         "second_judge": second[0].judge if second else None,
         "cost": judge_cost([*judgements, *second]),
@@ -228,7 +231,7 @@ def _estimate(stored: StoredRun, settings: Settings) -> str:
 
 def _lines(document: Mapping[str, Any], reliability: Sequence[str]) -> Iterator[str]:
     from pytest_rageval.report.numbers import format_value
-    from pytest_rageval.report.summary import interval_text
+    from pytest_rageval.report.summary import PARTS
 
     failures = document["failures"]
     yield (
@@ -236,14 +239,12 @@ def _lines(document: Mapping[str, Any], reliability: Sequence[str]) -> Iterator[
         f"{document['verdicts']} verdicts, {failures} failed"
     )
     yield f"{'metric':<28}{'n':>6}{'errors':>8}{'value':>9}{'95% CI':>13}{'before':>9}"
+    apart = document["correctness_by_reference"] or {}
     for key, found in document["statistics"].items():
         before = document["before"].get(key, {}).get("mean")
-        yield (
-            f"{clean(key):<28}{found['n']:>6}{found['n_error']:>8}"
-            f"{_value(found['mean'], format_value):>9}"
-            f"{interval_text(found['low'], found['high']):>13}"
-            f"{_value(before, format_value):>9}"
-        )
+        yield f"{_row(clean(key), found)}{_value(before, format_value):>9}"
+        if key == "correctness":
+            yield from (_row(f"  {PARTS[name]}", part) for name, part in apart.items())
     for line in reliability:
         yield f"judge    {clean(line)}"
     cost = document["cost"]
@@ -253,6 +254,16 @@ def _lines(document: Mapping[str, Any], reliability: Sequence[str]) -> Iterator[
         tokens = cost["judge_prompt_tokens"] + cost["judge_completion_tokens"]
         yield f"cost     {price}, {tokens} tokens"
     yield f"saved    {clean(document['saved'])}"
+
+
+def _row(name: str, found: Mapping[str, Any]) -> str:
+    from pytest_rageval.report.numbers import format_value
+    from pytest_rageval.report.summary import interval_text
+
+    return (
+        f"{name:<28}{found['n']:>6}{found['n_error']:>8}"
+        f"{_value(found['mean'], format_value):>9}{interval_text(found['low'], found['high']):>13}"
+    )
 
 
 def _value(value: float | None, show: Any) -> str:

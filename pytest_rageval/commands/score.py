@@ -22,7 +22,7 @@ from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.judgements import Judge
-    from pytest_rageval.models import Aggregate, CaseRecord, Settings
+    from pytest_rageval.models import Aggregate, CaseRecord, MetricSummary, Settings
     from pytest_rageval.scored_run import ScoredRun
 
 _FILE = click.Path(path_type=Path)
@@ -173,8 +173,7 @@ def _numbers(totals: Aggregate, judge: Judge | None) -> dict[str, Any]:
 
 
 def _lines(totals: Aggregate, scored: ScoredRun, notes: Sequence[str]) -> Iterator[str]:
-    from pytest_rageval.report.numbers import format_value
-    from pytest_rageval.report.summary import counted, interval_text
+    from pytest_rageval.report.summary import counted, parts_of
 
     yield (
         f"{counted(totals.total, 'case')}: {totals.passed} passed, {totals.missed} missed, "
@@ -183,12 +182,9 @@ def _lines(totals: Aggregate, scored: ScoredRun, notes: Sequence[str]) -> Iterat
     yield f"{'metric':<32}{'n':>7}{'n/a':>7}{'errors':>7}{'value':>9}{'95% CI':>12}"
     for key, summary in totals.metrics.items():
         if summary.n or summary.n_error:
-            interval = interval_text(summary.low, summary.high)
-            value = "no data" if summary.mean is None else format_value(summary.mean)
-            yield (
-                f"{key:<32}{summary.n:>7}{summary.n_not_applicable:>7}{summary.n_error:>7}"
-                f"{value:>9}{interval:>12}"
-            )
+            yield _row(clean(key), summary)
+            for name, part in parts_of(totals, key).items():
+                yield _row(f"  {name}", part)
     yield from _abstention_lines(totals)
     yield from _rerank_lines(totals)
     if totals.judge_tokens:
@@ -199,6 +195,17 @@ def _lines(totals: Aggregate, scored: ScoredRun, notes: Sequence[str]) -> Iterat
     yield from _failed_lines(scored)
     if scored.folder is not None:
         yield f"saved   {clean(scored.folder)}"
+
+
+def _row(name: str, summary: MetricSummary) -> str:
+    from pytest_rageval.report.numbers import format_value
+    from pytest_rageval.report.summary import interval_text
+
+    value = "no data" if summary.mean is None else format_value(summary.mean)
+    return (
+        f"{name:<32}{summary.n:>7}{summary.n_not_applicable:>7}{summary.n_error:>7}"
+        f"{value:>9}{interval_text(summary.low, summary.high):>12}"
+    )
 
 
 def _abstention_lines(totals: Aggregate) -> Iterator[str]:

@@ -67,6 +67,8 @@ _VERDICTS: Mapping[str, tuple[str, Style]] = {
     "warn": ("warn", "yellow"),
     "skip": ("skipped", "yellow"),
 }
+PARTS = {"reference": "with a reference", "no_reference": "without a reference"}
+"""What ``correctness`` is averaged apart by, in words."""
 NARROW = 60
 _JUDGED = frozenset({"ungrounded", "incorrect"})
 """Stages at which only a judge sees a case fail."""
@@ -171,8 +173,7 @@ def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:
     """Return what a metric is averaged apart by, in words; empty: nothing."""
     if key != "correctness":
         return {}
-    names = {"reference": "with a reference", "no_reference": "without a reference"}
-    return {names[name]: part for name, part in aggregate.correctness_by_reference.items()}
+    return {PARTS[name]: part for name, part in aggregate.correctness_by_reference.items()}
 
 
 def _run_rows(
