@@ -26,6 +26,7 @@ __all__ = [
     "NO_TARGET",
     "OPTIONS",
     "Option",
+    "compared_settings",
     "config_hash",
     "config_warnings",
     "load_settings",
@@ -220,6 +221,9 @@ _NOT_COMPARED = frozenset(
         "testpaths",
         "results_dir",
         "run_id",
+        "resume",
+        "failed_from",
+        "shard",
         "origins",
         "store_full_text",
         "max_errors",
@@ -307,29 +311,35 @@ def _judging_document(judging: JudgeSettings) -> dict[str, Any]:
     return document
 
 
-def _compared_judging(settings: Settings, judging: Mapping[str, Any]) -> dict[str, Any]:
+def _compared_judging(judge: object, judging: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of the judge's settings changes verdicts: nothing without a judge."""
-    if settings.judge == "none":
+    if judge == "none":
         return {}
-    compared = {"rubrics"} if settings.judge == "offline" else _JUDGING_COMPARED
-    return {key: judging[key] for key in sorted(compared)}
+    compared = {"rubrics"} if judge == "offline" else _JUDGING_COMPARED
+    return {key: judging.get(key) for key in sorted(compared)}
+
+
+def compared_settings(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a ``settings_document`` makes the numbers of two runs comparable."""
+    kept = {key: value for key, value in document.items() if key not in _NOT_COMPARED}
+    kept["target"] = {
+        key: value for key, value in document["target"].items() if key not in _TARGET_NOT_COMPARED
+    }
+    kept["judging"] = _compared_judging(document.get("judge"), document["judging"])
+    return kept
 
 
 def config_hash(settings: Settings) -> str:
     """Return 16 hex digits over what makes the numbers of two runs comparable.
 
-    Left out is what says where a run is kept or how patient it is: rootdir, test paths (the
-    dataset has its own hash), results folder, run id, origins, stored text, gates, timeouts,
-    retries and the error limit. Secrets are left out as in ``settings_document``.
+    Left out is what says where a run is kept, which cases it asks or how patient it is: rootdir,
+    test paths (the dataset has its own hash), results folder, run id, resumed run, shard, origins,
+    stored text, gates, timeouts, retries and the error limit. Secrets are left out as in
+    ``settings_document``.
     """
     import hashlib
     import json
 
-    document = settings_document(settings)
-    kept = {key: value for key, value in document.items() if key not in _NOT_COMPARED}
-    kept["target"] = {
-        key: value for key, value in document["target"].items() if key not in _TARGET_NOT_COMPARED
-    }
-    kept["judging"] = _compared_judging(settings, document["judging"])
+    kept = compared_settings(settings_document(settings))
     canonical = json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]

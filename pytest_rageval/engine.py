@@ -95,6 +95,7 @@ def measure(
     judge: Judge | None = None,
     second_judge: Judge | None = None,
     slots: Slots | None = None,
+    repeat: int = 0,
 ) -> CaseRecord:
     """Ask the target one case of a file and score what came back; failures become data."""
     request = ask_request(located.case, settings)
@@ -104,6 +105,7 @@ def measure(
         file,
         result,
         settings,
+        repeat=repeat,
         judge=judge,
         second_judge=second_judge,
         slots=slots,
@@ -116,6 +118,7 @@ def not_attempted(
     settings: Settings,
     reason: str,
     *,
+    repeat: int = 0,
     headings_reported: bool | None = None,
     judge: Judge | None = None,
 ) -> CaseRecord:
@@ -123,7 +126,13 @@ def not_attempted(
     error = ErrorInfo(kind="not_attempted", message=reason, attempts=0)
     result = AskResult(response=None, error=error, total_ms=None, attempts=0)
     return record_of(
-        located, file, result, settings, headings_reported=headings_reported, judge=judge
+        located,
+        file,
+        result,
+        settings,
+        repeat=repeat,
+        headings_reported=headings_reported,
+        judge=judge,
     )
 
 

@@ -13,15 +13,16 @@ import inspect
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 
 from pytest_rageval import default_case
+from pytest_rageval.case_reports import decide_report, deciding_record, set_properties
 from pytest_rageval.dataset import LoadedSet, LocatedCase, load_cases
 from pytest_rageval.engine import measure, not_attempted
 from pytest_rageval.errors import DatasetError
@@ -117,6 +118,10 @@ def _keywords(located: LocatedCase) -> set[str]:
     return words
 
 
+CLIENT_FIXTURES: Final = ("rag_client", "judge", "_rageval_second_judge")
+"""What gives a case its clients, in the order of ``Clients``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clients:
     """What the fixtures of a case gave it to ask."""
@@ -138,13 +143,14 @@ class Clients:
 class Evaluated:
     """What came of asking a case."""
 
-    record: CaseRecord
+    records: tuple[CaseRecord, ...]
+    """One per repeat that was asked, as they are stored."""
     took_s: float
-    """From asking to the record, waiting for a free slot included."""
+    """From asking to the last record, waiting for a free slot included."""
 
 
 class CaseItem(pytest.Function):
-    """One case. Its outcome comes from ``record`` once it has been measured."""
+    """One case. Its outcome comes from ``records`` once it has been measured."""
 
     located: LocatedCase
     file: str
@@ -152,35 +158,58 @@ class CaseItem(pytest.Function):
     evaluated: Evaluated | None = None
 
     @property
-    def record(self) -> CaseRecord | None:
-        """As it is stored; None: not measured yet."""
-        return None if self.evaluated is None else self.evaluated.record
+    def finished(self) -> Mapping[int, CaseRecord | None]:
+        """Repeats that an earlier session of a resumed run finished; None: not held here."""
+        found = self.state.finished.get(self.nodeid, {})
+        if None in found.values() and "eval_record" in self.fixturenames:
+            return {}  # It is needed here, so it is asked again.
+        return found
+
+    @property
+    def nothing_to_do(self) -> bool:
+        """Whether every repeat is finished and no code of the user's wants to see them."""
+        return (
+            len(self.finished) == self.state.settings.repeats
+            and self.function is default_case.test_case
+            and "eval_record" not in self.fixturenames
+        )
+
+    @property
+    def records(self) -> tuple[CaseRecord, ...]:
+        """By repeat, as they are stored; empty: not measured yet."""
+        earlier = [record for record in self.finished.values() if record is not None]
+        if self.evaluated is None:
+            return tuple(earlier) if self.nothing_to_do else ()
+        return tuple(sorted([*earlier, *self.evaluated.records], key=lambda r: r.repeat))
 
     def measure(
         self, client: object, judge: object = None, second_judge: object = None
     ) -> CaseRecord:
-        """Ask, score and judge the case once; later calls return the same record."""
+        """Ask, score and judge the case once; later calls return the same record.
+
+        Of several repeats it is the one that decides the outcome.
+        """
         if self.evaluated is None:
             clients = Clients(client, judge, second_judge)
             lookahead = self.state.lookahead
-            if lookahead is None:
+            if lookahead is None or len(self.finished) == self.state.settings.repeats:
                 self.evaluated = self.evaluate(clients)
             else:
                 self.evaluated = lookahead.measure(self, clients)
-        return self.evaluated.record
+        return deciding_record(self.records)
 
     def evaluate(self, clients: Clients) -> Evaluated:
-        """Ask, score and judge the case, on any thread."""
+        """Ask, score and judge the case as often as it is not finished yet, on any thread."""
         started = time.perf_counter()
+        repeats = range(self.state.settings.repeats)
+        asked = tuple(self._ask(clients, r) for r in repeats if r not in self.finished)
+        return Evaluated(asked, time.perf_counter() - started)
+
+    def _ask(self, clients: Clients, repeat: int) -> CaseRecord:
         state, settings = self.state, self.state.settings
         if state.breaker.open:
-            record = not_attempted(
-                self.located,
-                self.file,
-                settings,
-                state.breaker.reason,
-                judge=cast("Judge | None", clients.judge),
-            )
+            reason = state.breaker.reason
+            record = not_attempted(self.located, self.file, settings, reason, repeat=repeat)
         else:
             record = measure(
                 self.located,
@@ -193,12 +222,13 @@ class CaseItem(pytest.Function):
                     "Judge | None", clients.second_judge if self.judged_twice else None
                 ),
                 slots=state.slots,
+                repeat=repeat,
             )
             state.breaker.count(record)
         record = redact(record, full_text=settings.store_full_text)
         if state.deliver is not None:
             state.deliver(self.nodeid, record)
-        return Evaluated(record, time.perf_counter() - started)
+        return record
 
     @property
     def judged_twice(self) -> bool:
@@ -208,7 +238,17 @@ class CaseItem(pytest.Function):
     def setup(self) -> None:
         """Forget the record of an earlier attempt (rerun plugins reuse the item)."""
         self.evaluated = None
-        super().setup()
+        if not self.nothing_to_do:  # The target need not even be there.
+            super().setup()
+
+    def runtest(self) -> None:
+        """Ask, by way of the test function where it is the user's own; unless all was done."""
+        if self.nothing_to_do:
+            return
+        if self.function is default_case.test_case:
+            self.measure(*(self.funcargs[name] for name in CLIENT_FIXTURES))
+        else:
+            super().runtest()
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Point at the line of the case file."""
@@ -276,72 +316,26 @@ def _place(function: Any, rootdir: Path) -> str:
 
 
 def attach_record(item: CaseItem, report: pytest.TestReport) -> None:
-    """Put the record on the call report and rewrite the report's outcome from it.
-
-    A miss and an error of the target are encoded as pytest encodes an expected failure, which
-    every consumer of reports knows: it did not meet the expectation and does not fail the run.
-    """
-    record = item.record
-    if record is None:
+    """Put the records on the call report and rewrite the report's outcome from them."""
+    if not item.records and not item.finished:
         if "eval_record" not in item.fixturenames:
             report.rageval_unasked = True  # type: ignore[attr-defined]
         return
-    report.rageval_asked = asked_target(item)  # type: ignore[attr-defined]
-    report.rageval_outcome = record.outcome  # type: ignore[attr-defined]
+    asked = item.evaluated.records if item.evaluated is not None else ()
+    if asked:
+        report.rageval_asked = asked_target(item)  # type: ignore[attr-defined]
     if item.evaluated is not None:
         # Waiting in vain for what was done ahead of its turn would show as no time at all.
         report.duration = item.evaluated.took_s
     if item.state.deliver is None:
         # ASCII JSON: a lone surrogate or a subclass of str would kill an xdist worker.
         report.rageval = json.dumps(  # type: ignore[attr-defined]
-            record_to_json(record), allow_nan=False
+            [record_to_json(record) for record in asked], allow_nan=False
         )
-    _set_properties(item, record)
+        # Who holds the rest of its records decides.
+        report.rageval_finished = sorted(item.finished)  # type: ignore[attr-defined]
+        if item.finished:
+            return
+    decide_report(report, item.records, on_miss_fails=item.state.on_miss_fails)
+    item.user_properties[:] = set_properties(item.user_properties, item.records)
     report.user_properties = list(item.user_properties)
-    if not report.passed or record.outcome == "passed":
-        return
-    reason = miss_reason(record)
-    must_fail = record.outcome == "missed" and (record.required or item.state.on_miss_fails)
-    must_fail = must_fail or (record.outcome == "error" and record.required)
-    if must_fail:
-        report.outcome = "failed"
-        report.longrepr = f"{record.file}:{record.lineno}: {reason}"
-    else:
-        report.outcome = "skipped"
-        report.wasxfail = reason
-
-
-def miss_reason(record: CaseRecord) -> str:
-    """Say in one line why a case missed or erred; holds no model or document text."""
-    if record.error is not None:
-        tries = f" after {record.error.attempts} attempts" if record.error.attempts > 1 else ""
-        return f"{record.error.kind}{tries}: {record.error.message}"
-    stage = f"{record.failure_stage}: " if record.failure_stage else ""
-    shown = ", ".join(
-        f"{key} {record.metrics[key]:g}"
-        for key in EXPECTATION_KEYS
-        if record.metrics.get(key) is not None
-    )
-    return stage + shown
-
-
-EXPECTATION_KEYS = (
-    "recall_all_at_k",
-    "hit_at_k",
-    "recall_at_k",
-    "specificity_accuracy",
-    "recency_conflict_accuracy",
-    "abstention_accuracy",
-    "over_abstention_rate",
-)
-
-
-def _set_properties(item: CaseItem, record: CaseRecord) -> None:
-    # Replaced by name, not appended: rerun plugins measure the same item again.
-    kept = [(k, v) for k, v in item.user_properties if not str(k).startswith("rageval.")]
-    kept += [(f"rageval.{k}", v) for k, v in record.metrics.items() if v is not None]
-    kept.append(("rageval.outcome", record.outcome))
-    total = record.latency.get("total_ms")
-    if total is not None:
-        kept.append(("rageval.latency_ms", round(total, 3)))
-    item.user_properties[:] = kept

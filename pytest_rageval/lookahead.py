@@ -18,9 +18,8 @@ import pytest
 
 from pytest_rageval import default_case
 from pytest_rageval.case_threads import CaseThreads
-from pytest_rageval.items import CaseItem, Clients, Evaluated
+from pytest_rageval.items import CLIENT_FIXTURES, CaseItem, Clients, Evaluated
 
-_FIXTURES: Final = ("rag_client", "judge", "_rageval_second_judge")
 _SPARE: Final = 4
 """One thread in four beyond the limit: it scores while the others' requests are in flight."""
 _WINDOW: Final = 4
@@ -98,7 +97,7 @@ class Lookahead:
 
 def _definitions(item: CaseItem) -> tuple[pytest.FixtureDef[Any] | None, ...]:
     found = item._fixtureinfo.name2fixturedefs
-    return tuple(found[name][-1] if name in found else None for name in _FIXTURES)
+    return tuple(found[name][-1] if name in found else None for name in CLIENT_FIXTURES)
 
 
 def _same_values(item: CaseItem, other: CaseItem, *, lasting: bool) -> bool:
@@ -112,6 +111,8 @@ def _same_values(item: CaseItem, other: CaseItem, *, lasting: bool) -> bool:
 
 def _measures(item: CaseItem) -> bool:
     """Say whether a case is sure to be asked when its turn comes, as far as can be told."""
+    if len(item.finished) == item.state.settings.repeats:
+        return False
     if any(mark.name in {"skip", "skipif", "xfail"} for mark in item.iter_markers()):
         return False
     return item.function is default_case.test_case or "eval_record" in item.fixturenames

@@ -650,6 +650,14 @@ class Settings:
     store_full_text: bool = False
     results_dir: str = "evals/results"
     run_id: str | None = None
+    repeats: int = 1
+    """How often each case is asked."""
+    resume: str | None = None
+    """Run to continue in, as a user names one."""
+    failed_from: str | None = None
+    """Run whose misses and errors are selected."""
+    shard: str | None = None
+    """Part of the set such as ``2/3``; None: the whole."""
     max_errors: int = 10
     concurrency: int = 8
     """HTTP requests in flight in one process."""

@@ -151,6 +151,12 @@ def _run_id(option: Option, value: object) -> str:
     return text
 
 
+def _shard(option: Option, value: object) -> str:
+    from pytest_rageval.shards import Shard
+
+    return str(Shard.parse(_text(option, value)))
+
+
 def _number(option: Option, value: object) -> float:
     kinds: tuple[type, ...] = (int,) if option.kind == "integer" else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds):
@@ -256,6 +262,7 @@ _READERS: Final[Mapping[Kind, Callable[[Option, object], Any]]] = {
     "text": _text,
     "url": _url,
     "run_id": _run_id,
+    "shard": _shard,
     "integer": _number,
     "number": _number,
     "boolean": _boolean,

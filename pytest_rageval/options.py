@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 Kind = Literal[
-    "text", "url", "run_id", "integer", "number", "boolean", "choice", "judge",
+    "text", "url", "run_id", "shard", "integer", "number", "boolean", "choice", "judge",
     "texts", "gates", "params", "headers", "mapping",
 ]  # fmt: skip
-"""How a value is read. ``texts`` is a list of strings, ``params`` a table of JSON values,
+"""How a value is read. ``shard`` is a text such as ``2/3``, ``texts`` is a list of strings, ``params`` a table of JSON values,
 ``headers`` a table of strings, ``mapping`` one JMESPath expression or a table of them."""
 
 REPEATABLE: Final = frozenset({"params", "gates"})
@@ -213,6 +213,41 @@ OPTIONS: Final[tuple[Option, ...]] = (
         flag="--rageval-run-id",
         metavar="ID",
         help="name of this run's folder (default: UTC time and 4 hex digits)",
+    ),
+    Option(
+        setting="repeats",
+        key="repeats",
+        kind="integer",
+        flag="--rageval-repeats",
+        metavar="N",
+        minimum=1,
+        help="how often each case is asked, which tells noise from change (default: 1)",
+    ),
+    Option(
+        setting="resume",
+        key="",
+        kind="text",
+        flag="--rageval-resume",
+        metavar="RUN",
+        help="continue in the folder of a run that did not come to its end (an id, the beginning "
+        "of one, last, last~N or a path), and ask only what it lacks",
+    ),
+    Option(
+        setting="failed_from",
+        key="",
+        kind="text",
+        flag="--rageval-failed-from",
+        metavar="RUN",
+        help="select the cases that missed or erred in a stored run",
+    ),
+    Option(
+        setting="shard",
+        key="",
+        kind="shard",
+        flag="--rageval-shard",
+        metavar="I/N",
+        help="select the I-th of N parts of the set, for several machines; `rageval merge` puts "
+        "their runs together",
     ),
     Option(
         setting="concurrency",

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.case_reports import case_metadata
 from pytest_rageval.check_reports import check_report, incomplete_report, log_check
 from pytest_rageval.dataset import LoadedSet, LocatedCase
 from pytest_rageval.discovery import THRESHOLDS
@@ -109,18 +110,9 @@ class Reporting:
         self, item: pytest.Item, call: pytest.CallInfo[Any]
     ) -> dict[str, Any]:
         """Put the numbers of a case under ``tests[].metadata.rageval``."""
-        if not isinstance(item, CaseItem) or call.when != "call" or item.record is None:
+        if not isinstance(item, CaseItem) or call.when != "call" or not item.records:
             return {}
-        record = item.record
-        return {
-            "rageval": {
-                "outcome": record.outcome,
-                "failure_stage": record.failure_stage,
-                "metrics": dict(record.metrics),
-                "not_applicable": dict(record.not_applicable),
-                "latency": dict(record.latency),
-            }
-        }
+        return {"rageval": case_metadata(item.records)}
 
 
 def _judge_notes(judges: Iterable[object]) -> Iterator[str]:
@@ -242,7 +234,8 @@ class Controller:
             if outcome is not None and report.when == "call":
                 self.state.asked.add(getattr(report, "rageval_asked", None) or "unknown")
                 if hasattr(report, "rageval"):
-                    self.run.add(report.nodeid, record_from_json(json.loads(report.rageval)))
+                    for document in json.loads(report.rageval):
+                        self.run.add(report.nodeid, record_from_json(document))
             else:
                 if hasattr(report, "rageval_unasked"):
                     self._unasked.add(report.nodeid)

@@ -70,6 +70,9 @@ class State:
     deliver: Callable[[str, CaseRecord], None] | None = None
     """Keeps the record of a finished case, by node id and on any thread; None: its report
     carries it to another process."""
+    finished: dict[str, dict[int, CaseRecord | None]] = field(default_factory=dict)
+    """Of a resumed run: by node id the repeats that earlier sessions finished, with their records;
+    None: another process holds it."""
     cassettes: Cassettes | None = None
     """What records or replays the traffic of the cases; None: they ask live."""
     labels: JudgeLabels | None = None

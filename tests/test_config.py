@@ -522,6 +522,9 @@ BASE = Settings(rootdir="a")
         replace(BASE, store_full_text=True),
         replace(BASE, extra_gates=("mrr>=1",)),
         replace(BASE, max_errors=1),
+        replace(BASE, resume="last"),
+        replace(BASE, failed_from="last"),
+        replace(BASE, shard="1/2"),
         replace(BASE, target=TargetSettings(timeout_s=1, retries=0)),
     ],
 )
@@ -533,6 +536,7 @@ def test_where_a_run_is_kept_does_not_change_its_hash(other: Settings) -> None:
     "other",
     [
         replace(BASE, k=6),
+        replace(BASE, repeats=2),
         replace(BASE, folder_mode="on"),
         replace(BASE, vector_weight=0.5),
         replace(BASE, params={"a": 1}),
