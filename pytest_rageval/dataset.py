@@ -36,6 +36,7 @@ __all__ = [
     "parse_case",
 ]
 
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _NOT_HASHED: Final = frozenset(
     # The last one decides about the run, not about how its case is asked or scored.
     {"notes", "metadata", "tags", "category", "difficulty", "required"}
@@ -89,8 +90,7 @@ def case_hash(case: Case) -> str:
     Left out are notes, metadata, tags, category, difficulty and required. A field that holds its
     default counts as absent, so a later version that adds a field keeps the hashes of today.
     """
-    text = json.dumps(_content(case, _CASE_DEFAULTS), sort_keys=True, separators=(",", ":"))
-    return _digest(text)
+    return _digest(_CANONICAL.encode(_content(case, _CASE_DEFAULTS)))
 
 
 def dataset_hash(hashes: Iterable[str]) -> str:
