@@ -209,7 +209,14 @@ class CaseItem(pytest.Function):
         state, settings = self.state, self.state.settings
         if state.breaker.open:
             reason = state.breaker.reason
-            record = not_attempted(self.located, self.file, settings, reason, repeat=repeat)
+            record = not_attempted(
+                self.located,
+                self.file,
+                settings,
+                reason,
+                repeat=repeat,
+                judge=cast("Judge | None", clients.judge),
+            )
         else:
             record = measure(
                 self.located,
