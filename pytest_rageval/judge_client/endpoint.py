@@ -188,6 +188,10 @@ class ChatEndpoint:
         calls, timeouts, spent_s = 0, 0, 0.0
         while True:
             if self.limiter is not None:
+                # A client that were opened only then would send long after its place in the line,
+                # and those of several processes all at once.
+                with self._clients.lease():
+                    pass
                 self.limiter.wait(tokens)
             with self._slots.hold() if self._slots is not None else nullcontext():
                 began = self._clock()

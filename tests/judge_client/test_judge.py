@@ -59,6 +59,31 @@ def test_every_attempt_waits_for_the_limits_and_the_reply_settles_them() -> None
     assert limiter.settled == [(limiter.waited[0], 240)]
 
 
+def test_a_client_is_opened_before_its_request_takes_a_place_in_the_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import openai
+
+    order: list[str] = []
+
+    class Slow(openai.OpenAI):
+        def __init__(self, **options: Any) -> None:
+            order.append("opened")
+            super().__init__(**options)
+
+    class Line(CountingLimiter):
+        def wait(self, tokens: float) -> float:
+            order.append("waited")
+            return super().wait(tokens)
+
+    monkeypatch.setattr(openai, "OpenAI", Slow)
+    with HostileJudge([error(500, "later"), completion(GOOD)]) as server:
+        settings = JudgeSettings(base_url=server.url)
+        with OpenAIJudge("m", settings, environ={}, limiter=Line(), sleep=lambda _: None) as judge:
+            judge.judge("groundedness", REQUEST)
+    assert order == ["opened", "waited", "waited"]
+
+
 def test_a_cached_verdict_does_not_wait_for_the_limits() -> None:
     limiter = CountingLimiter()
     with HostileJudge([completion(GOOD)]) as server:
