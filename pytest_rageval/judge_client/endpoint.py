@@ -1,7 +1,8 @@
 """One chat-completions endpoint: its address, its key, and one question over the openai client.
 
 The client's own retries are off: here each attempt waits for the rate limits, counts as a call and
-is bounded from connecting to the last byte, and pauses are those of the target's client.
+is bounded in time (of a reply's head, byte by byte) and size, and pauses are those of the target's
+client.
 """
 
 from __future__ import annotations
