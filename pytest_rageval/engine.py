@@ -251,15 +251,29 @@ def _judged_fields(
 
 
 def settle_headings(
-    record: CaseRecord, located: LocatedCase, settings: Settings, *, headings_reported: bool
+    record: CaseRecord,
+    located: LocatedCase,
+    settings: Settings,
+    *,
+    headings_reported: bool,
+    settled_before: bool = False,
 ) -> CaseRecord:
     """Score a record again if what the whole run says of headings is not what was guessed.
 
     Failed cases too: whether their metrics are errors or not applicable depends on it. Besides
     the metrics of anchors only ``similarity_margin`` does, which then has no relevant chunks to
     speak of; the others stand, whose vectors or verdicts a record may no longer hold.
+
+    Args:
+        record: as it was scored when it was made.
+        located: its case.
+        settings: of the run.
+        headings_reported: what the whole run says.
+        settled_before: whether the record may have been settled by what a part of the run said,
+            which shows only in records without a chunk to guess from.
     """
-    if _seems_to_report_headings(record.retrieved_chunks) == headings_reported:
+    guess = _seems_to_report_headings(record.retrieved_chunks)
+    if guess == headings_reported and not (settled_before and not record.retrieved_chunks):
         return record
     known = {
         key: _stored_score(record, key)

@@ -330,7 +330,7 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> None:
         return
     asked = item.evaluated.records if item.evaluated is not None else ()
     if asked:
-        report.rageval_asked = asked_target(item)  # type: ignore[attr-defined]
+        report.rageval_asked = asked_target(item) or "unknown"  # type: ignore[attr-defined]
     if item.evaluated is not None:
         # Waiting in vain for what was done ahead of its turn would show as no time at all.
         report.duration = item.evaluated.took_s

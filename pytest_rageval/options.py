@@ -13,8 +13,9 @@ Kind = Literal[
     "text", "url", "run_id", "shard", "integer", "number", "boolean", "choice", "judge",
     "texts", "gates", "params", "headers", "mapping",
 ]  # fmt: skip
-"""How a value is read. ``shard`` is a text such as ``2/3``, ``texts`` is a list of strings, ``params`` a table of JSON values,
-``headers`` a table of strings, ``mapping`` one JMESPath expression or a table of them."""
+"""How a value is read. ``shard`` is a text such as ``2/3``, ``texts`` a list of strings,
+``params`` a table of JSON values, ``headers`` a table of strings, ``mapping`` one JMESPath
+expression or a table of them."""
 
 REPEATABLE: Final = frozenset({"params", "gates"})
 """Kinds whose flag may be given several times; their variable holds one value per line."""

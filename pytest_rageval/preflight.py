@@ -6,6 +6,7 @@ a case file is in sight.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -25,7 +26,7 @@ from pytest_rageval.state import Breaker, State
 if TYPE_CHECKING:
     from pytest_rageval.cassettes import Cassettes
     from pytest_rageval.judge_reliability import JudgeLabels
-    from pytest_rageval.models import Settings, TargetSettings, Thresholds
+    from pytest_rageval.models import CaseRecord, Settings, TargetSettings, Thresholds
 
 
 def prepare(config: pytest.Config) -> State | None:
@@ -39,11 +40,11 @@ def prepare(config: pytest.Config) -> State | None:
     testpaths = _raw_testpaths(rootdir)
     if not _asked_for(config, rootdir, testpaths):
         return None
-    from pytest_rageval.errors import ConfigError
+    from pytest_rageval.errors import ConfigError, StorageError
 
     try:
         return _prepare(config, rootdir)
-    except ConfigError as error:
+    except (ConfigError, StorageError) as error:
         raise pytest.UsageError(str(error)) from error
 
 
@@ -101,6 +102,8 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         _check_results_dir(rootdir, settings.results_dir)
     if is_xdist_controller(config):
         _refuse_faulty_sets(config, sets, files)
+    from_controller = _worker_input(config)
+    notes: list[str] = []
     return State(
         settings=settings,
         thresholds=_thresholds(rootdir, settings, sets.values()),
@@ -111,8 +114,57 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         target_url=_worker_input(config).get("rageval_target_url"),
         slots=Slots(settings.concurrency),
         cassettes=cassettes,
-        labels=None if _worker_input(config) else _labels(rootdir, settings, sets.values()),
+        labels=None if from_controller else _labels(rootdir, settings, sets.values()),
+        finished=_finished(from_controller),
+        only=_only(from_controller, settings, sets.values(), notes),
+        part=_part(settings, sets),
+        notes=notes,
     )
+
+
+def _finished(from_controller: Mapping[str, Any]) -> dict[str, dict[int, CaseRecord | None]]:
+    """Return what earlier sessions of a resumed run finished, in a worker: it was told."""
+    told = json.loads(from_controller.get("rageval_finished", "{}"))
+    if not told:
+        return {}
+    from pytest_rageval.storage import record_from_json
+
+    return {
+        nodeid: {
+            int(repeat): None if document is None else record_from_json(document)
+            for repeat, document in repeats.items()
+        }
+        for nodeid, repeats in told.items()
+    }
+
+
+def _only(
+    from_controller: Mapping[str, Any], settings: Settings, sets: Iterable[Any], notes: list[str]
+) -> frozenset[tuple[str, str]] | None:
+    """Return the cases that failed in the run that the user named; a worker was told."""
+    if settings.failed_from is None:
+        return None
+    if from_controller:
+        told = json.loads(from_controller["rageval_only"])
+        return frozenset((file, case_id) for file, case_id in told)
+    from pytest_rageval.dataset import LoadedSet
+    from pytest_rageval.failed_from import select_failed
+
+    known = [s for s in sets if isinstance(s, LoadedSet)]
+    found = select_failed(settings, [(s.display, c.case.id) for s in known for c in s.cases])
+    notes += found.notes
+    return found.cases
+
+
+def _part(settings: Settings, sets: Mapping[Path, Any]) -> frozenset[tuple[str, str]] | None:
+    if settings.shard is None:
+        return None
+    from pytest_rageval.dataset import LoadedSet
+    from pytest_rageval.shards import Shard
+
+    files = [found for _, found in sorted(sets.items()) if isinstance(found, LoadedSet)]
+    cases = ((loaded.display, located.case.id) for loaded in files for located in loaded.cases)
+    return Shard.parse(settings.shard).part_of(cases)
 
 
 def _cassettes(config: pytest.Config, settings: Settings, files: list[Path]) -> Cassettes | None:

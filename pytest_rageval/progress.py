@@ -58,15 +58,26 @@ class Heartbeat:
             reporter.currentfspath = None
 
 
-def progress_text(*, done: int, total: int, missed: int, errors: int, elapsed_s: float) -> str:
+def progress_text(
+    *, done: int, total: int, missed: int, errors: int, elapsed_s: float, earlier: int = 0
+) -> str:
     """Say how far a run is, such as ``120/600 cases, 3 missed, 2 errors, about 4 min left``.
 
-    The time left assumes that the rest goes as fast as what is done.
+    The time left assumes that the rest goes as fast as what was done in this session.
+
+    Args:
+        done: cases that are finished.
+        total: cases selected.
+        missed: of those finished.
+        errors: of those finished.
+        elapsed_s: since this session began.
+        earlier: cases that earlier sessions of the run finished, among ``done``.
     """
     parts = [f"{done}/{total} cases", f"{missed} missed", f"{errors} errors"]
-    if done and elapsed_s > 0:
-        left = elapsed_s / done * (total - done)
-        parts.append(f"{done / elapsed_s:.1f} cases/s")
+    here = done - earlier
+    if here > 0 and elapsed_s > 0:
+        left = elapsed_s / here * (total - done)
+        parts.append(f"{here / elapsed_s:.1f} cases/s")
         parts.append(f"about {duration_text(left)} left")
     return ", ".join(parts)
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pytest_rageval.case_reports import deciding_record
 from pytest_rageval.config import config_hash, config_warnings
 from pytest_rageval.dataset import LoadedSet, LocatedCase, dataset_hash
-from pytest_rageval.engine import headings_reported, settle_headings
+from pytest_rageval.engine import headings_reported, not_attempted, settle_headings
 from pytest_rageval.gate import Selection, decide_gate
 from pytest_rageval.judge_notes import judge_notes
 from pytest_rageval.judge_reliability import JudgeReliability, judge_reliability
@@ -26,16 +28,17 @@ from pytest_rageval.models import (
     Aggregate,
     CaseRecord,
     GateResult,
-    Outcome,
 )
 from pytest_rageval.progress import progress_text
 from pytest_rageval.provenance import git_state
 from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView, counted
-from pytest_rageval.run_documents import RunFacts, config_document, gate_document
+from pytest_rageval.resume_command import resume_command
+from pytest_rageval.resumed_run import ResumedRun, find_resumed, read_resumed
+from pytest_rageval.run_documents import RunFacts, config_document, gate_document, set_document
 from pytest_rageval.spot_check import DISAGREEMENT
 from pytest_rageval.state import State
-from pytest_rageval.storage import RunWriter, new_run_id
+from pytest_rageval.storage import RunWriter, new_run_id, record_to_json
 from pytest_rageval.targets import configured_target, target_notes
 
 
@@ -60,16 +63,22 @@ class Run:
     def __init__(self, state: State, sets: Sequence[LoadedSet]) -> None:
         self.state = state
         self.expected: dict[str, LocatedCase] = {}
-        self.records: dict[str, CaseRecord] = {}
+        self.records: dict[tuple[str, int], CaseRecord] = {}
+        """By node id and repeat."""
+        self.invocation: tuple[str, ...] = ()
+        """Command-line arguments, for those who want to go on."""
+        self.resumed: ResumedRun | None = None
         self.notes: dict[str, None] = {}
         """What the processes that ran the cases want said at the end, each once."""
         self._sets = tuple(sets)
+        self._kept: dict[str, LocatedCase] = {}
         self._excused: set[str] = set()
         self._lock = threading.Lock()
         self._appended = 0
         self._ended = False
         self._writer: RunWriter | None = None
         self._git: dict[str, Any] = {}
+        self._wall_s: float | None = None
         self._started = time.monotonic()
         self._started_at = datetime.now(UTC)
         self.run_id = state.settings.run_id or new_run_id(self._started_at, secrets.token_hex(2))
@@ -90,7 +99,12 @@ class Run:
             f"configured target {configured}" if configured else "target the rag_client fixture"
         )
         cases = sum(len(s.cases) for s in self._sets if s.path in self.state.files)
-        return f"rageval: {counted(cases, 'case')}, {target}, k {settings.k}"
+        text = f"rageval: {counted(cases, 'case')}, {target}, k {settings.k}"
+        if settings.repeats > 1:
+            text += f", each asked {settings.repeats} times"
+        if settings.shard is not None:
+            text += f", shard {settings.shard}"
+        return text
 
     def locate(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:
         """Return the cases among the node ids that a worker collected."""
@@ -110,6 +124,55 @@ class Run:
     def expect(self, cases: Mapping[str, LocatedCase]) -> None:
         """Take note of the selected cases by node id."""
         self.expected.update(cases)
+        for nodeid in cases:
+            # Which of several parametrized items a stored record is of cannot be told.
+            plain = nodeid.split("[", 1)[0]
+            if plain != nodeid and self._kept.pop(plain, None) is not None:
+                for key in [key for key in self.records if key[0] == plain]:
+                    del self.records[key]
+
+    # --- going on with an earlier session
+
+    def resume(self) -> None:
+        """Take over what the run named by the settings holds; nobody else may write it from now.
+
+        Raises:
+            ConfigError: it was made with other settings.
+            StorageError: it cannot be found, read or written, or another session writes it.
+        """
+        settings = self.state.settings
+        folder = find_resumed(settings)
+        writer = RunWriter(folder.parent, folder.name, resume=True)
+        try:
+            found = read_resumed(folder, settings, self._sets)
+            if found.n_lines != len(found.kept):
+                writer.rewrite(found.kept.values())
+        except BaseException:
+            writer.close()
+            raise
+        self._writer, self.resumed, self.run_id = writer, found, folder.name
+        self.records.update(found.kept)
+        self._appended = len(found.kept)
+        self._kept = self.locate(dict.fromkeys(nodeid for nodeid, _ in found.kept))
+        for (nodeid, repeat), record in found.kept.items():
+            self.state.finished.setdefault(nodeid, {})[repeat] = record
+        self.state.asked.update(found.config.get("asked") or ())
+        self.state.notes += found.sentences(self.run_id)[1:]
+        self._describe(writer)
+
+    def finished_keys(self) -> dict[str, dict[int, Any]]:
+        """Return what workers need of the finished records: by node id the repeats.
+
+        With their records as JSON values where a test function of the user's own may look at them.
+        """
+        own = {s.display for s in self._sets if s.path.with_suffix(".py").is_file()}
+        return {
+            nodeid: {
+                repeat: record_to_json(record) if record and record.file in own else None
+                for repeat, record in repeats.items()
+            }
+            for nodeid, repeats in self.state.finished.items()
+        }
 
     # --- while it goes on
 
@@ -126,7 +189,19 @@ class Run:
                 return
             self._open_writer().append(record)
             self._appended += 1
-            self.records[nodeid] = record
+            self.records[nodeid, record.repeat] = record
+
+    def note_crash(self, nodeid: str, message: str) -> None:
+        """Record a case whose process died while it ran; from what was asked nothing came."""
+        located = self.expected.get(nodeid)
+        if located is None:
+            return
+        settings = self.state.settings
+        for repeat in range(settings.repeats):
+            if (nodeid, repeat) not in self.records:
+                file = nodeid.split("::", 1)[0]
+                reason = f"its process died while it ran: {message}"
+                self.add(nodeid, not_attempted(located, file, settings, reason, repeat=repeat))
 
     def note_report(self, nodeid: str, *, skipped: bool) -> None:
         """Excuse a case that a user's mark or fixture skipped."""
@@ -134,28 +209,41 @@ class Run:
             self._excused.add(nodeid)
             # It may have been asked ahead of its turn.
             with self._lock:
-                self.records.pop(nodeid, None)
+                for repeat in range(self.state.settings.repeats):
+                    self.records.pop((nodeid, repeat), None)
 
-    def outcome(self, nodeid: str) -> Outcome | None:
-        """Return the outcome of a finished case."""
-        record = self.records.get(nodeid)
-        return None if record is None else record.outcome
+    def records_of(self, nodeid: str) -> list[CaseRecord]:
+        """Return what is there of a case, by repeat."""
+        keys = ((nodeid, repeat) for repeat in range(self.state.settings.repeats))
+        return [self.records[key] for key in keys if key in self.records]
 
     def to_rerun(self) -> list[str]:
         """Return the node ids that ``--lf`` should run again."""
-        return [nodeid for nodeid, r in self.records.items() if r.outcome != "passed"]
+        failed = (nodeid for (nodeid, _), r in self.records.items() if r.outcome != "passed")
+        return list(dict.fromkeys(failed))
+
+    def close(self) -> None:
+        """Let others write the run, however the session ended."""
+        if self._writer is not None:
+            self._writer.close()
 
     def progress_text(self) -> str | None:
         """Say how far the run is; None before anything is selected."""
         if not self.expected:
             return None
-        outcomes = [r.outcome for r in list(self.records.values())]
+        by_case: dict[str, list[CaseRecord]] = {}
+        for (nodeid, _), record in list(self.records.items()):
+            if nodeid in self.expected:
+                by_case.setdefault(nodeid, []).append(record)
+        done = {n: r for n, r in by_case.items() if len(r) == self.state.settings.repeats}
+        outcomes = [deciding_record(records).outcome for records in done.values()]
         return progress_text(
-            done=len(outcomes),
+            done=len(done),
             total=len(self.expected),
             missed=outcomes.count("missed"),
             errors=outcomes.count("error"),
             elapsed_s=time.monotonic() - self._started,
+            earlier=sum(nodeid in self._kept for nodeid in done),
         )
 
     def _open_writer(self) -> RunWriter:
@@ -163,9 +251,13 @@ class Run:
             settings = self.state.settings
             folder = Path(settings.rootdir) / settings.results_dir
             self._writer = RunWriter(folder, self.run_id)
-            self._git = git_state(Path(settings.rootdir), self.state.all_files)
-            self._writer.write_json("config.json", self._config_document())
+            self._describe(self._writer)
         return self._writer
+
+    def _describe(self, writer: RunWriter) -> None:
+        """Write what the run is made with, before the first of its records."""
+        self._git = git_state(Path(self.state.settings.rootdir), self.state.all_files)
+        writer.write_json("config.json", self._config_document(list(self.records.values())))
 
     # --- the end
 
@@ -202,14 +294,14 @@ class Run:
         reliability = judge_reliability(
             records, self.state.labels, confidence=thresholds.confidence
         )
-        reported = len(self.records.keys() | self._excused)
+        n_expected, reported = len(self._asked), len(self._reported())
         result = (
             decide_gate(
                 thresholds,
                 numbers,
                 records=records,
                 selection=self._selection(),
-                n_expected=len(self.expected),
+                n_expected=n_expected,
                 n_reported=reported,
                 judge_configured=settings.judge != "none",
                 retrieval_only=settings.retrieval_only,
@@ -219,16 +311,16 @@ class Run:
             if gate
             else GateResult(
                 verdict="not_evaluated",
-                sentence=f"not evaluated: the session ended after {reported} of "
-                f"{len(self.expected)} cases",
+                sentence=f"not evaluated: the session ended after {reported} of {n_expected} cases",
                 complete=False,
-                n_expected=len(self.expected),
+                n_expected=n_expected,
                 n_reported=reported,
             )
         )
         view = self._view(numbers, result, records, wall_s, reliability)
         metrics = self._metrics_document(numbers, reliability)
         decision = gate_document(result, self.run_id)
+        self._wall_s = wall_s
         writer.write_json("config.json", self._config_document(records))
         writer.write_json("metrics.json", metrics)
         writer.write_json("gate.json", decision)
@@ -236,23 +328,39 @@ class Run:
         writer.close()
         return FinishedRun(view=view, gate=result, metrics_document=metrics, gate_document=decision)
 
+    @property
+    def _asked(self) -> dict[str, LocatedCase]:
+        """Cases of the run by node id: those selected, and those of its earlier sessions."""
+        return {**self._kept, **self.expected}
+
+    def _reported(self) -> set[str]:
+        """Return the node ids of which every repeat is there, or which the user skipped."""
+        counts = Counter(nodeid for nodeid, _ in self.records)
+        repeats = self.state.settings.repeats
+        return {nodeid for nodeid, count in counts.items() if count >= repeats} | self._excused
+
     def _settled_records(self) -> list[CaseRecord]:
         """Return all records, scored by what the whole run says about headings."""
-        settings = self.state.settings
-        whole = list(self.records.values())
-        reported = headings_reported(whole)
+        settings, asked = self.state.settings, self._asked
+        reported = headings_reported(self.records.values())
         settled = []
-        for nodeid, record in self.records.items():
-            located = self.expected.get(nodeid)
+        for (nodeid, _), record in self.records.items():
+            located = asked.get(nodeid)
             if located is not None:
-                record = settle_headings(record, located, settings, headings_reported=reported)
+                record = settle_headings(
+                    record,
+                    located,
+                    settings,
+                    headings_reported=reported,
+                    settled_before=nodeid in self._kept,
+                )
             settled.append(record)
         return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
 
     def _selection(self) -> Selection:
         whole = [located.case for loaded in self._sets for located in loaded.cases]
         chosen = {
-            (nodeid.split("::", 1)[0], located.case.id) for nodeid, located in self.expected.items()
+            (nodeid.split("::", 1)[0], located.case.id) for nodeid, located in self._asked.items()
         }
         return Selection.of(
             (
@@ -277,6 +385,7 @@ class Run:
         if self.state.breaker.open:
             notes.insert(0, self.state.breaker.reason)
         notes += target_notes(settings, self.state.asked)
+        notes += self.state.notes
         notes += [warning for loaded in self._sets for warning in loaded.warnings]
         notes += judge_notes(records, settings)
         notes += self.notes
@@ -289,14 +398,21 @@ class Run:
             records=records,
             wall_s=wall_s,
             judge=settings.judge,
-            folder=f"{settings.results_dir}/{self.run_id}",
+            folder=self._shown_folder(),
             notes=notes,
             confidence=self.state.thresholds.confidence,
             reliability=reliability,
+            resume="" if gate.complete else resume_command(self.invocation, self.run_id),
         )
 
+    def _shown_folder(self) -> str:
+        folder, rootdir = self._open_writer().path, Path(self.state.settings.rootdir)
+        return (
+            folder.relative_to(rootdir) if folder.is_relative_to(rootdir) else folder
+        ).as_posix()
+
     def _dataset_hash(self) -> str:
-        return dataset_hash(located.case_hash for located in self.expected.values())
+        return dataset_hash(located.case_hash for located in self._asked.values())
 
     def _metrics_document(
         self, numbers: Aggregate, reliability: JudgeReliability
@@ -320,12 +436,22 @@ class Run:
             self.state.settings,
             run_id=self.run_id,
             started_at=self._started_at,
-            dataset_hash=self._dataset_hash() if self.expected else None,
+            dataset_hash=self._dataset_hash() if self._asked else None,
             facts=facts,
             git=self._git,
         )
-        # The settings name what was configured, these what the cases asked in truth.
-        return {**document, "asked": sorted(self.state.asked)}
+        asked_files = [loaded for loaded in self._sets if loaded.path in self.state.files]
+        started = self._started_at.isoformat(timespec="seconds")
+        earlier = [] if self.resumed is None else self.resumed.config.get("sessions", [])
+        return {
+            **document,
+            # The settings name what was configured, these what the cases asked in truth.
+            "asked": sorted(self.state.asked),
+            "set": set_document(self._sets, asked_files),
+            "skipped": sorted(self._excused),
+            "sessions": [*earlier, started],
+            "wall_s": self._wall_s,
+        }
 
 
 def _figures(reliability: JudgeReliability) -> dict[str, float]:

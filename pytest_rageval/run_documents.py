@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
 from pytest_rageval.config import config_hash, settings_document
+from pytest_rageval.dataset import LoadedSet, dataset_hash
 from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
 from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, GateResult, Settings
 from pytest_rageval.provenance import hardware, versions
@@ -86,6 +88,28 @@ def config_document(
         "versions": versions(),
         "hardware": hardware(),
         "git": dict(git),
+    }
+
+
+def set_document(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> dict[str, Any]:
+    """Return what a stored run keeps of the set that its cases were selected from.
+
+    With it the runs of several shards can be put together, and a check of a group can be decided,
+    where the case files are not at hand.
+
+    Args:
+        whole: every case file of the test paths, and those named on the command line.
+        asked: those that the command line asked for.
+    """
+    cases = [located for loaded in whole for located in loaded.cases]
+    files = list(asked)
+    return {
+        "hash": dataset_hash(located.case_hash for located in cases),
+        "n_cases": len(cases),
+        "files": sorted(loaded.display for loaded in files),
+        "n_asked": sum(len(loaded.cases) for loaded in files),
+        "by_category": dict(sorted(Counter(c.case.category for c in cases).items())),
+        "by_tag": dict(sorted(Counter(t for c in cases for t in set(c.case.tags)).items())),
     }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.case_reports import case_metadata
+from pytest_rageval.case_reports import case_metadata, decide_report, set_properties
 from pytest_rageval.check_reports import check_report, incomplete_report, log_check
 from pytest_rageval.dataset import LoadedSet, LocatedCase
 from pytest_rageval.discovery import THRESHOLDS
@@ -39,7 +39,11 @@ def register(config: pytest.Config, state: State) -> None:
     if state.cassettes is not None:
         config.pluginmanager.register(state.cassettes, "rageval-cassettes")
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Controller(config, state), "rageval-controller")
+        try:
+            controller = Controller(config, state)
+        except (ConfigError, StorageError) as error:
+            raise pytest.UsageError(str(error)) from error
+        config.pluginmanager.register(controller, "rageval-controller")
 
 
 class Reporting:
@@ -47,12 +51,23 @@ class Reporting:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._other_parts: list[pytest.Item] = []
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Leave out the cases of other shards, and those that did not fail in a stored run."""
+        _deselect(config, items, self._state.only)
+        # Last, as if the shards were one run up to here.
+        self._other_parts = _deselect(config, items, self._state.part)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Choose the cases that are judged twice, the same ones in every process."""
         from pytest_rageval.spot_check import choose_cases
 
-        cases = [(i.file, i.located.case) for i in session.items if isinstance(i, CaseItem)]
+        items = [*session.items, *self._other_parts]
+        cases = [(i.file, i.located.case) for i in items if isinstance(i, CaseItem)]
         self._state.judged_twice = choose_cases(cases, self._state.settings)
 
     @pytest.hookimpl(wrapper=True)
@@ -115,6 +130,24 @@ class Reporting:
         return {"rageval": case_metadata(item.records)}
 
 
+def _deselect(
+    config: pytest.Config, items: list[pytest.Item], wanted: frozenset[tuple[str, str]] | None
+) -> list[pytest.Item]:
+    """Take the cases that are not wanted out of the items, and return them."""
+    if wanted is None:
+        return []
+    out = [
+        item
+        for item in items
+        if isinstance(item, CaseItem) and (item.file, item.located.case.id) not in wanted
+    ]
+    if out:
+        left_out = set(out)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=out)
+    return list(out)
+
+
 def _judge_notes(judges: Iterable[object]) -> Iterator[str]:
     """Yield what judges have to say of their caches, in ASCII, as a report of a worker must be."""
     for judge in judges:
@@ -130,6 +163,9 @@ class Controller:
         self.config = config
         self.state = state
         self.run = Run(state, [s for s in state.sets.values() if isinstance(s, LoadedSet)])
+        self.run.invocation = tuple(str(a) for a in config.invocation_params.args)
+        if state.settings.resume is not None and not config.option.collectonly:
+            self.run.resume()
         if not is_xdist_controller(config):
             state.deliver = self.run.add
         self.finished: FinishedRun | None = None
@@ -141,9 +177,12 @@ class Controller:
 
     # --- before the cases
 
-    def pytest_report_header(self) -> str:
+    def pytest_report_header(self) -> list[str]:
         """Say what is asked about what, as far as settings tell."""
-        return self._folded(self.run.header())
+        lines = [self.run.header()]
+        if self.run.resumed is not None:
+            lines.append(f"rageval: {self.run.resumed.sentences(self.run.run_id)[0]}")
+        return [self._folded(line) for line in lines]
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         """Name the fixtures that take the place of the configured target."""
@@ -161,8 +200,12 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker where the embedded target is served: one index for all of them."""
+        """Tell a worker what it cannot know: what is done, and where the target is served."""
         settings = self.state.settings
+        # As text, which execnet carries whatever is in it.
+        node.workerinput["rageval_finished"] = json.dumps(self.run.finished_keys())
+        only = self.state.only
+        node.workerinput["rageval_only"] = json.dumps(None if only is None else sorted(only))
         if settings.target.url is None and settings.target.vault is not None:
             if self._target is None:
                 from pytest_rageval.targets import serve_vault
@@ -220,6 +263,8 @@ class Controller:
             self._log_checks(session)
         return result
 
+    # First, so that what others read of the report is there.
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Store the record as soon as its case is reported."""
         usage_error = getattr(report, "rageval_usage_error", None)
@@ -231,17 +276,42 @@ class Controller:
             # Workers have all collected by now, after which nothing resets the count.
             self._announce_checks(self._session)
         try:
-            if outcome is not None and report.when == "call":
-                self.state.asked.add(getattr(report, "rageval_asked", None) or "unknown")
-                if hasattr(report, "rageval"):
-                    for document in json.loads(report.rageval):
-                        self.run.add(report.nodeid, record_from_json(document))
-            else:
+            if hasattr(report, "rageval"):
+                self._take_records(report)
+            elif str(report.when) == "???":  # xdist's word for a test whose worker died
+                self.run.note_crash(report.nodeid, str(report.longrepr))
+            elif outcome is None or report.when != "call":
                 if hasattr(report, "rageval_unasked"):
                     self._unasked.add(report.nodeid)
                 self.run.note_report(report.nodeid, skipped=report.skipped)
         except StorageError as error:
             raise pytest.UsageError(str(error)) from error
+        if self.state.deliver is None and report.when != "setup":
+            self._complete_properties(report)
+        asked = getattr(report, "rageval_asked", None)
+        if asked is not None:
+            self.state.asked.add(asked)
+
+    def _take_records(self, report: pytest.TestReport) -> None:
+        """Take what a worker sends, and add what only this process knows of the case."""
+        for document in json.loads(report.rageval):
+            self.run.add(report.nodeid, record_from_json(document))
+        if report.rageval_finished:
+            records = self.run.records_of(report.nodeid)
+            decide_report(report, records, on_miss_fails=self.state.on_miss_fails)
+            extra = getattr(report, "_json_report_extra", {})  # of pytest-json-report
+            metadata = {**extra.get("metadata", {}), "rageval": case_metadata(records)}
+            report._json_report_extra = {  # type: ignore[attr-defined]
+                **extra,
+                "metadata": metadata,
+            }
+
+    def _complete_properties(self, report: pytest.TestReport) -> None:
+        """Give the reports of a worker the numbers of the records that it does not hold."""
+        # JUnit reads those of the teardown.
+        records = self.run.records_of(report.nodeid)
+        if records and report.nodeid in self.state.finished:
+            report.user_properties = set_properties(report.user_properties, records)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
         """Name the outcomes that pytest has no name for."""
@@ -281,6 +351,7 @@ class Controller:
                 self.finished = self._finish(complete=False)
             yield
         finally:
+            self.run.close()
             if self._target is not None:
                 self._target.__exit__(None, None, None)
                 self._target = None
@@ -310,6 +381,8 @@ class Controller:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary of the run."""
         if self.finished is None:
+            for note in self.state.notes:
+                terminalreporter.write_line(f"rageval: {note}")
             return
         from pytest_rageval.report.summary import render_summary
         from pytest_rageval.report.terminal import write_lines

@@ -73,6 +73,13 @@ class State:
     finished: dict[str, dict[int, CaseRecord | None]] = field(default_factory=dict)
     """Of a resumed run: by node id the repeats that earlier sessions finished, with their records;
     None: another process holds it."""
+    only: frozenset[tuple[str, str]] | None = None
+    """File and id of the cases that failed in the run whose failures are selected; None: no such
+    selection."""
+    part: frozenset[tuple[str, str]] | None = None
+    """File and id of the cases of this shard; None: the set is not cut into parts."""
+    notes: list[str] = field(default_factory=list)
+    """What the user should know about the selection, a sentence each."""
     cassettes: Cassettes | None = None
     """What records or replays the traffic of the cases; None: they ask live."""
     labels: JudgeLabels | None = None

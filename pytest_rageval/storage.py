@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import IO, Any, Final, Self
 
 from pytest_rageval.errors import StorageError
+from pytest_rageval.folder_lock import FolderLock
 from pytest_rageval.models import CaseRecord
 from pytest_rageval.record_json import record_from_json, record_to_json, redact
 
@@ -90,11 +91,11 @@ class RunWriter:
     Args:
         results_dir: folder of all runs, created with a ``.gitignore`` where it is missing.
         run_id: name of the new run.
-        resume: continue in a run that exists; a torn last line is cut off first.
+        resume: continue in a run whose folder exists; a torn last line is cut off first.
 
     Raises:
-        StorageError: the id is no run id, is taken (or, to resume, does not exist), or the
-            folder cannot be written.
+        StorageError: the id is no run id, is taken (or, to resume, does not exist), another
+            session is writing the run, or the folder cannot be written.
     """
 
     def __init__(self, results_dir: Path, run_id: str, *, resume: bool = False) -> None:
@@ -103,8 +104,16 @@ class RunWriter:
         self.run_id = run_id
         self.path = results_dir / run_id
         self._lock = threading.Lock()
+        self._folder_lock: FolderLock | None = None
         try:
-            self._lines = self._open(results_dir, resume=resume)
+            self._lines = self._open_named(results_dir, resume=resume)
+        except StorageError:
+            self._unlock()
+            raise
+
+    def _open_named(self, results_dir: Path, *, resume: bool) -> IO[bytes]:
+        try:
+            return self._open(results_dir, resume=resume)
         except (FileExistsError, NotADirectoryError) as error:
             if results_dir.is_dir():
                 raise StorageError(f"{self.path}: cannot be written: {error.strerror}") from error
@@ -122,11 +131,15 @@ class RunWriter:
             ignore.write_text(_GITIGNORE, encoding="utf-8")
         results = self.path / RESULTS
         if resume:
-            if not results.is_file():
-                raise StorageError(f"{self.path}: no run to resume, it has no {RESULTS}")
-            _cut_torn_line(results)
+            if not self.path.is_dir():
+                raise StorageError(f"{self.path}: no run to resume, there is no such folder")
+            self._folder_lock = FolderLock(self.path)
+            # Who is killed in the first moment leaves an empty folder.
+            if results.is_file():
+                _cut_torn_line(results)
             return results.open("ab")
         self.path.mkdir(exist_ok=True)
+        self._folder_lock = FolderLock(self.path)
         if any(self.path.iterdir()):
             raise StorageError(
                 f"{self.path}: a run of this id exists; choose another --rageval-run-id or "
@@ -180,9 +193,14 @@ class RunWriter:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def close(self) -> None:
-        """Close ``results.jsonl``; further calls do nothing."""
+        """Close ``results.jsonl`` and let others write the run; further calls do nothing."""
         with self._named_errors():
             self._lines.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._folder_lock is not None:
+            self._folder_lock.close()
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:

@@ -68,8 +68,16 @@ def open_run(name: str, environ: Mapping[str, str]) -> StoredRun:
         StorageError: no run or more than one is meant, or a record cannot be read.
     """
     configured = load_settings(Path.cwd(), flags={}, environ=environ)
-    folder = resolve_run(Path(configured.results_dir), name)
-    records = _latest(read_records(folder))
+    return read_run(resolve_run(Path(configured.results_dir), name))
+
+
+def read_run(folder: Path) -> StoredRun:
+    """Read the run of a folder.
+
+    Raises:
+        StorageError: a record cannot be read.
+    """
+    records = latest_records(read_records(folder))
     settings = _stored_settings(folder)
     known = _UNTOLD if settings is None else settings
     scoring = score_settings(known, headings_reported=headings_reported(records))
@@ -82,7 +90,12 @@ def open_run(name: str, environ: Mapping[str, str]) -> StoredRun:
     )
 
 
-def _latest(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+def failed_cases(run: StoredRun) -> list[tuple[str, str]]:
+    """Return file and id of the cases that missed or erred in any repeat, in their order."""
+    return list(dict.fromkeys((r.file, r.case_id) for r in run.records if r.outcome != "passed"))
+
+
+def latest_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Keep the last record of each case and repeat: a resumed run asks again what erred."""
     found = {(record.file, record.case_id, record.repeat): record for record in records}
     return sorted(found.values(), key=lambda r: (r.file, r.lineno, r.repeat))

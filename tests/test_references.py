@@ -86,8 +86,8 @@ def test_every_flag_of_a_page_is_one(page: Path) -> None:
 
 
 def test_a_flag_that_is_none_is_found() -> None:
-    text = "`--rageval-repeats=3`, --judge-vote and pytest --rag-k 5 --embeddings-url URL -- rag-x"
+    text = "`--rageval-nothing=3`, --judge-vote and pytest --rag-k 5 --embeddings-url URL -- rag-x"
     assert [flag for flag in _FLAG.findall(text) if flag not in flags()] == [
-        "--rageval-repeats",
+        "--rageval-nothing",
         "--judge-vote",
     ]

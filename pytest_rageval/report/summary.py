@@ -92,6 +92,8 @@ class SummaryView:
     notes: Sequence[str] = ()
     confidence: float = 0.95
     reliability: JudgeReliability | None = None
+    resume: str = ""
+    """Command that goes on with the run; empty: it is complete."""
 
 
 def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) -> list[Line]:
@@ -116,7 +118,7 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
     for note in _notes(view):
         lines += _wrapped("note", "yellow", note, "", width)
     lines += _gate_lines(view, width)
-    lines += _next_lines(view)
+    lines += _next_lines(view, width)
     return [_fit(line, width) for line in lines]
 
 
@@ -412,9 +414,20 @@ def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
         yield (("         ", ""), (text, "yellow"))
 
 
-def _next_lines(view: SummaryView) -> Iterator[Line]:
+def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
+    """Yield a command so that it can be copied whole."""
+    room = max(width - 11, 20)
+    parts = textwrap.wrap(clean(command), room, break_long_words=False, break_on_hyphens=False)
+    for number, part in enumerate(parts, start=1):
+        more = " \\" if number < len(parts) else ""
+        yield ((f"{head:<9}", "bold"), (part + more, ""))
+        head = ""
+
+
+def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
     if any(r.outcome != "passed" for r in view.records):
         yield (("next     ", "bold"), ("pytest --lf   (runs misses and errors again)", ""))
+    yield from _command_lines("go on", view.resume, width)
     yield (("results  ", "bold"), (view.folder, ""))
 
 

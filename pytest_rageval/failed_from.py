@@ -1,0 +1,48 @@
+"""The cases that missed or erred in a stored run, as a selection of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pytest_rageval.models import Settings
+from pytest_rageval.storage import resolve_run
+from pytest_rageval.stored_run import failed_cases, read_run
+
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedCases:
+    """File and id of the cases to ask, and what the user should know about them."""
+
+    cases: frozenset[tuple[str, str]]
+    notes: tuple[str, ...] = ()
+
+
+def select_failed(settings: Settings, known: Iterable[tuple[str, str]]) -> FailedCases:
+    """Read the run that ``--rageval-failed-from`` names.
+
+    Args:
+        settings: of the session; ``failed_from`` is set.
+        known: file and id of the cases of the set.
+
+    Raises:
+        StorageError: no run or more than one is meant, or it cannot be read.
+    """
+    results = Path(settings.rootdir) / settings.results_dir
+    run = read_run(resolve_run(results, settings.failed_from or ""))
+    failed = failed_cases(run)
+    if not failed:
+        sentence = f"nothing to select: no case missed or erred in run {run.run_id}"
+        return FailedCases(cases=frozenset(), notes=(sentence,))
+    still = frozenset(failed) & frozenset(known)
+    gone = [case_id for file, case_id in failed if (file, case_id) not in still]
+    if not gone:
+        return FailedCases(cases=still)
+    ids = ", ".join(gone[:_SHOWN]) + (" ..." if len(gone) > _SHOWN else "")
+    count = f"{len(gone)} of the {len(failed)} cases that failed in run {run.run_id}"
+    sentence = f"{count} {'is' if len(gone) == 1 else 'are'} not in the set any more: {ids}"
+    return FailedCases(cases=still, notes=(sentence,))

@@ -1,0 +1,88 @@
+"""A RAG API on the loopback interface whose answers follow from the question alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Answer = Callable[[str, int], dict[str, Any] | int]
+"""From the question and how often it was asked before: a reply, or a status."""
+
+
+def hit_or_miss(question: str, nth: int) -> dict[str, Any]:
+    """Retrieve the gold where the question says so."""
+    path = "a.md" if question.startswith("hit") else "b.md"
+    chunk = {"chunk_id": "c1", "rel_path": path, "heading_path": "# A", "text": "It is so."}
+    return {
+        "answer": f"It is so, as {question} says.",
+        "abstained": False,
+        "references": [{"rel_path": path, "heading_path": "# A"}],
+        "debug": {"retrieved_chunks": [chunk]},
+    }
+
+
+@dataclass
+class RagServer:
+    """What was asked so far, and how it is answered."""
+
+    url: str
+    answer: Answer
+    delay_s: float = 0.0
+    asked: Counter[str] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def calls(self) -> int:
+        with self.lock:
+            return sum(self.asked.values())
+
+    def reply(self, question: str) -> dict[str, Any] | int:
+        with self.lock:
+            nth = self.asked[question]
+            self.asked[question] += 1
+        time.sleep(self.delay_s)
+        return self.answer(question, nth)
+
+
+@contextlib.contextmanager
+def rag_server(answer: Answer = hit_or_miss, *, delay_s: float = 0.0) -> Iterator[RagServer]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            found = served.reply(json.loads(body)["question"])
+            status, payload = (found, {}) if isinstance(found, int) else (200, found)
+            text = json.dumps(payload).encode()
+            with contextlib.suppress(OSError):  # whoever asked may have been killed meanwhile
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 128
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            pass
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        served = RagServer(f"http://127.0.0.1:{server.server_port}", answer, delay_s)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield served
+        finally:
+            server.shutdown()
+            thread.join()

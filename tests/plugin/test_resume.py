@@ -1,0 +1,395 @@
+"""A run that was cut short goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugin.long_runs import (
+    ask_server,
+    document,
+    figures,
+    kill,
+    lines_of,
+    n_lines,
+    numbered_cases,
+    start,
+    wait_until,
+)
+from tests.plugin.rag_server import RagServer, hit_or_miss, rag_server
+from tests.plugin.scratch import CASES, REFUSED, Project, case, checks
+
+SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+
+
+def folder_of(project: Project, run_id: str = "one") -> Path:
+    return project.path / "evals" / "results" / run_id
+
+
+def told(result: pytest.RunResult) -> str:
+    return " ".join(line.strip() for line in [*result.outlines, *result.errlines])
+
+
+# --- kills -----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_five_times_ends_with_each_case_once(project: Project) -> None:
+    cases, kills, concurrency = 600, 5, 8
+    project.cases(numbered_cases(cases))
+    with rag_server(delay_s=0.01) as server:
+        ask_server(project, server.url, concurrency=concurrency)
+        folder = folder_of(project)
+        goal = 0
+        for n in range(kills):
+            chosen = ("--rageval-run-id", "one") if n == 0 else ("--rageval-resume", "one")
+            session = start(project, "-q", *chosen)
+            goal += cases // (kills + 1)
+            wait_until(lambda: n_lines(folder) >= goal, f"{goal} records")  # noqa: B023
+            kill(session)
+            assert not (folder / "metrics.json").exists()
+        with (folder / "results.jsonl").open("ab") as torn:
+            torn.write(b'{"schema_version": 1, "case_id": "c0')
+        result = project.run_apart("--rageval-resume", "last")
+        calls = server.calls
+    assert result.parseoutcomes()["passed"] == cases - 86 + 2
+    assert result.parseoutcomes()["missed"] == 86
+    assert calls <= cases + kills * 2 * concurrency
+    assert Counter(r["case_id"] for r in lines_of(folder)) == {f"c{n:03}": 1 for n in range(cases)}
+    assert (document(folder)["total_tests"], document(folder)["missed"]) == (cases, 86)
+    assert document(folder, "gate.json")["verdict"] == "pass"
+
+
+def cut_short(project: Project, server: RagServer, at: int, *arguments: str) -> Path:
+    """Leave a run of which ``at`` records are on disk."""
+    ask_server(project, server.url, concurrency=2)
+    folder = folder_of(project)
+    session = start(project, "--rageval-run-id", "one", *arguments)
+    wait_until(lambda: n_lines(folder) >= at, f"{at} records")
+    kill(session)
+    return folder
+
+
+def test_a_resumed_run_has_the_figures_of_one_that_was_not_cut(project: Project) -> None:
+    project.cases(numbered_cases(24))
+    with rag_server(delay_s=0.02) as server:
+        folder = cut_short(project, server, 8)
+        done = n_lines(folder)
+        result = project.run("--rageval-resume", "one")
+        project.run("--rageval-run-id", "two")
+    assert f"run one goes on: {done} cases are done" in told(result)
+    assert figures(document(folder)) == figures(document(folder_of(project, "two")))
+    assert checks(document(folder, "gate.json")) == {"recall_at_k": "pass", "error_rate": "pass"}
+
+
+def test_a_run_under_workers_is_resumed_under_workers(project: Project) -> None:
+    project.cases(numbered_cases(24))
+    with rag_server(delay_s=0.05) as server:
+        folder = cut_short(project, server, 8, "-n", "2")
+        before = server.calls
+        done = {r["case_id"] for r in lines_of(folder)}
+        result = project.run_apart("--rageval-resume", "one", "-n", "2", "--junitxml=j.xml")
+        assert server.calls - before == 24 - len(done)
+        project.run("--rageval-run-id", "two")
+    assert result.parseoutcomes() == {"passed": 23, "missed": 3}
+    assert figures(document(folder)) == figures(document(folder_of(project, "two")))
+    junit = (project.path / "j.xml").read_text(encoding="utf-8")
+    assert junit.count('name="rageval.mrr"') == 24
+    assert junit.count('type="pytest.xfail"') == 3
+
+
+@pytest.mark.slow
+@SERIAL_AND_PARALLEL
+def test_an_interrupted_run_says_how_to_go_on(project: Project, workers: tuple[str, ...]) -> None:
+    project.cases(numbered_cases(40))
+    with rag_server(delay_s=0.1) as server:
+        ask_server(project, server.url, concurrency=2)
+        folder = folder_of(project)
+        session = start(project, "evals", "--rag-k", "3", "--rageval-run-id", "one", *workers)
+        wait_until(lambda: n_lines(folder) >= 6, "6 records")
+        os.kill(session.pid, signal.SIGINT)
+        output, _ = session.communicate(timeout=60)
+        assert session.returncode == 2
+        words = " ".join(("evals", "--rag-k", "3", *workers))
+        assert f"go on    pytest {words}" in output
+        assert "--rageval-resume one" in output
+        assert document(folder, "gate.json")["verdict"] == "not_evaluated"
+        server.delay_s = 0.0
+        result = project.run("evals", "--rag-k", "3", "--rageval-resume", "last")
+    assert result.ret == 0
+    assert document(folder)["total_tests"] == 40
+    assert len(lines_of(folder)) == 40
+
+
+# --- what is asked again ---------------------------------------------------------------------
+
+
+def finished(project: Project, *arguments: str) -> Path:
+    project.run("--rageval-run-id", "one", *arguments)
+    return folder_of(project)
+
+
+ASKED = """
+import pytest, pathlib
+from tests.plugin.scratch import case
+
+def reply(question):
+    with open("asked", "a", encoding="utf-8") as out:
+        out.write(question + "\\n")
+    chunk = {"chunk_id": "c1", "rel_path": "a.md", "heading_path": "# A", "text": "It is so."}
+    return {"answer": "So.", "abstained": False, "debug": {"retrieved_chunks": [chunk]}}
+
+@pytest.fixture(scope="session")
+def rag_client():
+    return lambda request: reply(request.question)
+"""
+
+
+def asked(project: Project) -> list[str]:
+    path = project.path / "asked"
+    return sorted(path.read_text(encoding="utf-8").splitlines()) if path.exists() else []
+
+
+@SERIAL_AND_PARALLEL
+def test_a_run_that_is_done_is_reported_again_without_asking(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    folder = finished(project)
+    before = document(folder)
+    project.write("conftest.py", ASKED.replace("return lambda", "raise RuntimeError #"))
+    report = ("--json-report", "--json-report-file=report.json")
+    result = project.run_apart("--rageval-resume", "one", *workers, *report)
+    assert asked(project) == []
+    assert result.ret == 0
+    assert result.parseoutcomes() == {"passed": 5, "missed": 1}
+    told_of = json.loads((project.path / "report.json").read_text(encoding="utf-8"))["tests"]
+    of_case = {test["nodeid"].split("::")[1]: test["metadata"]["rageval"] for test in told_of}
+    assert of_case["short-1"]["outcome"] == "missed"
+    assert of_case["ok-1"]["metrics"]["mrr"] == 1.0
+    now = document(folder)
+    assert figures(now) == figures(before)
+    assert now["aggregate_metrics"]["latency"] == before["aggregate_metrics"]["latency"]
+
+
+@SERIAL_AND_PARALLEL
+def test_the_exit_code_is_that_of_the_whole_run(project: Project, workers: tuple[str, ...]) -> None:
+    project.write("thresholds.toml", "[cases]\non_miss = 'fail'\n")
+    finished(project)
+    result = project.run_apart("--rageval-resume", "one", *workers)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["FAILED evals/eval_set.jsonl::short-1*not_retrieved*"])
+
+
+def test_cases_that_could_not_be_reached_are_asked_again_and_kept_once(project: Project) -> None:
+    project.cases([*CASES, REFUSED])
+    folder = finished(project)
+    assert checks(document(folder, "gate.json"))["error_rate"] == "fail"
+    project.write("conftest.py", ASKED)
+    result = project.run("--rageval-resume", "one")
+    assert asked(project) == [REFUSED["question"]]
+    assert "1 that could not reach the target are asked again" in told(result)
+    assert result.ret == 0
+    assert Counter(r["case_id"] for r in lines_of(folder)) == dict.fromkeys(
+        ["ok-1", "ok-2", "short-1", "out-1", "dead-1"], 1
+    )
+
+
+def test_an_error_of_the_target_itself_stands(project: Project) -> None:
+    def broken(question: str, nth: int) -> dict[str, Any] | int:
+        return 500 if question == "hit two" else hit_or_miss(question, nth)
+
+    with rag_server(broken) as server:
+        ask_server(project, server.url)
+        folder = finished(project)
+        before = server.calls
+        project.run("--rageval-resume", "one")
+        assert server.calls == before
+    assert document(folder)["errored"] == 1
+
+
+def test_a_case_that_has_changed_since_is_asked_again(project: Project) -> None:
+    folder = finished(project)
+    project.write("conftest.py", ASKED)
+    project.cases([CASES[0] | {"question": "hit other"}, *CASES[1:]])
+    result = project.run("--rageval-resume", "one")
+    assert asked(project) == ["hit other"]
+    assert "1 have changed since" in told(result)
+    assert {r["question"] for r in lines_of(folder)} >= {"hit other"}
+    assert len(lines_of(folder)) == len(CASES)
+
+
+def test_what_changes_no_asking_is_taken_from_the_file_of_today(project: Project) -> None:
+    folder = finished(project)
+    project.write("conftest.py", ASKED)
+    project.cases([CASES[0] | {"category": "new", "tags": ["fresh"]}, *CASES[1:]])
+    project.run("--rageval-resume", "one")
+    assert asked(project) == []
+    assert document(folder)["by_category"]["new"]["total_tests"] == 1
+    assert document(folder)["by_tag"]["fresh"]["total_tests"] == 1
+
+
+def test_cases_that_left_the_set_leave_the_run_and_are_named(project: Project) -> None:
+    folder = finished(project)
+    project.cases(CASES[1:])
+    result = project.run("--rageval-resume", "one")
+    assert "of cases that the set no longer has: ok-1" in told(result)
+    assert document(folder)["total_tests"] == len(CASES) - 1
+
+
+def test_a_selection_adds_to_the_run_and_takes_nothing_away(project: Project) -> None:
+    folder = finished(project, "-k", "ok-1")
+    project.run("--rageval-resume", "one", "-k", "short-1")
+    assert sorted(r["case_id"] for r in lines_of(folder)) == ["ok-1", "short-1"]
+    assert document(folder)["total_tests"] == 2
+    gate = document(folder, "gate.json")
+    assert (gate["n_expected"], gate["n_reported"]) == (2, 2)
+    assert gate["checks"][0]["message"] == "needs the whole set (2 of 4 cases selected)"
+    assert project.run("--rageval-resume", "one").ret == 0
+    assert document(folder)["total_tests"] == len(CASES)
+
+
+@SERIAL_AND_PARALLEL
+def test_a_test_function_of_ones_own_sees_the_stored_record(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.write(
+        "evals/eval_set.py",
+        "def test_it(eval_record):\n    assert eval_record.answer != 'The answer text.'\n",
+    )
+    finished(project)
+    project.write("conftest.py", ASKED)
+    result = project.run_apart("--rageval-resume", "one", *workers)
+    assert asked(project) == []
+    assert result.parseoutcomes()["failed"] == 3
+
+
+def test_parametrized_cases_are_asked_again(project: Project) -> None:
+    project.write(
+        "conftest.py",
+        ASKED.replace("@pytest.fixture(scope", "@pytest.fixture(params=['x', 'y'], scope"),
+    )
+    project.cases(CASES[:1])
+    folder = finished(project)
+    project.run("--rageval-resume", "one")
+    assert len(asked(project)) == 4
+    assert len(lines_of(folder)) == 2
+
+
+# --- what is refused -------------------------------------------------------------------------
+
+
+def refused(result: pytest.RunResult) -> str:
+    assert result.ret == 4
+    return " ".join(result.errlines)
+
+
+def test_other_settings_are_refused_by_name(project: Project) -> None:
+    finished(project)
+    text = refused(project.run("--rageval-resume", "one", "--rag-k", "9", "--rag-param", "x=1"))
+    assert "run one was made with other settings: --rag-k: 5 then, 9 now" in text
+    assert "params.x: not set then, 1 now" in text
+
+
+def test_settings_that_change_no_number_may_differ(project: Project) -> None:
+    finished(project)
+    result = project.run(
+        "--rageval-resume", "one", "--rageval-concurrency", "1", "--gate", "mrr>=0.1"
+    )
+    assert result.ret == 0
+
+
+def test_another_number_of_repeats_or_another_shard_is_refused(project: Project) -> None:
+    finished(project)
+    assert "--rageval-repeats: 1 then, 2 now" in refused(
+        project.run("--rageval-resume", "one", "--rageval-repeats", "2")
+    )
+    assert "--rageval-shard: not set then, '1/2' now" in refused(
+        project.run("--rageval-resume", "one", "--rageval-shard", "1/2")
+    )
+
+
+def test_an_unknown_run_is_refused(project: Project) -> None:
+    assert "run 'nope'" in refused(project.run("--rageval-resume", "nope"))
+
+
+def test_another_id_is_refused(project: Project) -> None:
+    finished(project)
+    text = refused(project.run("--rageval-resume", "one", "--rageval-run-id", "two"))
+    assert "run one keeps its id" in text
+
+
+def test_a_file_that_is_not_read_now_is_not_thrown_away(project: Project) -> None:
+    project.cases(CASES[:1], "../elsewhere")
+    folder = finished(project, "elsewhere.jsonl")
+    text = refused(project.run("--rageval-resume", "one"))
+    assert "holds cases of elsewhere.jsonl" in text
+    assert len(lines_of(folder)) == 1
+
+
+def test_a_run_that_another_session_writes_is_refused(project: Project) -> None:
+    project.cases(numbered_cases(20))
+    with rag_server(delay_s=0.2) as server:
+        ask_server(project, server.url, concurrency=1)
+        session = start(project, "--rageval-run-id", "one")
+        wait_until(lambda: n_lines(folder_of(project)) >= 1, "a record")
+        result = project.run("--rageval-resume", "one")
+        kill(session)
+        assert "another session is writing this run" in refused(result)
+        server.delay_s = 0.0
+        assert project.run("--rageval-resume", "one").ret == 0
+
+
+def test_records_without_settings_are_refused(project: Project) -> None:
+    folder = finished(project)
+    (folder / "config.json").unlink()
+    assert "no config.json" in refused(project.run("--rageval-resume", "one"))
+
+
+@pytest.mark.parametrize("left", [[], ["results.jsonl"]])
+def test_a_run_that_was_killed_in_its_first_moment_begins_anew(
+    project: Project, left: list[str]
+) -> None:
+    folder = folder_of(project)
+    folder.mkdir(parents=True)
+    for name in left:
+        (folder / name).touch()
+    assert project.run("--rageval-resume", "one").ret == 0
+    assert len(lines_of(folder)) == len(CASES)
+    assert document(folder)["run_id"] == "one"
+
+
+# --- where the target does not say its headings ----------------------------------------------
+
+
+def test_records_of_an_earlier_session_are_scored_by_what_the_whole_run_says_of_headings(
+    project: Project,
+) -> None:
+    def bare(question: str, nth: int) -> dict[str, Any]:
+        found = hit_or_miss(question, nth)
+        chunk = found["debug"]["retrieved_chunks"][0]
+        if "nothing" in question:
+            found["debug"]["retrieved_chunks"] = []
+        elif "bare" in question:
+            del chunk["heading_path"]
+        return found
+
+    gold = [{"rel_path": "a.md", "heading_path": "# A"}]
+    project.cases(
+        [
+            case("none", "hit nothing", gold_supports=gold),
+            case("bare", "hit bare", gold_supports=gold),
+            case("full", "hit full", gold_supports=gold),
+        ]
+    )
+    with rag_server(bare) as server:
+        ask_server(project, server.url)
+        folder = finished(project, "-k", "none or bare")
+        project.run("--rageval-resume", "one")
+        project.run("--rageval-run-id", "two")
+    assert figures(document(folder)) == figures(document(folder_of(project, "two")))
