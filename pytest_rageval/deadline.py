@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import socket
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Final
-
-import httpcore
-import httpx
+from typing import Any, TypeVar
 
 _current = threading.local()
-_CONNECTS: Final = httpcore.SyncBackend()
+_Client = TypeVar("_Client")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +44,18 @@ def within(seconds: float) -> Iterator[Deadline]:
         _current.deadline = None
 
 
-def mind_deadlines(client: httpx.Client) -> httpx.Client:
-    """Make a client mind the deadline of the thread that uses it, proxies included."""
-    transports = [client._transport, *client._mounts.values()]
-    for transport in transports:
-        if isinstance(transport, httpx.HTTPTransport):
+def mind_deadlines(client: _Client) -> _Client:
+    """Make a blocking client of httpx mind the deadline of the thread that uses it.
+
+    Args:
+        client: of whichever version; those of the openai client ride on httpx2.
+    """
+    inner: Any = client
+    for transport in (inner._transport, *inner._mounts.values()):  # the latter are its proxies
+        if transport is not None:
             # Neither httpx nor its transports pass a backend on to the pool, which takes one.
-            transport._pool._network_backend = _Backend()
+            pool = transport._pool
+            pool._network_backend = _Backend(sys.modules[type(pool).__module__.split(".")[0]])
     return client
 
 
@@ -66,7 +69,17 @@ def _left(timeout: float | None, error: type[Exception]) -> float | None:
     return left if timeout is None else min(left, timeout)
 
 
-class _Backend(httpcore.NetworkBackend):
+class _Backend:
+    """What opens the connections of a pool.
+
+    Args:
+        core: httpcore, in the version of the pool, which takes its errors for its own.
+    """
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+        self._plain = core.SyncBackend()
+
     def connect_tcp(
         self,
         host: str,
@@ -74,26 +87,39 @@ class _Backend(httpcore.NetworkBackend):
         timeout: float | None = None,
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        left = _left(timeout, httpcore.ConnectTimeout)
+    ) -> _Stream:
+        core = self._core
+        left = _left(timeout, core.ConnectTimeout)
         give_up_at = None if left is None else time.monotonic() + left
-        failure: Exception = httpcore.ConnectError(f"no address for {host}")
-        for address in _resolve(host, port, left):
+        failure: Exception = core.ConnectError(f"no address for {host}")
+        for address in self._resolve(host, port, left):
             if give_up_at is not None:
                 left = give_up_at - time.monotonic()
                 if left <= 0:
-                    raise httpcore.ConnectTimeout("the time is up") from failure
+                    raise core.ConnectTimeout("the time is up") from failure
             try:
-                stream = _CONNECTS.connect_tcp(address, port, left, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                stream = self._plain.connect_tcp(address, port, left, local_address, socket_options)
+            except (core.ConnectError, core.ConnectTimeout) as error:
                 failure = error
                 continue
-            return _Stream(stream)
+            return _Stream(core, stream)
         raise failure
 
+    def _resolve(self, host: str, port: int, timeout: float | None) -> list[str]:
+        try:
+            return _look_up(host, port, timeout)
+        except TimeoutError as error:
+            raise self._core.ConnectTimeout(f"no address for {host} in time") from error
+        except OSError as error:
+            raise self._core.ConnectError(str(error)) from error
 
-def _resolve(host: str, port: int, timeout: float | None) -> list[str]:
-    """Look a host up on a thread of its own: a resolver takes as long as it likes."""
+
+def _look_up(host: str, port: int, timeout: float | None) -> list[str]:
+    """Look a host up on a thread of its own: a resolver takes as long as it likes.
+
+    Raises:
+        OSError: it has no address, or (``TimeoutError``) none came in time.
+    """
 
     def look_up() -> None:
         try:
@@ -107,21 +133,25 @@ def _resolve(host: str, port: int, timeout: float | None) -> list[str]:
     try:
         answer = answers.get(timeout=timeout)
     except Empty:
-        raise httpcore.ConnectTimeout(f"no address for {host} in time") from None
+        raise TimeoutError(f"no address for {host} in time") from None
     if isinstance(answer, OSError):
-        raise httpcore.ConnectError(str(answer)) from answer
+        raise answer
     return answer
 
 
-class _Stream(httpcore.NetworkStream):
-    def __init__(self, stream: httpcore.NetworkStream) -> None:
+class _Stream:
+    """One connection."""
+
+    def __init__(self, core: Any, stream: Any) -> None:
+        self._core = core
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
+        data: bytes = self._stream.read(max_bytes, _left(timeout, self._core.ReadTimeout))
+        return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left(timeout, httpcore.WriteTimeout))
+        self._stream.write(buffer, _left(timeout, self._core.WriteTimeout))
 
     def close(self) -> None:
         self._stream.close()
@@ -131,9 +161,9 @@ class _Stream(httpcore.NetworkStream):
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,
-    ) -> httpcore.NetworkStream:
-        left = _left(timeout, httpcore.ConnectTimeout)
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, left))
+    ) -> _Stream:
+        left = _left(timeout, self._core.ConnectTimeout)
+        return _Stream(self._core, self._stream.start_tls(ssl_context, server_hostname, left))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

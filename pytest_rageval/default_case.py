@@ -5,18 +5,17 @@ It lives in a module of its own because pytest collects a case file as a module.
 
 from __future__ import annotations
 
-import pytest
-
 
 def test_case(
-    request: pytest.FixtureRequest,
     rag_client: object,
     judge: object,
-    _rageval_second_judge: object,
-    rageval_settings: object,
+    _rageval_second_judge: object,  # noqa: PT019 - a fixture with a value, and no user's business
 ) -> None:
-    """Ask, score, judge and record the case; its outcome is read from the record."""
-    request.node.measure(rag_client, judge, _rageval_second_judge)
+    """Name what a case is asked with; ``CaseItem.runtest`` asks, scores, judges and records it.
+
+    Here, because the ``request`` that leads from a function to its item costs as much as all
+    other fixtures of a case together.
+    """
 
 
 # A project may set ``python_functions`` to something that does not match the name above.

@@ -18,6 +18,11 @@ REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "r
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
+_CREDENTIALS = {
+    "target.url": 'them in [tool.rageval.target] headers, as in Authorization = "env:RAG_TOKEN"',
+    "judge.base_url": "its key in the environment variable that --judge-api-key-env names",
+}
+"""Where they belong instead of in a URL."""
 
 
 def shorten(value: object, limit: int = 60) -> str:
@@ -134,8 +139,7 @@ def _url(option: Option, value: object) -> str:
     if named or (not usable and "@" in text):
         # A URL is stored with the run: say so without repeating the secret.
         raise ValueError(
-            "got a URL with a user name or password, expected them in "
-            '[tool.rageval.target] headers, as in Authorization = "env:RAG_TOKEN"'
+            f"got a URL with a user name or password, expected {_CREDENTIALS[option.key]}"
         )
     if not usable:
         raise fault(value, "a URL such as http://127.0.0.1:8000")

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import httpcore  # noqa: F401
 import httpx  # noqa: F401
+import httpx2  # noqa: F401
+import jinja2  # noqa: F401
 import numpy as np  # noqa: F401
 import openai  # noqa: F401
 import pydantic  # noqa: F401

@@ -25,7 +25,7 @@ class Canned:
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
     delay_s: float = 0.0
-    how: Literal["whole", "reset", "cut", "trickle"] = "whole"
+    how: Literal["whole", "reset", "cut", "trickle", "trickling head"] = "whole"
     """``reset``: the connection is reset instead of a reply; ``cut``: in the middle of the body;
     ``trickle``: the body comes byte by byte with ``delay_s`` between."""
 
@@ -151,6 +151,10 @@ def _send(handler: BaseHTTPRequestHandler, canned: Canned) -> None:
         _reset(handler)
         return
     body = canned.body.encode() if isinstance(canned.body, str) else canned.body
+    if canned.how == "trickling head":
+        _trickle(handler, b"HTTP/1.1 200 OK\r\nx-slow: " + b"x" * 1000, canned.delay_s)
+        handler.close_connection = True
+        return
     if canned.how == "whole" and canned.delay_s:
         time.sleep(canned.delay_s)
     handler.send_response(canned.status)
@@ -164,12 +168,16 @@ def _send(handler: BaseHTTPRequestHandler, canned: Canned) -> None:
         handler.wfile.flush()
         _reset(handler)
     elif canned.how == "trickle":
-        for byte in body:
-            handler.wfile.write(bytes([byte]))
-            handler.wfile.flush()
-            time.sleep(canned.delay_s)
+        _trickle(handler, body, canned.delay_s)
     else:
         handler.wfile.write(body)
+
+
+def _trickle(handler: BaseHTTPRequestHandler, data: bytes, delay_s: float) -> None:
+    for byte in data:
+        handler.wfile.write(bytes([byte]))
+        handler.wfile.flush()
+        time.sleep(delay_s)
 
 
 def _reset(handler: BaseHTTPRequestHandler) -> None:

@@ -25,8 +25,7 @@ PURE = {
     "rubric_schema", "run_summaries", "scoring", "spot_check", "stats", "summaries",
 }  # fmt: skip
 EDGE_LIBRARIES = {
-    "httpcore": {"deadline"},
-    "httpx": {"client", "deadline", "embeddings", "http_exchange", "reference"},
+    "httpx": {"client", "embeddings", "http_exchange", "reference"},
     "genai_prices": {"judge_price"},
     "jinja2": {"rubric"},
     "openai": {"judge_client"},

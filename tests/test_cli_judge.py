@@ -178,3 +178,30 @@ def test_correctness_is_averaged_apart_where_only_some_cases_have_a_reference(
     assert cli.run(["judge", "run-1", "--judge", "offline", "--json"]) == ExitCode.YES
     apart = json.loads(capsys.readouterr().out)["correctness_by_reference"]
     assert apart["no_reference"]["mean"] is None
+
+
+def test_the_same_judge_again_writes_over_no_verdict(stored: Path) -> None:
+    assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.YES
+    first = before(stored)
+    assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.YES
+    after = before(stored)
+    assert {name: after[name] for name in first} == first
+    new = sorted(after.keys() - first.keys())
+    assert [name.rsplit("-", 1)[1] for name in new] == ["2.json", "2.jsonl"]
+
+
+def test_failures_alone_are_not_saved(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    failure = JudgeFailure(kind="unreachable", message="judge at x: HTTP 401; check the key")
+
+    @contextmanager
+    def open_judge(settings: Settings, **_: Any) -> Iterator[FakeJudge]:
+        yield FakeJudge({"groundedness": failure, "correctness": failure})
+
+    monkeypatch.setattr("pytest_rageval.judges.open_judge", open_judge)
+    assert cli.run(["judge", "run-1", "--judge", "m-1"]) == ExitCode.UNREACHABLE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "no verdict on 2 of 2 questions, nothing is saved: unreachable: judge at x" in err
+    assert not list(stored.glob("judged-*"))

@@ -18,7 +18,7 @@ from pytest_rageval.commands.judge_options import (
     warn_of_cache,
 )
 from pytest_rageval.commands.judge_trust import chosen_cases, read_labels, with_trust
-from pytest_rageval.commands.output import json_option, print_json
+from pytest_rageval.commands.output import UnreachableError, json_option, print_json
 from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
         identity = judge.identity
     for one in (judge, second):
         warn_of_cache(one)
+    _refuse_nothing(found)
     reliability = judge_reliability([one.record for one in found], labels)
     document = _document(stored, settings, identity, found)
     document["judge_reliability"] = reliability.document()
@@ -159,6 +160,21 @@ def _judged(
         found.append(one)
         watch.see(one.record)
     return found
+
+
+def _refuse_nothing(found: Sequence[Rejudged]) -> None:
+    """Stop where there is no verdict at all: a file of failures alone is of no use.
+
+    Raises:
+        UnreachableError: every judgement failed.
+    """
+    failures = [judgement.failure for judgement in _judgements(found)]
+    last = failures[-1] if failures else None
+    if last is not None and all(failures):
+        raise UnreachableError(
+            f"no verdict on {len(failures)} of {len(failures)} questions, nothing is saved: "
+            f"{last.kind}: {clean(last.message, 300)}"
+        )
 
 
 def _judgements(found: Sequence[Rejudged]) -> Iterator[Judgement]:
@@ -205,7 +221,9 @@ def _save(
     from pytest_rageval.storage import write_document, write_text_document
 
     rubrics = settings.judging.rubrics
-    name = verdicts_name(identity, rubrics, _versions(settings, document))
+    name = _free_name(
+        stored.folder, verdicts_name(identity, rubrics, _versions(settings, document))
+    )
     keys = judged_keys(rubrics, [one.record for one in found])
     lines = "".join(f"{line}\n" for line in verdict_lines(found, keys))
     write_text_document(stored.folder, f"{name}.jsonl", lines)
@@ -214,6 +232,12 @@ def _save(
     )
     here = Path.cwd()
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)
+
+
+def _free_name(folder: Path, name: str) -> str:
+    """Return a name that no verdicts have yet: what was paid for is not written over."""
+    names = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
+    return next(one for one in names if not (folder / f"{one}.jsonl").exists())
 
 
 def _versions(settings: Settings, document: Mapping[str, Any]) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """One chat-completions endpoint: its address, its key, and one question over the openai client.
 
 The client's own retries are off: here each attempt waits for the rate limits, counts as a call and
-is bounded in time (of a reply's head, byte by byte) and size, and pauses are those of the target's
-client.
+is bounded in time and size, and pauses are those of the target's client.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -23,6 +22,7 @@ from urllib.parse import quote, urlsplit
 
 from pytest_rageval.client_pool import ClientPool
 from pytest_rageval.contract import excerpt
+from pytest_rageval.deadline import mind_deadlines, within
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.judge_client.wire import error_text
 from pytest_rageval.judge_price import OPENAI_URL
@@ -33,7 +33,7 @@ from pytest_rageval.slots import Slots
 from pytest_rageval.target_url import Address, blot_out, blot_out_of_reply, join_url
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    import httpx2
 
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -46,8 +46,6 @@ _NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _KEY_REST: Final = r"[\w*.+/=\-]"
 _KEY_LIKE: Final = re.compile(rf"\bsk-{_KEY_REST}+")
 _MIN_HEAD: Final = 8
-_UNREAD: Final[Any] = {"headers": {"X-Stainless-Raw-Response": "stream"}}
-"""Makes the client hand over a reply before it is read, as its ``with_streaming_response``."""
 
 
 class Limiter(Protocol):
@@ -85,12 +83,10 @@ class _Attempt:
     retry_after_s: float | None = None
 
 
-class _NoSuccess(Exception):
-    """A reply came with a status other than 2xx."""
-
-    def __init__(self, attempt: _Attempt) -> None:
-        super().__init__(f"HTTP {attempt.status}")
-        self.attempt = attempt
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Connections:
+    http: httpx2.Client
+    headers: Mapping[str, str]
 
 
 class ChatEndpoint:
@@ -169,8 +165,8 @@ class ChatEndpoint:
 
     def close(self) -> None:
         """Close the connections; a later question opens new ones."""
-        for client in self._clients.drain():
-            client.close()
+        for connections in self._clients.drain():
+            connections.http.close()
 
     def ask(
         self,
@@ -221,30 +217,38 @@ class ChatEndpoint:
     # --- one attempt -----------------------------------------------------------------------
 
     def _attempt(self, request: Mapping[str, Any], began: float) -> _Attempt:
-        with self._clients.lease() as client:
-            return self._attempt_over(client, request, began)
+        content = json.dumps(request).encode("ascii")
+        with self._clients.lease() as connections:
+            try:
+                # Not the client's own ``create``, which takes longer to look through a request
+                # that is plain JSON already than to send it.
+                with (
+                    within(self._settings.timeout_s),
+                    connections.http.stream(
+                        "POST", self._address.url, headers=connections.headers, content=content
+                    ) as response,
+                ):
+                    return self._received(response, began)
+            # The transport's own errors, whose library depends on openai's version.
+            except Exception as error:
+                if "Timeout" in type(error).__name__:
+                    return _Attempt(fault=self._too_slow(), timed_out=True)
+                said = excerpt(self.blot(str(error)), 200)
+                return _Attempt(fault=f"no connection: {type(error).__name__}: {said}".rstrip(": "))
 
-    def _attempt_over(self, client: OpenAI, request: Mapping[str, Any], began: float) -> _Attempt:
-        import openai
-
-        try:
-            # Not ``chat.completions.create``, which takes a millisecond to look for values to
-            # convert in a request that is plain JSON already.
-            response: Any = client.post(
-                f"/{_PATH}", body=dict(request), cast_to=object, options=_UNREAD
-            )
-            with closing(response):
-                return self._read(response.status_code, response.iter_bytes, began)
-        except _NoSuccess as error:
-            return error.attempt
-        except openai.APITimeoutError:
-            return _Attempt(fault=self._too_slow(), timed_out=True)
-        except openai.OpenAIError as error:
-            cause = error.__cause__ or error
-            if isinstance(cause, _NoSuccess):  # some versions wrap whatever a hook raises
-                return cause.attempt
-            said = excerpt(self.blot(str(cause)), 200)
-            return _Attempt(fault=f"no connection: {type(cause).__name__}: {said}".rstrip(": "))
+    def _received(self, response: Any, began: float) -> _Attempt:
+        status = response.status_code
+        attempt = self._read(status, response.iter_bytes, began)
+        if 200 <= status < 300:
+            return attempt
+        header = response.headers.get("retry-after")
+        return replace(
+            attempt,
+            # A page that breaks off or never ends is still that error.
+            status=status,
+            fault="",
+            retry_after_s=retry_after_seconds(header, datetime.now(UTC)),
+        )
 
     def _read(self, status: int, chunks: Callable[[], Any], began: float) -> _Attempt:
         """Read a body to its end, within the limits of time and size."""
@@ -264,21 +268,6 @@ class ChatEndpoint:
             said = excerpt(self.blot(str(error)), 200)
             return _Attempt(fault=f"the reply broke off: {type(error).__name__}: {said}")
         return _hidden_error(_Attempt(status=status, body=self._value(bytes(body))))
-
-    def _stop_at_failure(self, response: Any) -> None:
-        """Read the body of an error within the limits; openai would read on without any."""
-        status = response.status_code
-        if 200 <= status < 300:
-            return
-        header = response.headers.get("retry-after")
-        raise _NoSuccess(
-            replace(
-                self._read(status, response.iter_bytes, self._clock()),
-                # A page that breaks off or never ends is still that error.
-                status=status,
-                retry_after_s=retry_after_seconds(header, datetime.now(UTC)),
-            )
-        )
 
     def _value(self, body: bytes) -> Any:
         """Return a body's JSON value, or its text, without secrets."""
@@ -319,8 +308,8 @@ class ChatEndpoint:
             return "; check the model's name and the base URL, which mostly ends in /v1"
         return ""
 
-    def _open(self) -> OpenAI:
-        """Return a client with connections of its own."""
+    def _open(self) -> _Connections:
+        """Return the client's connections and what it sends with every request."""
         import openai
 
         from pytest_rageval.http_exchange import tls_context
@@ -336,22 +325,23 @@ class ChatEndpoint:
         if self._address.credentials is not None:
             pair = ":".join(self._address.credentials).encode()
             headers["Authorization"] = f"Basic {base64.b64encode(pair).decode('ascii')}"
-        timeout = openai.Timeout(limit, connect=min(CONNECT_TIMEOUT_S, limit))
-        return openai.OpenAI(
+        http = openai.DefaultHttpxClient(
+            verify=self._tls,
+            timeout=openai.Timeout(limit, connect=min(CONNECT_TIMEOUT_S, limit)),
+            # Whose address nobody named is sent no answers and no documents.
+            follow_redirects=False,
+        )
+        client = openai.OpenAI(
             # A server of one's own asks for no key, but the client does.
             api_key=self._key or "none",
             base_url=self._address.url.removesuffix(f"/{_PATH}"),
-            max_retries=0,
-            timeout=timeout,
             default_headers=headers,
-            http_client=openai.DefaultHttpxClient(
-                verify=self._tls,
-                timeout=timeout,
-                # Whose address nobody named is sent no answers and no documents.
-                follow_redirects=False,
-                event_hooks={"response": [self._stop_at_failure]},
-            ),
+            http_client=http,
         )
+        every = {**client.auth_headers, **client.default_headers}
+        # Some values stand for "not to be sent".
+        sent = {name.lower(): value for name, value in every.items() if isinstance(value, str)}
+        return _Connections(http=mind_deadlines(http), headers=sent)
 
 
 def _may_pass(attempt: _Attempt) -> bool:

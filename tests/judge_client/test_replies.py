@@ -268,11 +268,18 @@ def test_a_slow_reply_is_unreachable_after_one_more_try(
     assert len(naps) == 1
 
 
-def test_a_reply_that_trickles_beyond_the_limit_is_unreachable(open_judge: OpenJudge) -> None:
-    trickle = Canned(body=completion(GOOD).body, how="trickle", delay_s=0.02)
-    failure = failed(open_judge, trickle, timeout_s=0.2, retries=0)
-    assert failure.kind == "unreachable"
-    assert "no whole reply within 0.2 s" in failure.message
+@pytest.mark.parametrize("how", ["trickle", "trickling head"])
+def test_a_reply_that_trickles_beyond_the_limit_is_unreachable(
+    open_judge: OpenJudge, how: Any
+) -> None:
+    trickle = Canned(body=completion(GOOD).body, how=how, delay_s=0.02)
+    judge, _ = open_judge([trickle], timeout_s=0.2, retries=0)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.failure is not None
+    assert judgement.failure.kind == "unreachable"
+    assert "no whole reply within 0.2 s" in judgement.failure.message
+    assert judgement.duration_ms is not None
+    assert judgement.duration_ms < 2000
 
 
 @pytest.mark.parametrize("status", [307, 400, 500])
