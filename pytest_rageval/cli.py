@@ -26,6 +26,7 @@ COMMANDS: Final = (
     "embeddings",
     "explain",
     "judge",
+    "merge",
     "schema",
     "score",
     "serve",

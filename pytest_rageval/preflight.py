@@ -16,7 +16,6 @@ import pytest
 
 from pytest_rageval.discovery import (
     DEFAULT_TESTPATHS,
-    THRESHOLDS,
     iter_case_files,
     selected_files,
 )
@@ -264,23 +263,16 @@ def _refuse_faulty_sets(
 
 def _thresholds(rootdir: Path, settings: Settings, sets: Iterable[Any]) -> Thresholds:
     from pytest_rageval.dataset import LoadedSet
-    from pytest_rageval.gate import with_implicit_checks
-    from pytest_rageval.models import Thresholds
-    from pytest_rageval.thresholds import add_gates, load_thresholds
+    from pytest_rageval.project_thresholds import project_thresholds
 
     found = list(sets)
     cases = [c.case for s in found if isinstance(s, LoadedSet) for c in s.cases]
     # A faulty case file may be the one that holds the category, so any name goes then.
     whole = all(isinstance(s, LoadedSet) for s in found)
-    categories = {c.category for c in cases} if whole else None
-    tags = {t for c in cases for t in c.tags} if whole else None
-    gates = settings.extra_gates
-    path = rootdir / THRESHOLDS
-    if path.is_file():
-        thresholds = load_thresholds(
-            path, display=THRESHOLDS, categories=categories, tags=tags, gates=gates
-        )
-    else:
-        # Nobody has said how good is good enough, so every miss counts.
-        thresholds = add_gates(Thresholds(on_miss="fail"), gates, categories=categories, tags=tags)
-    return with_implicit_checks(thresholds, judge_configured=settings.judge != "none")
+    return project_thresholds(
+        rootdir,
+        gates=settings.extra_gates,
+        judge_configured=settings.judge != "none",
+        categories={c.category for c in cases} if whole else None,
+        tags={t for c in cases for t in c.tags} if whole else None,
+    )

@@ -78,7 +78,7 @@ def read_run(folder: Path) -> StoredRun:
         StorageError: a record cannot be read.
     """
     records = latest_records(read_records(folder))
-    settings = _stored_settings(folder)
+    settings = stored_settings(folder)
     known = _UNTOLD if settings is None else settings
     scoring = score_settings(known, headings_reported=headings_reported(records))
     return StoredRun(
@@ -110,7 +110,7 @@ def _settled(
     return settle_headings(record, located, settings, headings_reported=scoring.headings_reported)
 
 
-def _stored_settings(folder: Path) -> Settings | None:
+def stored_settings(folder: Path) -> Settings | None:
     """Return the settings that a run was scored with; None where they are unknown."""
     try:
         stored = read_json(folder / "config.json").get("settings")

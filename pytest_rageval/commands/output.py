@@ -20,6 +20,12 @@ class CommandError(click.ClickException):
     exit_code = ExitCode.USAGE
 
 
+class NotComparableError(click.ClickException):
+    """The runs are not of one kind, so nothing can be said of them together."""
+
+    exit_code = ExitCode.NOT_COMPARABLE
+
+
 class UnreachableError(click.ClickException):
     """A service that is needed does not answer as it should."""
 

@@ -94,6 +94,8 @@ class SummaryView:
     reliability: JudgeReliability | None = None
     resume: str = ""
     """Command that goes on with the run; empty: it is complete."""
+    rerun: str = "pytest --lf"
+    """Command that asks misses and errors again."""
 
 
 def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) -> list[Line]:
@@ -426,7 +428,7 @@ def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
 
 def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
     if any(r.outcome != "passed" for r in view.records):
-        yield (("next     ", "bold"), ("pytest --lf   (runs misses and errors again)", ""))
+        yield (("next     ", "bold"), (f"{view.rerun}   (runs misses and errors again)", ""))
     yield from _command_lines("go on", view.resume, width)
     yield (("results  ", "bold"), (view.folder, ""))
 

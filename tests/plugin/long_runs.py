@@ -30,7 +30,7 @@ def numbered_cases(count: int, *, miss_every: int = 7) -> list[dict[str, Any]]:
     ]
 
 
-def ask_server(project: Project, url: str, **settings: object) -> None:
+def ask_server(project: Project, url: str, *, judge: str = "none", **settings: object) -> None:
     """Let the project ask a server in the place of its fixture."""
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     project.write("conftest.py", "")
@@ -41,7 +41,7 @@ def ask_server(project: Project, url: str, **settings: object) -> None:
                 "[tool.pytest.ini_options]",
                 'filterwarnings = ["error"]',
                 "[tool.rageval]",
-                'judge = "none"',
+                f'judge = "{judge}"',
                 *lines,
                 "[tool.rageval.target]",
                 f'url = "{url}"',

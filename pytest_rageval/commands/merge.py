@@ -1,0 +1,91 @@
+"""``rageval merge``: puts the runs of several shards together into one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.commands.judge_trust import read_labels
+from pytest_rageval.commands.output import NotComparableError, json_option, print_json
+from pytest_rageval.models import ExitCode
+from pytest_rageval.report.terminal_text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.judge_reliability import JudgeLabels
+    from pytest_rageval.merged_run import MergedRun
+    from pytest_rageval.models import Settings
+    from pytest_rageval.run_parts import RunPart
+
+
+@click.command("merge")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--run-id", metavar="ID", help="Name of the new run (default: UTC time and 4 hex digits)."
+)
+@json_option
+def command(runs: tuple[str, ...], run_id: str | None, as_json: bool) -> ExitCode:
+    """Put runs together that each asked a part of the set, and decide the gate over the whole.
+
+    RUN is an id, a prefix of one, last, last~N or a path. The new run has the figures of one that
+    asked everything itself; the parts stay as they are. Refused with exit code 3 where the runs
+    were made with other settings, from other cases or of another system, or hold the same case
+    twice. Exit code 1 if the gate fails, which it does where cases of the set are missing.
+    """
+    from pytest_rageval.commands.judge_options import project_settings
+    from pytest_rageval.run_parts import DifferentRunsError, read_part, refuse_different
+    from pytest_rageval.storage import resolve_run
+
+    project = project_settings({})
+    folders = [resolve_run(Path(project.results_dir), run) for run in runs]
+    parts = [read_part(folder) for folder in folders]
+    try:
+        refuse_different(parts)
+    except DifferentRunsError as error:
+        raise NotComparableError(str(error)) from error
+    merged = _merged(parts, project, run_id)
+    if as_json:
+        print_json(_document(parts, merged))
+    else:
+        _print(merged)
+    return ExitCode.NO if merged.gate.verdict == "fail" else ExitCode.YES
+
+
+def _merged(parts: list[RunPart], project: Settings, run_id: str | None) -> MergedRun:
+    from pytest_rageval.merged_run import merge_parts
+
+    return merge_parts(parts, project, run_id=run_id, labels=_labels(parts, project))
+
+
+def _labels(parts: list[RunPart], project: Settings) -> JudgeLabels | None:
+    judged = parts[0].settings.judge != "none" and not parts[0].settings.retrieval_only
+    if not judged:
+        return None
+    return read_labels([record for part in parts for record in part.records], project)
+
+
+def _document(parts: list[RunPart], merged: MergedRun) -> dict[str, Any]:
+    return {
+        "run_id": merged.view.run_id,
+        "folder": merged.view.folder,
+        "merged_from": [part.run_id for part in parts],
+        "notes": list(merged.view.notes),
+        "gate": dict(merged.gate_document),
+        "metrics": dict(merged.metrics_document),
+    }
+
+
+def _print(merged: MergedRun) -> None:
+    from pytest_rageval.report.summary import render_summary
+
+    width = shutil.get_terminal_size().columns
+    for line in render_summary(merged.view, width=width):
+        click.echo("".join(_visible(text) for text, _ in line).rstrip())
+
+
+def _visible(text: str) -> str:
+    # The layout's own spaces stay.
+    lead = len(text) - len(text.lstrip(" "))
+    return text if text.isascii() and text.isprintable() else " " * lead + clean(text)

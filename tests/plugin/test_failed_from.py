@@ -1,0 +1,77 @@
+"""Selecting what failed in a stored run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.long_runs import document, lines_of
+from tests.plugin.scratch import CASES, REFUSED, Project, checks
+
+SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+
+
+def folder_of(project: Project, run_id: str) -> Path:
+    return project.path / "evals" / "results" / run_id
+
+
+def told(result: pytest.RunResult) -> str:
+    return " ".join(line.strip() for line in result.outlines)
+
+
+@SERIAL_AND_PARALLEL
+def test_only_what_missed_or_erred_is_asked_again(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.cases([*CASES, REFUSED])
+    project.run("--rageval-run-id", "one")
+    result = project.run_apart("--rageval-failed-from", "one", "--rageval-run-id", "two", *workers)
+    folder = folder_of(project, "two")
+    assert sorted(r["case_id"] for r in lines_of(folder)) == ["dead-1", "short-1"]
+    assert result.ret == 1  # the error, which any part of a set can tell
+
+
+def test_a_check_needs_the_whole_set(project: Project) -> None:
+    project.run("--rageval-run-id", "one")
+    project.run("--rageval-failed-from", "one", "--rageval-run-id", "two")
+    assert checks(document(folder_of(project, "two"), "gate.json")) == {
+        "recall_at_k": "skip",
+        "error_rate": "pass",
+    }
+
+
+def test_it_may_be_narrowed_further(project: Project) -> None:
+    project.cases([*CASES, REFUSED])
+    project.run("--rageval-run-id", "one")
+    project.run("--rageval-failed-from", "one", "--rageval-run-id", "two", "-k", "dead")
+    assert [r["case_id"] for r in lines_of(folder_of(project, "two"))] == ["dead-1"]
+
+
+def test_failures_that_left_the_set_are_named(project: Project) -> None:
+    project.cases([*CASES, REFUSED])
+    project.run("--rageval-run-id", "one")
+    project.cases(CASES)
+    result = project.run("--rageval-failed-from", "one", "--rageval-run-id", "two")
+    assert [r["case_id"] for r in lines_of(folder_of(project, "two"))] == ["short-1"]
+    assert "1 of the 2 cases that failed in run one is not in the set any more: dead-1" in told(
+        result
+    )
+
+
+@SERIAL_AND_PARALLEL
+def test_nothing_failed_is_exit_5_with_a_sentence(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.cases(CASES[:2])
+    project.run("--rageval-run-id", "one")
+    result = project.run_apart("-q", "--rageval-failed-from", "one", *workers)
+    assert result.ret == 5
+    assert "nothing to select: no case missed or erred in run one" in told(result)
+    assert [p.name for p in project.run_folders()] == ["one"]
+
+
+def test_an_unknown_run_is_a_usage_error(project: Project) -> None:
+    result = project.run("--rageval-failed-from", "nope")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*run 'nope': not found*"])

@@ -1,0 +1,177 @@
+"""Cases that are asked several times."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugin.long_runs import (
+    ask_server,
+    document,
+    figures,
+    kill,
+    lines_of,
+    n_lines,
+    start,
+    wait_until,
+)
+from tests.plugin.rag_server import hit_or_miss, rag_server
+from tests.plugin.scratch import CASES, Project, case
+
+SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+THREE = ("--rageval-repeats", "3")
+
+
+def folder_of(project: Project, run_id: str = "one") -> Path:
+    return project.path / "evals" / "results" / run_id
+
+
+def flaky(question: str, nth: int) -> dict[str, Any] | int:
+    """Miss every other time where the question wavers; fail once where it stumbles."""
+    if question.startswith("stumble") and nth % 3 == 1:
+        return 500
+    if question.startswith("waver"):
+        return hit_or_miss("hit" if nth % 2 == 0 else "miss", nth)
+    return hit_or_miss("miss" if question.startswith("miss") else "hit", nth)
+
+
+FLAKY = (
+    case("steady", "hit it"),
+    case("never", "miss it"),
+    case("wavers", "waver over it"),
+    case("stumbles", "stumble over it"),
+)
+
+
+@SERIAL_AND_PARALLEL
+def test_each_case_is_asked_as_often_as_wanted(project: Project, workers: tuple[str, ...]) -> None:
+    project.cases(FLAKY)
+    with rag_server(flaky) as server:
+        ask_server(project, server.url, judge="offline")
+        report = ("--json-report", "--json-report-file=r.json", "--junitxml=j.xml")
+        result = project.run_apart(*THREE, "--rageval-run-id", "one", *workers, *report)
+        assert set(server.asked.values()) == {3}
+    found = {(r["case_id"], r["repeat"]): r["outcome"] for r in lines_of(folder_of(project))}
+    assert found == {
+        **{("steady", n): "passed" for n in range(3)},
+        **{("never", n): "missed" for n in range(3)},
+        ("wavers", 0): "passed", ("wavers", 1): "missed", ("wavers", 2): "passed",
+        ("stumbles", 0): "passed", ("stumbles", 1): "error", ("stumbles", 2): "passed",
+    }  # fmt: skip
+    outcomes = result.parseoutcomes()
+    assert (outcomes["missed"], outcomes["errored"]) == (2, 1)
+    tests = json.loads((project.path / "r.json").read_text(encoding="utf-8"))["tests"]
+    told = {t["nodeid"].split("::")[1]: t["metadata"]["rageval"] for t in tests}
+    assert told["wavers"]["metrics"]["hit_at_k"] == pytest.approx(2 / 3)
+    assert [one["outcome"] for one in told["stumbles"]["repeats"]] == ["passed", "error", "passed"]
+    junit = (project.path / "j.xml").read_text(encoding="utf-8")
+    assert "missed in 1 of 3 repeats: not_retrieved" in junit
+    assert "erred in 1 of 3 repeats: http" in junit
+
+
+def test_the_figures_tell_how_far_repeats_agree(project: Project) -> None:
+    project.cases(FLAKY)
+    with rag_server(flaky) as server:
+        ask_server(project, server.url)
+        project.run(*THREE, "--rageval-run-id", "one")
+        server.asked.clear()
+        project.run_apart(*THREE, "--rageval-run-id", "two", "-n", "2")
+    metrics = document(folder_of(project))
+    assert (metrics["total_tests"], metrics["missed"], metrics["errored"]) == (4, 2, 0)
+    repeats = metrics["repeats"]
+    assert (repeats["repeats"], repeats["n"], repeats["flaky_rate"]) == (3, 4, 0.5)
+    assert [c["case_id"] for c in repeats["flaky_cases"]] == ["stumbles", "wavers"]
+    assert metrics["aggregate_metrics"]["hit_at_k_avg"] == pytest.approx((1 + 0 + 2 / 3 + 1) / 4)
+    assert figures(metrics) == figures(document(folder_of(project, "two")))
+
+
+def test_a_target_that_never_wavers_has_no_variance_within_cases(project: Project) -> None:
+    project.run(*THREE, "--rageval-run-id", "one")
+    repeats = document(folder_of(project))["repeats"]
+    assert (repeats["flaky_rate"], repeats["variance"]["mrr"]["within"]) == (0.0, 0.0)
+
+
+def test_the_gate_counts_cases_that_have_all_their_repeats(project: Project) -> None:
+    result = project.run(*THREE, "--rageval-run-id", "one")
+    assert result.ret == 0
+    gate = document(folder_of(project), "gate.json")
+    assert (gate["n_expected"], gate["n_reported"], gate["complete"]) == (4, 4, True)
+
+
+def test_misses_and_errors_of_any_repeat_are_asked_again_by_last_failed(project: Project) -> None:
+    project.cases(FLAKY)
+    with rag_server(flaky) as server:
+        ask_server(project, server.url)
+        project.run(*THREE, "--rageval-run-id", "one")
+        result = project.run("--lf", "--rageval-run-id", "two")
+    result.stdout.fnmatch_lines(["run-last-failure: rerun previous 3 failures"])
+
+
+def test_a_record_fixture_holds_the_repeat_that_decides(project: Project) -> None:
+    project.cases(FLAKY[2:])
+    project.write(
+        "evals/eval_set.py",
+        "def test_it(eval_record, eval_case):\n"
+        "    expected = {'wavers': 'missed', 'stumbles': 'error'}\n"
+        "    assert eval_record.outcome == expected[eval_case.id]\n"
+        "    assert eval_record.repeat == 1\n",
+    )
+    with rag_server(flaky) as server:
+        ask_server(project, server.url)
+        outcomes = project.run(*THREE).parseoutcomes()
+    assert (outcomes["missed"], outcomes["errored"]) == (1, 1)
+
+
+@SERIAL_AND_PARALLEL
+def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.cases([case(f"c{n}", f"{'waver' if n % 2 else 'hit'} {n}") for n in range(8)])
+    with rag_server(flaky, delay_s=0.1) as server:
+        ask_server(project, server.url, concurrency=2)
+        folder = folder_of(project)
+        session = start(project, *THREE, "--rageval-run-id", "one", "--rageval-concurrency", "1")
+        wait_until(lambda: n_lines(folder) >= 4, "4 records")
+        kill(session)
+        records = lines_of(folder)
+        done = {(r["case_id"], r["repeat"]): r["answer"] for r in records}
+        server.asked.clear()
+        for question in (r["question"] for r in records):
+            server.asked[question] += 1
+        server.delay_s = 0.0
+        before = server.calls
+        project.run_apart(*THREE, "--rageval-resume", "one", *workers)
+        assert server.calls - before == 24 - len(done)
+        server.asked.clear()
+        project.run(*THREE, "--rageval-run-id", "two")
+    assert len(lines_of(folder)) == 24
+    assert figures(document(folder)) == figures(document(folder_of(project, "two")))
+
+
+def test_repeats_are_recorded_and_replayed_in_their_order(project: Project) -> None:
+    project.cases(FLAKY[:3])
+    with rag_server(flaky) as server:
+        ask_server(project, server.url)
+        project.run_apart(*THREE, "--rageval-run-id", "one", "--record-mode=once")
+        calls = server.calls
+    project.run_apart(*THREE, "--rageval-run-id", "two", "--record-mode=none", "--block-network")
+    assert calls == 9
+    assert figures(document(folder_of(project))) == figures(document(folder_of(project, "two")))
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
+def test_a_number_of_repeats_that_is_none_is_refused(project: Project, text: str) -> None:
+    result = project.run(f"--rageval-repeats={text}")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*--rageval-repeats: got*expected an integer of at least 1*"])
+
+
+def test_the_header_says_how_often_each_case_is_asked(project: Project) -> None:
+    result = project.run(*THREE, "--collect-only")
+    assert (
+        f"{len(CASES)} cases, target the rag_client fixture, k 5, each asked 3 times"
+        in " ".join(line.strip() for line in result.outlines)
+    )

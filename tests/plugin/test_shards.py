@@ -1,0 +1,272 @@
+"""A set cut into parts for several machines, and put together again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval import cli
+from tests.plugin.long_runs import (
+    ask_server,
+    document,
+    figures,
+    lines_of,
+    numbered_cases,
+)
+from tests.plugin.rag_server import hit_or_miss, rag_server
+from tests.plugin.scratch import CASES, Project, case, checks
+
+SHARDS = ("1/3", "2/3", "3/3")
+
+
+def folder_of(project: Project, run_id: str) -> Path:
+    return project.path / "evals" / "results" / run_id
+
+
+def ids_of(project: Project, run_id: str) -> list[str]:
+    return sorted(r["case_id"] for r in lines_of(folder_of(project, run_id)))
+
+
+def run_shards(project: Project, *arguments: str) -> None:
+    for shard in SHARDS:
+        name = f"s{shard[0]}"
+        project.run("--rageval-shard", shard, "--rageval-run-id", name, *arguments)
+
+
+def merge(*arguments: str) -> int:
+    return cli.run(["merge", *arguments])
+
+
+# --- shards ----------------------------------------------------------------------------------
+
+
+def test_every_case_is_in_one_shard_whatever_else_is_selected(project: Project) -> None:
+    project.cases(numbered_cases(7))
+    project.cases([case("z0", "hit z0"), case("z1", "hit z1")], "other")
+    run_shards(project)
+    assert [ids_of(project, f"s{n}") for n in (1, 2, 3)] == [
+        ["c000", "c003", "c006"],
+        ["c001", "c004", "z0"],
+        ["c002", "c005", "z1"],
+    ]
+    project.run("--rageval-shard", "1/3", "--rageval-run-id", "part", "-k", "odd or z1")
+    assert ids_of(project, "part") == ["c003"]
+
+
+def test_a_shard_is_the_same_under_workers(project: Project) -> None:
+    project.cases(numbered_cases(7))
+    result = project.run_apart("--rageval-shard", "2/3", "--rageval-run-id", "two", "-n", "2")
+    assert ids_of(project, "two") == ["c001", "c004"]
+    assert "shard 2/3" in " ".join(result.outlines)
+
+
+def test_what_a_shard_leaves_out_is_told_and_its_gate_needs_the_whole_set(
+    project: Project,
+) -> None:
+    result = project.run("--rageval-shard", "1/2")
+    assert result.parseoutcomes()["deselected"] == 2
+    gate = project.stored("gate.json")
+    assert checks(gate) == {"recall_at_k": "skip", "error_rate": "pass"}
+    assert gate["checks"][0]["message"] == "needs the whole set (2 of 4 cases selected)"
+
+
+def test_more_shards_than_cases_leave_some_with_nothing_to_do(project: Project) -> None:
+    assert project.run("--rageval-shard", "9/9").ret == 5
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "1/0", "-1/3"])
+def test_a_shard_that_is_none_is_refused(project: Project, text: str) -> None:
+    result = project.run(f"--rageval-shard={text}")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*--rageval-shard: got*expected I/N with I from 1 to N*"])
+
+
+# --- merging ---------------------------------------------------------------------------------
+
+
+def test_shards_together_are_one_whole_run(project: Project) -> None:
+    project.cases(numbered_cases(30))
+    project.write(
+        "thresholds.toml", '[overall]\nrecall_at_k = ">= 0.85"\n[category.odd]\nmrr = ">= 0.5"\n'
+    )
+    with rag_server() as server:
+        ask_server(project, server.url, judge="offline")
+        for shard in SHARDS[:2]:
+            project.run("--rageval-shard", shard, "--rageval-run-id", f"s{shard[0]}")
+        project.run_apart("--rageval-shard", "3/3", "--rageval-run-id", "s3", "-n", "2")
+        whole = project.run("--rageval-run-id", "whole")
+    assert merge("s1", "s2", "s3", "--run-id", "merged") == whole.ret
+    one, other = folder_of(project, "merged"), folder_of(project, "whole")
+    assert figures(document(one)) == figures(document(other))
+    gate, expected = document(one, "gate.json"), document(other, "gate.json")
+    assert {**gate, "run_id": ""} == {**expected, "run_id": ""}
+    assert stripped(one) == stripped(other)
+    assert (one / "summary.md").is_file()
+    merged = document(one, "config.json")
+    assert merged["merged_from"] == ["s1", "s2", "s3"]
+    assert merged["settings"]["shard"] is None
+    assert merged["config_hash"] == document(other, "config.json")["config_hash"]
+
+
+def stripped(folder: Path) -> list[dict[str, Any]]:
+    """The records of a run in the order of its cases, without times and money."""
+    left_out = {"latency", "cost", "judgements"}
+    lines = sorted(lines_of(folder), key=lambda record: str(record["case_id"]))
+    return [{k: v for k, v in record.items() if k not in left_out} for record in lines]
+
+
+def test_a_shard_that_is_missing_makes_the_merged_run_incomplete(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_shards(project)
+    capsys.readouterr()
+    assert merge("s1", "s3", "--run-id", "merged", "--json") == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["gate"]["sentence"].startswith("INCOMPLETE: 3 of 4 cases reported")
+    assert printed["notes"][0] == "shard 2/3 is missing"
+    assert checks(printed["gate"])["recall_at_k"] == "skip"
+    assert printed["metrics"]["total_tests"] == 3
+
+
+def test_the_gate_decides_about_the_exit_code(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write("thresholds.toml", '[overall]\nrecall_at_k = ">= 0.9"\n')
+    run_shards(project)
+    capsys.readouterr()
+    assert merge("s1", "s2", "s3") == 1
+    printed = capsys.readouterr().out
+    assert "FAIL 1 of 2 checks: recall_at_k 0.667 is below min 0.900" in printed
+    assert "pytest --rageval-failed-from" in printed
+    project.write("thresholds.toml", '[overall]\nrecall_at_k = ">= 0.6"\n')
+    assert merge("s1", "s2", "s3") == 0
+
+
+def test_a_gate_of_the_command_line_is_decided_over_the_merged_run(project: Project) -> None:
+    run_shards(project, "--gate", "mrr>=0.9")
+    assert merge("s1", "s2", "s3", "--run-id", "merged") == 1
+    assert checks(document(folder_of(project, "merged"), "gate.json"))["mrr"] == "fail"
+
+
+def test_a_case_that_was_skipped_is_not_missing(project: Project) -> None:
+    project.write(
+        "evals/conftest.py",
+        "import pytest\n@pytest.fixture(autouse=True)\ndef skip_one(eval_case):\n"
+        "    if eval_case.id == 'ok-2':\n        pytest.skip('not today')\n",
+    )
+    project.run("--rageval-run-id", "whole")
+    run_shards(project)
+    assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
+    assert document(folder_of(project, "merged"))["total_tests"] == 3
+    assert (
+        document(folder_of(project, "merged"), "gate.json")["checks"]
+        == (document(folder_of(project, "whole"), "gate.json")["checks"])
+    )
+
+
+def test_shards_of_one_file_are_whole_without_the_other_files(project: Project) -> None:
+    project.cases(CASES[:1], "other")
+    run_shards(project, "evals/eval_set.jsonl")
+    assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
+    gate = document(folder_of(project, "merged"), "gate.json")
+    assert gate["complete"]
+    assert gate["checks"][0]["message"] == "needs the whole set (4 of 5 cases selected)"
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *runs: str) -> str:
+    capsys.readouterr()
+    assert merge(*runs, "--run-id", "merged") == 3
+    return capsys.readouterr().err
+
+
+def test_runs_of_other_settings_are_refused(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.run("--rageval-shard", "1/2", "--rageval-run-id", "a")
+    project.run("--rageval-shard", "2/2", "--rageval-run-id", "b", "--rag-k", "9")
+    assert "--rag-k: 5 in run a, 9 in run b" in refusal(capsys, "a", "b")
+    assert not folder_of(project, "merged").exists()
+
+
+def test_runs_of_other_cases_are_refused(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.run("--rageval-shard", "1/2", "--rageval-run-id", "a")
+    project.cases([*CASES, case("new", "hit it")])
+    project.run("--rageval-shard", "2/2", "--rageval-run-id", "b")
+    assert "differ in the cases of the set" in refusal(capsys, "a", "b")
+
+
+def test_runs_that_share_a_case_are_refused(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.run("--rageval-run-id", "a")
+    project.run("--rageval-run-id", "b", "-k", "ok-2")
+    text = refusal(capsys, "a", "b")
+    assert "runs a and b both hold evals/eval_set.jsonl::ok-2" in text
+
+
+def test_runs_of_another_build_of_the_index_are_refused(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    version = "1"
+
+    def built(question: str, nth: int) -> dict[str, Any]:
+        found = hit_or_miss(question, nth)
+        found["debug"]["indexing_coverage"] = {"index_version": version}
+        return found
+
+    with rag_server(built) as server:
+        ask_server(project, server.url)
+        project.run("--rageval-shard", "1/2", "--rageval-run-id", "a")
+        version = "2"
+        project.run("--rageval-shard", "2/2", "--rageval-run-id", "b")
+    assert "index_build_version: '1' in run a, '2' in run b" in refusal(capsys, "a", "b")
+
+
+def test_a_run_that_is_not_there_or_a_name_that_is_taken_is_a_usage_error(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_shards(project)
+    capsys.readouterr()
+    assert merge("s1", "nope") == 2
+    assert "run 'nope': not found" in capsys.readouterr().err
+    assert merge("s1", "s2", "--run-id", "s3") == 2
+    assert "a run of this id exists" in capsys.readouterr().err
+    assert ids_of(project, "s3") == ["short-1"]
+
+
+def test_a_merged_run_can_be_read_like_any_other(project: Project) -> None:
+    run_shards(project)
+    assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
+    result = project.run("--rageval-failed-from", "last", "--rageval-run-id", "again")
+    assert result.ret == 0
+    assert ids_of(project, "again") == ["short-1"]
+
+
+def test_headings_are_judged_by_what_all_shards_say(project: Project) -> None:
+    def bare(question: str, nth: int) -> dict[str, Any]:
+        found = hit_or_miss(question, nth)
+        if "nothing" in question:
+            found["debug"]["retrieved_chunks"] = []
+        elif "bare" in question:
+            del found["debug"]["retrieved_chunks"][0]["heading_path"]
+        return found
+
+    gold = [{"rel_path": "a.md", "heading_path": "# A"}]
+    questions = ("hit bare", "hit full", "hit nothing", "hit full 2")
+    project.cases([case(f"c{n}", q, gold_supports=gold) for n, q in enumerate(questions)])
+    with rag_server(bare) as server:
+        ask_server(project, server.url)
+        for shard in ("1/2", "2/2"):
+            project.run("--rageval-shard", shard, "--rageval-run-id", f"s{shard[0]}")
+        project.run("--rageval-run-id", "whole")
+    assert merge("s1", "s2", "--run-id", "merged") == document(
+        folder_of(project, "whole"), "gate.json"
+    )["verdict"].count("fail")
+    assert figures(document(folder_of(project, "merged"))) == figures(
+        document(folder_of(project, "whole"))
+    )
