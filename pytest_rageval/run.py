@@ -223,9 +223,11 @@ class Run:
         return list(dict.fromkeys(failed))
 
     def close(self) -> None:
-        """Let others write the run, however the session ended."""
-        if self._writer is not None:
-            self._writer.close()
+        """Let others write the run, however the session ended; nothing is taken any more."""
+        with self._lock:
+            self._ended = True
+            if self._writer is not None:
+                self._writer.close()
 
     def progress_text(self) -> str | None:
         """Say how far the run is; None before anything is selected."""
