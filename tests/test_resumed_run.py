@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.record_builders import failed, record
 FILE = "evals/set.jsonl"
 
 
-def of(case: Case, **fields: object) -> CaseRecord:
+def of(case: Case, **fields: Any) -> CaseRecord:
     return record(
         case.id, file=FILE, case_hash=LocatedCase(case=case, lineno=1).case_hash, **fields
     )

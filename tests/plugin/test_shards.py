@@ -270,3 +270,56 @@ def test_headings_are_judged_by_what_all_shards_say(project: Project) -> None:
     assert figures(document(folder_of(project, "merged"))) == figures(
         document(folder_of(project, "whole"))
     )
+
+
+JUDGED = """
+import pytest
+from pytest_rageval.judgements import Judgement, Verdict
+
+class Ours:
+    identity = "ours"
+
+    def judge(self, rubric, request, *, repeat=0):
+        score = float(len(request.question) % 3 + 1 + repeat)
+        return Judgement(
+            rubric=rubric, rubric_version="1", judge="ours", verdict=Verdict(scores={rubric: score})
+        )
+
+@pytest.fixture(scope="session")
+def judge():
+    return Ours()
+"""
+
+
+def test_the_spot_check_chooses_the_same_cases_whether_or_not_the_set_is_cut(
+    project: Project,
+) -> None:
+    project.cases([case(f"c{n:02}", f"hit number {n * 7 ** (n % 5)}") for n in range(20)])
+    judging = '[tool.rageval.judge]\nmodel = "ours-2024-08-06"\nspot_check_model = "offline"\n'
+    with rag_server() as server:
+        url = f'[tool.rageval.target]\nurl = "{server.url}"\n'
+        project.write("pyproject.toml", judging + url)
+        project.write("conftest.py", JUDGED)
+        again = ("--judge-spot-check", "6", "--rageval-repeats", "2")
+        for shard in ("1/2", "2/2"):
+            project.run("--rageval-shard", shard, "--rageval-run-id", f"s{shard[0]}", *again)
+        project.run("--rageval-run-id", "whole", *again)
+    merge("s1", "s2", "--run-id", "merged")
+    one, other = (document(folder_of(project, name)) for name in ("merged", "whole"))
+    assert figures(one) == figures(other)
+    assert one["aggregate_metrics"]["groundedness_avg"] > 1
+    checked = {r["case_id"] for r in lines_of(folder_of(project, "merged")) if r["spot_check"]}
+    assert len(checked) == 6
+
+
+def test_a_run_that_pytest_did_not_make_is_no_part(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_shards(project)
+    config = folder_of(project, "s2") / "config.json"
+    stored = json.loads(config.read_text(encoding="utf-8"))
+    del stored["set"]
+    config.write_text(json.dumps(stored), encoding="utf-8")
+    capsys.readouterr()
+    assert merge("s1", "s2") == 2
+    assert "does not say of which set the run is a part" in capsys.readouterr().err
