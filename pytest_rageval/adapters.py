@@ -18,6 +18,7 @@ from pytest_rageval.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.loop_thread import LoopThread, session_loop
 from pytest_rageval.models import AskRequest, AskResponse, AskResult, ErrorInfo
 from pytest_rageval.slots import Slots
+from pytest_rageval.turns import waiting
 
 __all__ = ["LoopThread", "answered", "call_client", "session_loop"]
 
@@ -52,7 +53,11 @@ def call_client(
     """
     ask = _ask_function(client)
     takes_none = slots is not None and not getattr(client, "takes_slots", False)
-    with slots.hold() if slots is not None and takes_none else nullcontext():
+    # Nobody knows how long a client of the user's own waits, and for what.
+    with (
+        slots.hold() if slots is not None and takes_none else nullcontext(),
+        waiting() if takes_none else nullcontext(),
+    ):
         started = clock()
         reply = _reply_or_error(ask, request, loop)
         total_ms = (clock() - started) * 1000

@@ -12,13 +12,16 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+from pytest_rageval.turns import waiting
 
 _current = threading.local()
 _Client = TypeVar("_Client")
+_BUFFERED_BYTES: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +95,18 @@ class _Backend:
         left = _left(timeout, core.ConnectTimeout)
         give_up_at = None if left is None else time.monotonic() + left
         failure: Exception = core.ConnectError(f"no address for {host}")
-        for address in self._resolve(host, port, left):
+        with waiting():
+            addresses = self._resolve(host, port, left)
+        for address in addresses:
             if give_up_at is not None:
                 left = give_up_at - time.monotonic()
                 if left <= 0:
                     raise core.ConnectTimeout("the time is up") from failure
             try:
-                stream = self._plain.connect_tcp(address, port, left, local_address, socket_options)
+                with waiting():
+                    stream = self._plain.connect_tcp(
+                        address, port, left, local_address, socket_options
+                    )
             except (core.ConnectError, core.ConnectTimeout) as error:
                 failure = error
                 continue
@@ -147,11 +155,16 @@ class _Stream:
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        data: bytes = self._stream.read(max_bytes, _left(timeout, self._core.ReadTimeout))
+        left = _left(timeout, self._core.ReadTimeout)
+        with waiting():
+            data: bytes = self._stream.read(max_bytes, left)
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left(timeout, self._core.WriteTimeout))
+        left = _left(timeout, self._core.WriteTimeout)
+        # A small one fits into the buffer of the socket.
+        with waiting() if len(buffer) > _BUFFERED_BYTES else nullcontext():
+            self._stream.write(buffer, left)
 
     def close(self) -> None:
         self._stream.close()
@@ -163,7 +176,9 @@ class _Stream:
         timeout: float | None = None,
     ) -> _Stream:
         left = _left(timeout, self._core.ConnectTimeout)
-        return _Stream(self._core, self._stream.start_tls(ssl_context, server_hostname, left))
+        with waiting():
+            stream = self._stream.start_tls(ssl_context, server_hostname, left)
+        return _Stream(self._core, stream)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

@@ -23,6 +23,7 @@ from pytest_rageval.contract import excerpt
 from pytest_rageval.errors import EndpointError, TargetErrorKind
 from pytest_rageval.retry import is_retryable, parse_http_date, retry_after_seconds, wait_seconds
 from pytest_rageval.target_url import Address, without_secrets
+from pytest_rageval.turns import waiting
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 _HEAD_BYTES: Final = 4096
@@ -120,7 +121,8 @@ def post_until_settled(
     attempts = 1
     attempt = once()
     while attempts <= retries and attempt.retryable:
-        sleep(wait_seconds(attempts, rng, attempt.retry_after_s))
+        with waiting():
+            sleep(wait_seconds(attempts, rng, attempt.retry_after_s))
         attempts += 1
         attempt = once()
     return attempt, attempts

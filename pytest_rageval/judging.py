@@ -26,6 +26,7 @@ from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.models import AskResponse, Case, Citation
 from pytest_rageval.slots import Slots
 from pytest_rageval.spot_check import repeated_rubrics, spot_check_fields
+from pytest_rageval.turns import waiting
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "groundedness": ("groundedness", "claim_support_rate"),
@@ -183,7 +184,10 @@ def _call(
 ) -> Judgement:
     takes_none = slots is not None and not getattr(judge, "takes_slots", False)
     try:
-        with slots.hold() if slots is not None and takes_none else nullcontext():
+        with (
+            slots.hold() if slots is not None and takes_none else nullcontext(),
+            waiting() if takes_none else nullcontext(),
+        ):
             found: object = judge.judge(rubric, request, repeat=repeat)
     except ConfigError:
         raise

@@ -19,10 +19,11 @@ import pytest
 from pytest_rageval import default_case
 from pytest_rageval.case_threads import CaseThreads
 from pytest_rageval.items import CLIENT_FIXTURES, CaseItem, Clients, Evaluated
+from pytest_rageval.turns import Turns
 
 _SPARE: Final = 4
 """One thread in four beyond the limit: it scores while the others' requests are in flight."""
-_WINDOW: Final = 4
+_WINDOW: Final = 64
 """Cases ahead of the one being reported, for each request in flight: a slow case at their head
 must not leave the others idle."""
 
@@ -51,6 +52,7 @@ class Lookahead:
             # What is ahead of a failure was asked in vain.
             self._window = concurrency
         self._queue = _upcoming(session)
+        self._turns = Turns()
         self._tasks: dict[CaseItem, _Task] = {}
 
     def note_next(self, nextitem: pytest.Item | None) -> None:
@@ -72,8 +74,12 @@ class Lookahead:
         self._tasks.clear()
 
     def _start(self, item: CaseItem, clients: Clients, *, urgent: bool = False) -> _Task:
-        future = self._threads.submit(lambda: item.evaluate(clients), urgent=urgent)
+        future = self._threads.submit(lambda: self._evaluate(item, clients), urgent=urgent)
         return _Task(clients, future)
+
+    def _evaluate(self, item: CaseItem, clients: Clients) -> Evaluated:
+        with self._turns.computing():
+            return item.evaluate(clients)
 
     def _ready(self, item: CaseItem) -> Iterator[CaseItem]:
         """Yield cases to come that may go ahead, as long as there is room."""

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
+from pytest_rageval.turns import waiting
+
 CALM_S: Final = 1.0
 """Refusals that come within this time of the last cut are of the same burst."""
 _REFUSED: Final = frozenset({429, 503})
@@ -57,7 +59,9 @@ class Slots:
             return
         place = self._queue()
         try:
-            place.result()
+            if not place.done():
+                with waiting():
+                    place.result()
         except BaseException:
             self._give_up(place)
             raise

@@ -31,6 +31,7 @@ from pytest_rageval.models import JudgeSettings
 from pytest_rageval.retry import retry_after_seconds, wait_seconds
 from pytest_rageval.slots import Slots
 from pytest_rageval.target_url import Address, blot_out, blot_out_of_reply, join_url
+from pytest_rageval.turns import waiting
 
 if TYPE_CHECKING:
     import httpx2
@@ -189,7 +190,8 @@ class ChatEndpoint:
                 # and those of several processes all at once.
                 with self._clients.lease():
                     pass
-                self.limiter.wait(tokens)
+                with waiting():
+                    self.limiter.wait(tokens)
             with self._slots.hold() if self._slots is not None else nullcontext():
                 began = self._clock()
                 attempt = self._attempt(request, began)
@@ -207,7 +209,8 @@ class ChatEndpoint:
                 return replace(
                     self._answer(attempt, calls), calls=calls, duration_ms=spent_s * 1000
                 )
-            self._sleep(wait_seconds(calls, self._rng, attempt.retry_after_s))
+            with waiting():
+                self._sleep(wait_seconds(calls, self._rng, attempt.retry_after_s))
 
     def settle(self, expected: int, used: int) -> None:
         """Tell the rate limits how many tokens a request really used."""
