@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +25,8 @@ class ResumedRun:
 
     kept: Mapping[tuple[str, int], CaseRecord] = field(default_factory=dict)
     """Finished records by node id and repeat."""
+    repeats: int = 1
+    """How often each case is asked."""
     n_lines: int = 0
     """Lines of ``results.jsonl``, those that are not kept included."""
     n_again: int = 0
@@ -37,17 +40,20 @@ class ResumedRun:
 
     @property
     def n_cases(self) -> int:
-        """Cases with at least one finished record."""
-        return len({nodeid for nodeid, _ in self.kept})
+        """Cases of which every repeat is finished."""
+        counts = Counter(nodeid for nodeid, _ in self.kept)
+        return sum(count >= self.repeats for count in counts.values())
 
     def sentences(self, run_id: str) -> list[str]:
         """Say where the run goes on."""
-        found = [f"run {run_id} goes on: {self.n_cases} cases are done"]
-        if self.n_again:
-            found.append(f"{self.n_again} that could not reach the target are asked again")
-        if self.n_changed:
-            found.append(f"{self.n_changed} have changed since and are asked again if selected")
-        sentences = [", ".join(found)]
+        done = "1 case is" if self.n_cases == 1 else f"{self.n_cases} cases are"
+        again = [
+            *([f"{self.n_again} for want of a connection"] if self.n_again else []),
+            *([f"{self.n_changed} of changed content"] if self.n_changed else []),
+        ]
+        sentences = [f"run {run_id} goes on: {done} done"]
+        if again:
+            sentences[0] += f"; what is selected is asked again: {', '.join(again)}"
         if self.gone:
             ids = ", ".join(self.gone[:_SHOWN]) + (" ..." if len(self.gone) > _SHOWN else "")
             sentences.append(
@@ -131,6 +137,7 @@ def _sorted_out(
     _refuse_unread_files(gone, settings, sets)
     return ResumedRun(
         kept=kept,
+        repeats=settings.repeats,
         n_lines=len(lines),
         n_again=n_again,
         n_changed=n_changed,

@@ -76,7 +76,7 @@ def test_changed_and_vanished_cases_are_told_apart(tmp_path: Path) -> None:
     assert (found.kept, found.n_changed, found.gone) == ({}, 1, ("b",))
     first, second = found.sentences("r")
     assert first == (
-        "run r goes on: 0 cases are done, 1 have changed since and are asked again if selected"
+        "run r goes on: 0 cases are done; what is selected is asked again: 1 of changed content"
     )
     assert second.endswith("cases that the set no longer has: b")
 

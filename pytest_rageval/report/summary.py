@@ -7,7 +7,7 @@ their meaning in words; colour only repeats it.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -303,7 +303,7 @@ def _cell(summaries: Mapping[str, MetricSummary], key: str) -> str:
 
 def _group_sizes(title: str, records: Sequence[CaseRecord]) -> dict[str, int]:
     sizes: dict[str, int] = {}
-    for record in records:
+    for record in _one_of_each_case(records):
         names: Sequence[str | None] = record.tags
         if title == "category":
             names = (record.category,)
@@ -318,8 +318,16 @@ def _group_sizes(title: str, records: Sequence[CaseRecord]) -> dict[str, int]:
 # --- cases, notes, gate --------------------------------------------------------------------
 
 
+def _one_of_each_case(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+    """Return the first record of each case; its repeats are no further cases."""
+    found: dict[str, CaseRecord] = {}
+    for record in records:
+        found.setdefault(record.nodeid, record)
+    return list(found.values())
+
+
 def worst_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRecord]:
-    """Return the records to look at first.
+    """Return the records to look at first, one of each case.
 
     Errors, then misses with the least recall, then those that met what was asked of them with an
     answer that the judge rates below its pass line.
@@ -327,7 +335,8 @@ def worst_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRec
     found = [
         (_badness(r), r) for r in records if r.outcome != "passed" or r.failure_stage in _JUDGED
     ]
-    return [record for _, record in sorted(found, key=lambda one: one[0])[:limit]]
+    worst_first = (record for _, record in sorted(found, key=lambda one: one[0]))
+    return _one_of_each_case(worst_first)[:limit]
 
 
 def _badness(record: CaseRecord) -> tuple[int, float, str]:
@@ -339,9 +348,10 @@ def _badness(record: CaseRecord) -> tuple[int, float, str]:
 
 
 def slowest_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRecord]:
-    """Return the records that took longest, slowest first."""
+    """Return the records that took longest, slowest first, one of each case."""
     timed = [r for r in records if "total_ms" in r.latency]
-    return sorted(timed, key=lambda r: (-r.latency["total_ms"], r.nodeid))[:limit]
+    slowest_first = sorted(timed, key=lambda r: (-r.latency["total_ms"], r.nodeid))
+    return _one_of_each_case(slowest_first)[:limit]
 
 
 def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
@@ -428,7 +438,9 @@ def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
 
 def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
     if any(r.outcome != "passed" for r in view.records):
-        yield (("next     ", "bold"), (f"{view.rerun}   (runs misses and errors again)", ""))
+        why = "   (runs misses and errors again)"
+        fits = len(view.rerun) + len(why) + 9 <= width
+        yield (("next     ", "bold"), (view.rerun + why * fits, ""))
     yield from _command_lines("go on", view.resume, width)
     yield (("results  ", "bold"), (view.folder, ""))
 

@@ -175,3 +175,11 @@ def test_the_header_says_how_often_each_case_is_asked(project: Project) -> None:
         f"{len(CASES)} cases, target the rag_client fixture, k 5, each asked 3 times"
         in " ".join(line.strip() for line in result.outlines)
     )
+
+
+def test_the_summary_counts_cases_and_names_each_once(project: Project) -> None:
+    result = project.run(*THREE)
+    told = [line.split() for line in result.outlines]
+    assert ["factual", "1", "1.000", "1.000", "1.000"] in [line[:5] for line in told if line]
+    (worst,) = (line for line in told if line[:1] == ["worst"])
+    assert worst.count("short-1") == 1

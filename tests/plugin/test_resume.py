@@ -193,7 +193,7 @@ def test_cases_that_could_not_be_reached_are_asked_again_and_kept_once(project: 
     project.write("conftest.py", ASKED)
     result = project.run("--rageval-resume", "one")
     assert asked(project) == [REFUSED["question"]]
-    assert "1 that could not reach the target are asked again" in told(result)
+    assert "what is selected is asked again: 1 for want of a connection" in told(result)
     assert result.ret == 0
     assert Counter(r["case_id"] for r in lines_of(folder)) == dict.fromkeys(
         ["ok-1", "ok-2", "short-1", "out-1", "dead-1"], 1
@@ -219,7 +219,7 @@ def test_a_case_that_has_changed_since_is_asked_again(project: Project) -> None:
     project.cases([CASES[0] | {"question": "hit other"}, *CASES[1:]])
     result = project.run("--rageval-resume", "one")
     assert asked(project) == ["hit other"]
-    assert "1 have changed since" in told(result)
+    assert "asked again: 1 of changed content" in told(result)
     assert {r["question"] for r in lines_of(folder)} >= {"hit other"}
     assert len(lines_of(folder)) == len(CASES)
 
