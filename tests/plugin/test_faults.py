@@ -1,0 +1,145 @@
+"""A thousand cases of which some fail in every way there is: none is lost, none is mistaken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import unused_port
+from tests.loopback_server import loopback_server
+from tests.plugin.faults import (
+    FAULTS,
+    READ_TIMEOUT_S,
+    RETRIES,
+    TIMEOUT_S,
+    TOTAL,
+    fault_of,
+    faulty,
+    kind_of,
+    mixed_cases,
+)
+from tests.plugin.long_runs import document, figures, lines_of
+from tests.plugin.scratch import Project, summary_lines
+
+WAYS = {
+    "as it comes": (),
+    "many at once": ("--rageval-concurrency", "32"),
+    "two workers": ("-n", "2"),
+    "two workers and many at once": ("-n", "2", "--rageval-concurrency", "32"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    records: tuple[Mapping[str, Any], ...]
+    metrics: Mapping[str, Any]
+    asked: Counter[str]
+    output: str
+
+
+@pytest.fixture(scope="module")
+def sessions() -> dict[str, Session]:
+    """Those that ran so far, by the way they went."""
+    return {}
+
+
+@pytest.fixture
+def run_all(project: Project, sessions: dict[str, Session]) -> Callable[[str], Session]:
+    def run(way: str) -> Session:
+        if way not in sessions:
+            with loopback_server(faulty) as server:
+                _ask(project, server.url)
+                result = project.run_apart("--rageval-run-id", way.replace(" ", "-"), *WAYS[way])
+            folder = project.path / "evals" / "results" / way.replace(" ", "-")
+            sessions[way] = _session(folder, Counter(server.asked), result.stdout.str())
+        return sessions[way]
+
+    return run
+
+
+def _ask(project: Project, url: str, **target: object) -> None:
+    project.write("conftest.py", "")
+    project.write("thresholds.toml", "version = 1\n[overall]\nerror_rate = '<= 0.5'\n")
+    limits = {"retries": RETRIES, "read_timeout": READ_TIMEOUT_S, "timeout": TIMEOUT_S} | target
+    project.write(
+        "pyproject.toml",
+        "\n".join(
+            [
+                "[tool.pytest.ini_options]",
+                'filterwarnings = ["error"]',
+                "[tool.rageval]",
+                'judge = "none"',
+                "max_errors = 1000",
+                "[tool.rageval.target]",
+                f'url = "{url}"',
+                *(f"{name} = {value}" for name, value in limits.items()),
+            ]
+        ),
+    )
+    project.cases(mixed_cases())
+
+
+def _session(folder: Path, asked: Counter[str], output: str) -> Session:
+    return Session(tuple(lines_of(folder)), figures(document(folder)), asked, output)
+
+
+def _said(record: Mapping[str, Any], session: Session) -> tuple[Any, ...]:
+    error = record["error"] or {}
+    attempts = session.asked[record["question"]]
+    return (record["status"], error.get("kind"), error.get("attempts", attempts), attempts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+def test_every_case_has_the_status_error_and_attempts_of_its_fault(
+    run_all: Callable[[str], Session], way: str
+) -> None:
+    session = run_all(way)
+
+    assert len({record["case_id"] for record in session.records}) == TOTAL
+    assert len(session.records) == TOTAL
+    wrong = {}
+    for record in session.records:
+        fault = fault_of(record["question"])
+        status = "ok" if fault.error is None else "error"
+        expected = (status, fault.error, fault.attempts, fault.attempts)
+        if _said(record, session) != expected:
+            wrong[kind_of(record["question"])] = (expected, _said(record, session), record["error"])
+    assert wrong == {}, session.output[-3000:]
+    kinds = Counter(kind_of(record["question"]) for record in session.records)
+    assert {kind: kinds[kind] for kind in FAULTS} == {k: f.count for k, f in FAULTS.items()}
+
+
+@pytest.mark.slow
+def test_all_ways_come_to_the_same_figures(run_all: Callable[[str], Session]) -> None:
+    # Each session has a server, and with it an address, of its own.
+    first, *others = ({**run_all(way).metrics, "config_hash": None} for way in WAYS)
+    assert first["total_tests"] == TOTAL
+    assert first["errored"] == sum(fault.count for fault in FAULTS.values() if fault.error)
+    for other in others:
+        assert other == first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
+def test_a_target_that_is_dead_ends_the_run_soon_with_one_sentence(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    _ask(project, f"http://127.0.0.1:{unused_port()}")
+
+    result = project.run_apart("--rageval-max-errors", "10", *workers)
+
+    assert result.ret == 1
+    said = " ".join(" ".join(summary_lines(result)).split())
+    assert said.count("gave up after 10 connection errors in a row") == 1
+    assert "connection refused: does the server run, and on this port?" in said
+    assert result.duration < 30
+    kinds = Counter(record["error"]["kind"] for record in project.records().values())
+    assert kinds["not_attempted"] + kinds["connection"] == TOTAL
+    # Those in flight finish, on each worker.
+    assert kinds["connection"] <= 2 * (10 + 8)
