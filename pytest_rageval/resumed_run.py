@@ -29,6 +29,8 @@ class ResumedRun:
     """How often each case is asked."""
     n_lines: int = 0
     """Lines of ``results.jsonl``, those that are not kept included."""
+    refreshed: bool = False
+    """Whether a kept record differs from its line by what the case file says today."""
     n_again: int = 0
     """Records that are asked again: a connection failed, or nobody was asked."""
     n_changed: int = 0
@@ -37,6 +39,11 @@ class ResumedRun:
     """Ids of cases that the set no longer holds."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """The ``config.json`` so far; empty: the run was killed before it had one."""
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether ``results.jsonl`` holds what is kept, and nothing else."""
+        return self.n_lines == len(self.kept) and not self.refreshed
 
     @property
     def n_cases(self) -> int:
@@ -123,7 +130,7 @@ def _sorted_out(
     known = {(s.display, c.case.id): c for s in sets for c in s.cases}
     kept: dict[tuple[str, int], CaseRecord] = {}
     gone: list[CaseRecord] = []
-    n_again = n_changed = 0
+    n_again = n_changed = n_refreshed = 0
     for record in latest_records(lines):
         located = known.get((record.file, record.case_id))
         if located is None:
@@ -133,12 +140,15 @@ def _sorted_out(
         elif not is_finished(record):
             n_again += 1
         else:
-            kept[record.nodeid, record.repeat] = _of_today(record, located)
+            today = _of_today(record, located)
+            n_refreshed += today != record
+            kept[record.nodeid, record.repeat] = today
     _refuse_unread_files(gone, settings, sets)
     return ResumedRun(
         kept=kept,
         repeats=settings.repeats,
         n_lines=len(lines),
+        refreshed=n_refreshed > 0,
         n_again=n_again,
         n_changed=n_changed,
         gone=tuple(dict.fromkeys(record.case_id for record in gone)),

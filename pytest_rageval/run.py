@@ -23,6 +23,7 @@ from pytest_rageval.engine import headings_reported, not_attempted, settle_headi
 from pytest_rageval.gate import Selection, decide_gate
 from pytest_rageval.judge_notes import judge_notes
 from pytest_rageval.judge_reliability import JudgeReliability, judge_reliability
+from pytest_rageval.judgements import Judgement, JudgeRequest
 from pytest_rageval.metrics_document import metrics_document
 from pytest_rageval.models import (
     Aggregate,
@@ -50,6 +51,15 @@ class FinishedRun:
     gate: GateResult
     metrics_document: Mapping[str, Any]
     gate_document: Mapping[str, Any]
+
+
+class _LostJudge:
+    """The judge of a process that died, whose metrics are errors rather than not applicable."""
+
+    identity = "lost"
+
+    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+        raise AssertionError("a case without an answer is not judged")
 
 
 class Run:
@@ -145,7 +155,7 @@ class Run:
         writer = RunWriter(folder.parent, folder.name, resume=True)
         try:
             found = read_resumed(folder, settings, self._sets)
-            if found.n_lines != len(found.kept):
+            if not found.is_on_disk:
                 writer.rewrite(found.kept.values())
         except BaseException:
             writer.close()
@@ -197,11 +207,13 @@ class Run:
         if located is None:
             return
         settings = self.state.settings
+        file = nodeid.split("::", 1)[0]
+        reason = f"its process died while it ran: {message}"
+        judge = None if settings.judge == "none" else _LostJudge()
         for repeat in range(settings.repeats):
             if (nodeid, repeat) not in self.records:
-                file = nodeid.split("::", 1)[0]
-                reason = f"its process died while it ran: {message}"
-                self.add(nodeid, not_attempted(located, file, settings, reason, repeat=repeat))
+                record = not_attempted(located, file, settings, reason, repeat=repeat, judge=judge)
+                self.add(nodeid, record)
 
     def note_report(self, nodeid: str, *, skipped: bool) -> None:
         """Excuse a case that a user's mark or fixture skipped."""

@@ -18,7 +18,7 @@ from tests.record_builders import failed, record
 FILE = "evals/set.jsonl"
 
 
-def of(case: Case, **fields: Any) -> CaseRecord:
+def of(case: Case, /, **fields: Any) -> CaseRecord:
     return record(
         case.id, file=FILE, case_hash=LocatedCase(case=case, lineno=1).case_hash, **fields
     )
@@ -60,13 +60,20 @@ def test_the_last_line_of_a_case_and_repeat_counts(tmp_path: Path) -> None:
         (f"{FILE}::a", 0): "missed",
         (f"{FILE}::a", 1): "passed",
     }
-    assert (found.n_lines, found.n_cases) == (3, 1)
+    assert (found.n_lines, found.n_cases, found.is_on_disk) == (3, 1, False)
+
+
+def test_a_run_that_holds_just_what_is_kept_is_not_written_again(tmp_path: Path) -> None:
+    case = Case(id="a", question="?", metadata={"x": [1]})
+    assert resumed(tmp_path, of(case, lineno=4, case=case), cases=(case,)).is_on_disk
 
 
 def test_line_and_groups_of_a_case_are_those_of_today(tmp_path: Path) -> None:
     then = Case(id="a", question="?", category="old")
     now = Case(id="a", question="?", category="new", tags=("t",), required=True)
-    (kept,) = resumed(tmp_path, of(then, category="old"), cases=(now,)).kept.values()
+    found = resumed(tmp_path, of(then, category="old"), cases=(now,))
+    (kept,) = found.kept.values()
+    assert not found.is_on_disk
     assert (kept.lineno, kept.category, kept.tags, kept.required) == (4, "new", ("t",), True)
 
 

@@ -231,6 +231,7 @@ def test_what_changes_no_asking_is_taken_from_the_file_of_today(project: Project
     project.run("--rageval-resume", "one")
     assert asked(project) == []
     assert document(folder)["by_category"]["new"]["total_tests"] == 1
+    assert {r["category"] for r in lines_of(folder) if r["case_id"] == "ok-1"} == {"new"}
     assert document(folder)["by_tag"]["fresh"]["total_tests"] == 1
 
 

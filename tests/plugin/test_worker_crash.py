@@ -63,8 +63,11 @@ def test_a_dead_worker_leaves_one_case_unasked_and_the_rest_measured(
 def test_every_repeat_of_a_case_whose_worker_died_is_accounted_for(project: Project) -> None:
     project.cases(numbered_cases(6))
     project.write("conftest.py", DEADLY.format(death="os._exit(7)"))
-    project.run_apart("--rageval-run-id", "one", "--rageval-repeats", "2", "-n", "1")
+    judge = ("--judge", "offline")
+    project.run_apart("--rageval-run-id", "one", "--rageval-repeats", "2", "-n", "1", *judge)
     records = lines_of(folder_of(project))
     assert Counter(r["case_id"] for r in records) == {f"c{n:03}": 2 for n in range(6)}
     kinds = {r["case_id"]: json.dumps(r["error"] and r["error"]["kind"]) for r in records}
     assert kinds["c004"] == '"not_attempted"'
+    groundedness = document(folder_of(project))["statistics"]["groundedness"]
+    assert (groundedness["n"], groundedness["n_error"]) == (5, 1)
