@@ -267,7 +267,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         flag="--rageval-max-errors",
         metavar="N",
         minimum=1,
-        help="connection errors in a row before the run gives up (default: 10)",
+        help="connection errors or timeouts in a row before the run gives up (default: 10)",
     ),
     Option(
         setting="store_full_text",

@@ -110,6 +110,10 @@ class Reporting:
                 report.rageval_notes = list(  # type: ignore[attr-defined]
                     _judge_notes(self._state.judges)
                 )
+                if self._state.breaker.open:
+                    report.rageval_gave_up = _ascii(  # type: ignore[attr-defined]
+                        self._state.breaker.reason
+                    )
             if call.excinfo is not None and isinstance(
                 call.excinfo.value, ConfigError | StorageError
             ):
@@ -149,11 +153,16 @@ def _deselect(
 
 
 def _judge_notes(judges: Iterable[object]) -> Iterator[str]:
-    """Yield what judges have to say of their caches, in ASCII, as a report of a worker must be."""
+    """Yield what judges have to say of their caches."""
     for judge in judges:
         warning = getattr(judge, "cache_warning", None)
         if isinstance(warning, str):
-            yield warning.encode("ascii", "backslashreplace").decode()
+            yield _ascii(warning)
+
+
+def _ascii(text: str) -> str:
+    """Return a text as the report of a worker must be."""
+    return text.encode("ascii", "backslashreplace").decode()
 
 
 class Controller:
@@ -270,7 +279,7 @@ class Controller:
         usage_error = getattr(report, "rageval_usage_error", None)
         if usage_error is not None:
             raise pytest.UsageError(usage_error)
-        self.run.notes.update(dict.fromkeys(getattr(report, "rageval_notes", ())))
+        self._take_notes(report)
         outcome = getattr(report, "rageval_outcome", None)
         if self._session is not None and self.run.expected:
             # Workers have all collected by now, after which nothing resets the count.
@@ -291,6 +300,11 @@ class Controller:
         asked = getattr(report, "rageval_asked", None)
         if asked is not None:
             self.state.asked.add(asked)
+
+    def _take_notes(self, report: pytest.TestReport) -> None:
+        self.run.notes.update(dict.fromkeys(getattr(report, "rageval_notes", ())))
+        if hasattr(report, "rageval_gave_up"):
+            self.state.breaker.opened_elsewhere(report.rageval_gave_up)
 
     def _take_records(self, report: pytest.TestReport) -> None:
         """Take what a worker sends, and add what only this process knows of the case."""

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Breaker:
-    """Gives up on a target after a number of connection errors in a row."""
+    """Gives up on a target after a number of connection errors or timeouts in a row."""
 
     limit: int
     streak: int = 0
+    timeouts: int = 0
+    """Of the streak."""
     open: bool = False
     reason: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -36,16 +38,28 @@ class Breaker:
 
     def _count(self, record: CaseRecord) -> None:
         error = record.error
-        if error is None or error.kind != "connection":
-            self.streak = 0
+        if error is None or error.kind not in {"connection", "timeout"}:
+            self.streak = self.timeouts = 0
             return
         self.streak += 1
+        self.timeouts += error.kind == "timeout"
         if self.streak >= self.limit and not self.open:
-            self.open = True
-            self.reason = (
-                f"gave up after {self.streak} connection errors in a row "
+            what = "connection errors and timeouts"
+            if self.timeouts in {0, self.streak}:
+                what = "timeouts" if self.timeouts else "connection errors"
+            self._open(
+                f"gave up after {self.streak} {what} in a row "
                 f"(--rageval-max-errors {self.limit}); the last one: {error.message}"
             )
+
+    def opened_elsewhere(self, reason: str) -> None:
+        """Learn that another process of the run gave up."""
+        with self._lock:
+            if not self.open:
+                self._open(reason)
+
+    def _open(self, reason: str) -> None:
+        self.open, self.reason = True, reason
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import unused_port
-from tests.loopback_server import loopback_server
+from tests.loopback_server import Question, loopback_server
 from tests.plugin.faults import (
     FAULTS,
     READ_TIMEOUT_S,
@@ -23,8 +24,8 @@ from tests.plugin.faults import (
     kind_of,
     mixed_cases,
 )
-from tests.plugin.long_runs import document, figures, lines_of
-from tests.plugin.scratch import Project, summary_lines
+from tests.plugin.long_runs import ask_server, document, figures, lines_of
+from tests.plugin.scratch import Project, case, summary_lines
 
 WAYS = {
     "as it comes": (),
@@ -123,6 +124,27 @@ def test_all_ways_come_to_the_same_figures(run_all: Callable[[str], Session]) ->
     assert first["errored"] == sum(fault.count for fault in FAULTS.values() if fault.error)
     for other in others:
         assert other == first
+
+
+def test_a_target_that_only_keeps_people_waiting_is_given_up_too(project: Project) -> None:
+    async def silent(question: Question, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(60)
+
+    with loopback_server(silent) as server:
+        ask_server(project, server.url, max_errors=4)
+        project.write(
+            "pyproject.toml",
+            (project.path / "pyproject.toml").read_text("utf-8") + "\ntimeout = 0.2\n",
+        )
+        project.cases([case(f"q-{n}", "hit") for n in range(20)])
+        result = project.run("--rageval-concurrency", "2")
+
+    kinds = Counter(record["error"]["kind"] for record in project.records().values())
+    assert kinds == {"timeout": kinds["timeout"], "not_attempted": 20 - kinds["timeout"]}
+    # Two more were on their threads by then.
+    assert 4 <= kinds["timeout"] <= 6
+    said = " ".join(" ".join(summary_lines(result)).split())
+    assert said.count("gave up after 4 timeouts in a row (--rageval-max-errors 4)") == 1
 
 
 @pytest.mark.slow
