@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
 import pytest
@@ -90,12 +91,18 @@ def set_properties(
     Replaced by name, not appended: rerun plugins measure the same item again.
     """
     found = [(k, v) for k, v in properties if not str(k).startswith("rageval.")]
-    found += [(f"rageval.{k}", v) for k, v in _means(records).items() if v is not None]
+    found += [(_property_name(k), v) for k, v in _means(records).items() if v is not None]
     found.append(("rageval.outcome", deciding_record(records).outcome))
     times = [t for r in records if (t := r.latency.get("total_ms")) is not None]
     if times:
         found.append(("rageval.latency_ms", round(_mean(times), 3)))
     return found
+
+
+@cache
+def _property_name(key: str) -> str:
+    # pytest keeps all reports, and so each name once instead of twice a case.
+    return f"rageval.{key}"
 
 
 def case_metadata(records: Sequence[CaseRecord]) -> dict[str, Any]:

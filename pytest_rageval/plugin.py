@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from pytest_rageval.models import Case, CaseRecord, Settings
 
 STATE = pytest.StashKey[State]()
+_sessions: list[State | None] = []
+"""Those of this process, the innermost last: a test may run pytest within pytest. None: it
+evaluates nothing."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,12 +55,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     from pytest_rageval.preflight import prepare
 
     state = prepare(session.config)
+    _sessions.append(state)
+    session.config.add_cleanup(_forget_session)
     if state is None:
         return
     session.config.stash[STATE] = state
     from pytest_rageval.session import register
 
     register(session.config, state)
+
+
+def _forget_session() -> None:
+    _sessions.pop()
 
 
 def pytest_unconfigure() -> None:
@@ -101,11 +110,13 @@ def pytest_fixture_setup(
     return (yield)
 
 
-def _state(request: pytest.FixtureRequest) -> State:
-    state = request.config.stash.get(STATE, None)
+def _state(fixture: str) -> State:
+    # Not from ``request``, which costs each case as much as all its other fixtures together: pytest
+    # makes one anew for every fixture that asks for it, even where its value is known.
+    state = _sessions[-1] if _sessions else None
     if state is None:
         pytest.fail(
-            f"the fixture {request.fixturename!r} belongs to evaluation cases, and this session "
+            f"the fixture {fixture!r} belongs to evaluation cases, and this session "
             "collects no case file",
             pytrace=False,
         )
@@ -123,13 +134,13 @@ def _case_item(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture(scope="session")
-def rageval_settings(request: pytest.FixtureRequest) -> Settings:
+def rageval_settings() -> Settings:
     """The settings of the run."""
-    return _state(request).settings
+    return _state("rageval_settings").settings
 
 
 @pytest.fixture(scope="session")
-def rag_client(request: pytest.FixtureRequest) -> Iterator[object]:
+def rag_client() -> Iterator[object]:
     """The system under test; override it in ``conftest.py`` to evaluate anything else.
 
     Anything with ``ask(request)``, or a plain function of one request, sync or async, that
@@ -137,7 +148,7 @@ def rag_client(request: pytest.FixtureRequest) -> Iterator[object]:
     """
     from pytest_rageval.targets import open_target
 
-    state = _state(request)
+    state = _state("rag_client")
     if state.cassettes is not None:
         opened = state.cassettes.open_target()
     else:
@@ -149,7 +160,7 @@ def rag_client(request: pytest.FixtureRequest) -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
-def judge(request: pytest.FixtureRequest) -> Iterator[object]:
+def judge() -> Iterator[object]:
     """The judge of answers; override it in ``conftest.py`` to judge with anything else.
 
     Anything with ``judge(rubric, request, repeat=0)`` that returns a
@@ -157,7 +168,7 @@ def judge(request: pytest.FixtureRequest) -> Iterator[object]:
     """
     from pytest_rageval.judges import open_judge
 
-    state = _state(request)
+    state = _state("judge")
     if state.cassettes is not None:
         opened = state.cassettes.open_judge()
     else:
@@ -168,11 +179,11 @@ def judge(request: pytest.FixtureRequest) -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
-def _rageval_second_judge(request: pytest.FixtureRequest) -> Iterator[object]:
+def _rageval_second_judge() -> Iterator[object]:
     """The judge of the spot check, opened when the first case needs it; None: there is none."""
     from pytest_rageval.judges import open_second_judge
 
-    state = _state(request)
+    state = _state("_rageval_second_judge")
     if state.cassettes is not None:
         opened = state.cassettes.open_second_judge()
     else:

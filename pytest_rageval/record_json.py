@@ -17,6 +17,8 @@ from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, RetrievedChunk
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+_PLAIN: Final = frozenset({str, float, int, bool, type(None)})
+
 STORED_CHUNK_CHARS: Final = 200
 STORED_ANSWER_CHARS: Final = 100_000
 
@@ -61,13 +63,26 @@ def record_to_json(record: CaseRecord) -> dict[str, Any]:
 
 def to_plain(value: Any) -> Any:
     """Turn dataclasses and mappings into dicts, and tuples into lists, all the way down."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: to_plain(getattr(value, item.name)) for item in fields(value)}
+    kind: Any = type(value)
+    if kind in _PLAIN:  # nearly all there is, so it is asked first
+        return value
+    if kind is dict:
+        return {key: to_plain(item) for key, item in value.items()}
+    if kind is tuple or kind is list:
+        return [to_plain(item) for item in value]
+    names = _field_names(kind)
+    if names is not None:
+        return {name: to_plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_plain(item) for item in value]
     return value
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    return tuple(item.name for item in fields(kind)) if is_dataclass(kind) else None
 
 
 def record_from_json(document: Mapping[str, Any]) -> CaseRecord:

@@ -7,6 +7,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -58,6 +59,7 @@ class Address:
         return (*query, *self.credentials, sent)
 
 
+@cache
 def join_url(base: str | None, path: str) -> Address:
     """Join a base URL, with or without a slash at its end, and the path of the endpoint.
 
