@@ -9,18 +9,16 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_rageval.case_reports import deciding_record
 from pytest_rageval.config import config_hash, config_warnings
-from pytest_rageval.dataset import LoadedSet, LocatedCase, dataset_hash
-from pytest_rageval.engine import headings_reported, not_attempted, settle_headings
-from pytest_rageval.gate import Selection, decide_gate
+from pytest_rageval.dataset import LoadedSet
+from pytest_rageval.engine import not_attempted
+from pytest_rageval.gate import decide_gate
 from pytest_rageval.judge_notes import judge_notes
 from pytest_rageval.judge_reliability import JudgeReliability, judge_reliability
 from pytest_rageval.judgements import Judgement, JudgeRequest
@@ -36,6 +34,7 @@ from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView, counted
 from pytest_rageval.resume_command import resume_command
 from pytest_rageval.resumed_run import ResumedRun, find_resumed, read_resumed
+from pytest_rageval.run_cases import RunCases
 from pytest_rageval.run_documents import RunFacts, config_document, gate_document, set_document
 from pytest_rageval.spot_check import DISAGREEMENT
 from pytest_rageval.state import State
@@ -72,17 +71,13 @@ class Run:
 
     def __init__(self, state: State, sets: Sequence[LoadedSet]) -> None:
         self.state = state
-        self.expected: dict[str, LocatedCase] = {}
-        self.records: dict[tuple[str, int], CaseRecord] = {}
-        """By node id and repeat."""
+        self.cases = RunCases(sets, state.settings)
         self.invocation: tuple[str, ...] = ()
         """Command-line arguments, for those who want to go on."""
         self.resumed: ResumedRun | None = None
         self.notes: dict[str, None] = {}
         """What the processes that ran the cases want said at the end, each once."""
         self._sets = tuple(sets)
-        self._kept: dict[str, LocatedCase] = {}
-        self._excused: set[str] = set()
         self._lock = threading.Lock()
         self._appended = 0
         self._ended = False
@@ -116,31 +111,6 @@ class Run:
             text += f", shard {settings.shard}"
         return text
 
-    def locate(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:
-        """Return the cases among the node ids that a worker collected."""
-        known = {
-            f"{loaded.display}::{located.case.id}": located
-            for loaded in self._sets
-            for located in loaded.cases
-        }
-        found = {}
-        for nodeid in nodeids:
-            # A parametrized fixture adds [...], which no case id holds.
-            located = known.get(nodeid.split("[", 1)[0])
-            if located is not None:
-                found[nodeid] = located
-        return found
-
-    def expect(self, cases: Mapping[str, LocatedCase]) -> None:
-        """Take note of the selected cases by node id."""
-        self.expected.update(cases)
-        for nodeid in cases:
-            # Which of several parametrized items a stored record is of cannot be told.
-            plain = nodeid.split("[", 1)[0]
-            if plain != nodeid and self._kept.pop(plain, None) is not None:
-                for key in [key for key in self.records if key[0] == plain]:
-                    del self.records[key]
-
     # --- going on with an earlier session
 
     def resume(self) -> None:
@@ -161,9 +131,8 @@ class Run:
             writer.close()
             raise
         self._writer, self.resumed, self.run_id = writer, found, folder.name
-        self.records.update(found.kept)
+        self.cases.take_over(found.kept)
         self._appended = len(found.kept)
-        self._kept = self.locate(dict.fromkeys(nodeid for nodeid, _ in found.kept))
         for (nodeid, repeat), record in found.kept.items():
             self.state.finished.setdefault(nodeid, {})[repeat] = record
         self.state.asked.update(found.config.get("asked") or ())
@@ -199,40 +168,22 @@ class Run:
                 return
             self._open_writer().append(record)
             self._appended += 1
-            self.records[nodeid, record.repeat] = record
+            self.cases.add(nodeid, record)
 
     def note_crash(self, nodeid: str, message: str) -> None:
         """Record a case whose process died while it ran; from what was asked nothing came."""
-        located = self.expected.get(nodeid)
+        located = self.cases.expected.get(nodeid)
         if located is None:
             return
         settings = self.state.settings
         file = nodeid.split("::", 1)[0]
         reason = f"its process died while it ran: {message}"
         judge = None if settings.judge == "none" else _LostJudge()
-        for repeat in range(settings.repeats):
-            if (nodeid, repeat) not in self.records:
-                record = not_attempted(located, file, settings, reason, repeat=repeat, judge=judge)
-                self.add(nodeid, record)
-
-    def note_report(self, nodeid: str, *, skipped: bool) -> None:
-        """Excuse a case that a user's mark or fixture skipped."""
-        if skipped and nodeid in self.expected:
-            self._excused.add(nodeid)
-            # It may have been asked ahead of its turn.
-            with self._lock:
-                for repeat in range(self.state.settings.repeats):
-                    self.records.pop((nodeid, repeat), None)
-
-    def records_of(self, nodeid: str) -> list[CaseRecord]:
-        """Return what is there of a case, by repeat."""
-        keys = ((nodeid, repeat) for repeat in range(self.state.settings.repeats))
-        return [self.records[key] for key in keys if key in self.records]
-
-    def to_rerun(self) -> list[str]:
-        """Return the node ids that ``--lf`` should run again."""
-        failed = (nodeid for (nodeid, _), r in self.records.items() if r.outcome != "passed")
-        return list(dict.fromkeys(failed))
+        for repeat in self.cases.missing_repeats(nodeid):
+            self.add(
+                nodeid,
+                not_attempted(located, file, settings, reason, repeat=repeat, judge=judge),
+            )
 
     def close(self) -> None:
         """Let others write the run, however the session ended; nothing is taken any more."""
@@ -243,21 +194,16 @@ class Run:
 
     def progress_text(self) -> str | None:
         """Say how far the run is; None before anything is selected."""
-        if not self.expected:
+        if not self.cases.expected:
             return None
-        by_case: dict[str, list[CaseRecord]] = {}
-        for (nodeid, _), record in list(self.records.items()):
-            if nodeid in self.expected:
-                by_case.setdefault(nodeid, []).append(record)
-        done = {n: r for n, r in by_case.items() if len(r) == self.state.settings.repeats}
-        outcomes = [deciding_record(records).outcome for records in done.values()]
+        outcomes = self.cases.outcomes(earlier=False)
         return progress_text(
-            done=len(done),
-            total=len(self.expected),
+            done=len(outcomes),
+            total=len(self.cases.expected),
             missed=outcomes.count("missed"),
             errors=outcomes.count("error"),
             elapsed_s=time.monotonic() - self._started,
-            earlier=sum(nodeid in self._kept for nodeid in done),
+            earlier=len(self.cases.outcomes(earlier=True)),
         )
 
     def _open_writer(self) -> RunWriter:
@@ -271,7 +217,7 @@ class Run:
     def _describe(self, writer: RunWriter) -> None:
         """Write what the run is made with, before the first of its records."""
         self._git = git_state(Path(self.state.settings.rootdir), self.state.all_files)
-        writer.write_json("config.json", self._config_document(list(self.records.values())))
+        writer.write_json("config.json", self._config_document(list(self.cases.records.values())))
 
     # --- the end
 
@@ -293,8 +239,8 @@ class Run:
             self._ended = True
             writer = self._open_writer()
         wall_s = time.monotonic() - self._started
-        records = self._settled_records()
-        written = {id(record) for record in self.records.values()}
+        records = self.cases.settled()
+        written = {id(record) for record in self.cases.records.values()}
         if self._appended != len(records) or any(id(r) not in written for r in records):
             # A line that was written before the whole run was known must not contradict it, nor
             # tell of an attempt that was made again or of a case that was skipped after all.
@@ -308,13 +254,13 @@ class Run:
         reliability = judge_reliability(
             records, self.state.labels, confidence=thresholds.confidence
         )
-        n_expected, reported = len(self._asked), len(self._reported())
+        n_expected, reported = len(self.cases.asked), len(self.cases.reported())
         result = (
             decide_gate(
                 thresholds,
                 numbers,
                 records=records,
-                selection=self._selection(),
+                selection=self.cases.selection(),
                 n_expected=n_expected,
                 n_reported=reported,
                 judge_configured=settings.judge != "none",
@@ -341,50 +287,6 @@ class Run:
         writer.write_text("summary.md", render_markdown(view))
         writer.close()
         return FinishedRun(view=view, gate=result, metrics_document=metrics, gate_document=decision)
-
-    @property
-    def _asked(self) -> dict[str, LocatedCase]:
-        """Cases of the run by node id: those selected, and those of its earlier sessions."""
-        return {**self._kept, **self.expected}
-
-    def _reported(self) -> set[str]:
-        """Return the node ids of which every repeat is there, or which the user skipped."""
-        counts = Counter(nodeid for nodeid, _ in self.records)
-        repeats = self.state.settings.repeats
-        return {nodeid for nodeid, count in counts.items() if count >= repeats} | self._excused
-
-    def _settled_records(self) -> list[CaseRecord]:
-        """Return all records, scored by what the whole run says about headings."""
-        settings, asked = self.state.settings, self._asked
-        reported = headings_reported(self.records.values())
-        settled = []
-        for (nodeid, _), record in self.records.items():
-            located = asked.get(nodeid)
-            if located is not None:
-                record = settle_headings(
-                    record,
-                    located,
-                    settings,
-                    headings_reported=reported,
-                    settled_before=nodeid in self._kept,
-                )
-            settled.append(record)
-        return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
-
-    def _selection(self) -> Selection:
-        whole = [located.case for loaded in self._sets for located in loaded.cases]
-        chosen = {
-            (nodeid.split("::", 1)[0], located.case.id) for nodeid, located in self._asked.items()
-        }
-        return Selection.of(
-            (
-                located.case
-                for loaded in self._sets
-                for located in loaded.cases
-                if (loaded.display, located.case.id) in chosen
-            ),
-            whole,
-        )
 
     def _view(
         self,
@@ -425,9 +327,6 @@ class Run:
             folder.relative_to(rootdir) if folder.is_relative_to(rootdir) else folder
         ).as_posix()
 
-    def _dataset_hash(self) -> str:
-        return dataset_hash(located.case_hash for located in self._asked.values())
-
     def _metrics_document(
         self, numbers: Aggregate, reliability: JudgeReliability
     ) -> dict[str, Any]:
@@ -436,7 +335,7 @@ class Run:
             run_id=self.run_id,
             timestamp=self._started_at.isoformat(timespec="seconds"),
             config_hash=config_hash(self.state.settings),
-            dataset_hash=self._dataset_hash(),
+            dataset_hash=self.cases.dataset_hash(),
             eval_set_commit_hash=self._git.get("eval_set_commit"),
             dirty=self._git.get("dirty"),
             judge_reliability=reliability.document(),
@@ -450,7 +349,7 @@ class Run:
             self.state.settings,
             run_id=self.run_id,
             started_at=self._started_at,
-            dataset_hash=self._dataset_hash() if self._asked else None,
+            dataset_hash=self.cases.dataset_hash(),
             facts=facts,
             git=self._git,
         )
@@ -462,7 +361,7 @@ class Run:
             # The settings name what was configured, these what the cases asked in truth.
             "asked": sorted(self.state.asked),
             "set": set_document(self._sets, asked_files),
-            "skipped": sorted(self._excused),
+            "skipped": sorted(self.cases.excused),
             "sessions": [*earlier, started],
             "wall_s": self._wall_s,
         }

@@ -20,6 +20,7 @@ from pytest_rageval.dataset import LoadedSet, LocatedCase
 from pytest_rageval.discovery import THRESHOLDS
 from pytest_rageval.errors import ConfigError, StorageError
 from pytest_rageval.items import CaseItem, asked_target, attach_record
+from pytest_rageval.models import Outcome
 from pytest_rageval.preflight import is_xdist_controller
 from pytest_rageval.progress import Heartbeat
 from pytest_rageval.report.summary import counted
@@ -87,7 +88,8 @@ class Reporting:
 
         state.lookahead = Lookahead(session, state.settings.concurrency)
         try:
-            return (yield)
+            with state.lookahead.output.keeping():
+                return (yield)
         finally:
             state.lookahead.stop()
             state.lookahead = None
@@ -98,6 +100,27 @@ class Reporting:
         if self._state.lookahead is not None:
             self._state.lookahead.note_next(nextitem)
 
+    # Last, so that what pytest captures a phase with is there.
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_setup(self) -> Generator[None, Any, Any]:
+        """Keep out what other cases print."""
+        return (yield from self._around_phase())
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self) -> Generator[None, Any, Any]:
+        """Keep out what other cases print."""
+        return (yield from self._around_phase())
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_teardown(self) -> Generator[None, Any, Any]:
+        """Keep out what other cases print."""
+        return (yield from self._around_phase())
+
+    def _around_phase(self) -> Generator[None, Any, Any]:
+        if self._state.lookahead is None:
+            return (yield)
+        return (yield from self._state.lookahead.output.around_phase())
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[Any]
@@ -105,7 +128,10 @@ class Reporting:
         """Let the record decide the outcome of a case."""
         report = yield
         if isinstance(item, CaseItem):
-            if report.when == "call":
+            lookahead = self._state.lookahead
+            if lookahead is not None and (report.when == "teardown" or not report.passed):
+                lookahead.forget(item)
+            if report.when == "call" and not skipped(call):
                 attach_record(item, report)
                 report.rageval_notes = list(  # type: ignore[attr-defined]
                     _judge_notes(self._state.judges)
@@ -239,7 +265,7 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Learn from a worker which cases are selected."""
-        self._expect(self.run.locate(ids))
+        self._expect(self.run.cases.locate(ids))
 
     def _announce_checks(self, session: pytest.Session) -> None:
         # The checks are reported like items, so progress in percent must know of them.
@@ -248,7 +274,7 @@ class Controller:
             self._checks_announced = True
 
     def _expect(self, cases: dict[str, LocatedCase]) -> None:
-        self.run.expect(cases)
+        self.run.cases.expect(cases)
 
     # --- while the cases run
 
@@ -259,15 +285,15 @@ class Controller:
         if self.config.option.collectonly:
             return (yield)
         self._session = session
-        if self.run.expected or is_xdist_controller(self.config):
+        if self.run.cases.expected or is_xdist_controller(self.config):
             self._heartbeat.start(self.config)
-        if self.run.expected:
+        if self.run.cases.expected:
             self._announce_checks(session)
         try:
             result = yield
         finally:
             self._heartbeat.stop()
-        if self.run.expected:
+        if self.run.cases.expected:
             self.finished = self._finish(complete=True)
             self._log_checks(session)
         return result
@@ -281,18 +307,11 @@ class Controller:
             raise pytest.UsageError(usage_error)
         self._take_notes(report)
         outcome = getattr(report, "rageval_outcome", None)
-        if self._session is not None and self.run.expected:
+        if self._session is not None and self.run.cases.expected:
             # Workers have all collected by now, after which nothing resets the count.
             self._announce_checks(self._session)
         try:
-            if hasattr(report, "rageval"):
-                self._take_records(report)
-            elif str(report.when) == "???":  # xdist's word for a test whose worker died
-                self.run.note_crash(report.nodeid, str(report.longrepr))
-            elif outcome is None or report.when != "call":
-                if hasattr(report, "rageval_unasked"):
-                    self._unasked.add(report.nodeid)
-                self.run.note_report(report.nodeid, skipped=report.skipped)
+            self._take_report(report, outcome)
         except StorageError as error:
             raise pytest.UsageError(str(error)) from error
         if self.state.deliver is None and report.when != "setup":
@@ -306,12 +325,23 @@ class Controller:
         if hasattr(report, "rageval_gave_up"):
             self.state.breaker.opened_elsewhere(report.rageval_gave_up)
 
+    def _take_report(self, report: pytest.TestReport, outcome: Outcome | None) -> None:
+        if hasattr(report, "rageval"):
+            self._take_records(report)
+        elif str(report.when) == "???":  # xdist's word for a test whose worker died
+            self.run.note_crash(report.nodeid, str(report.longrepr))
+        elif outcome is None or report.when != "call":
+            if hasattr(report, "rageval_unasked"):
+                self._unasked.add(report.nodeid)
+            if report.skipped:
+                self.run.cases.excuse(report.nodeid)
+
     def _take_records(self, report: pytest.TestReport) -> None:
         """Take what a worker sends, and add what only this process knows of the case."""
         for document in json.loads(report.rageval):
             self.run.add(report.nodeid, record_from_json(document))
         if report.rageval_finished:
-            records = self.run.records_of(report.nodeid)
+            records = self.run.cases.records_of(report.nodeid)
             decide_report(report, records, on_miss_fails=self.state.on_miss_fails)
             extra = getattr(report, "_json_report_extra", {})  # of pytest-json-report
             metadata = {**extra.get("metadata", {}), "rageval": case_metadata(records)}
@@ -323,7 +353,7 @@ class Controller:
     def _complete_properties(self, report: pytest.TestReport) -> None:
         """Give the reports of a worker the numbers of the records that it does not hold."""
         # JUnit reads those of the teardown.
-        records = self.run.records_of(report.nodeid)
+        records = self.run.cases.records_of(report.nodeid)
         if records and report.nodeid in self.state.finished:
             report.user_properties = set_properties(report.user_properties, records)
 
@@ -361,7 +391,7 @@ class Controller:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """Keep what was measured however the session ends, and mind ``--lf``."""
         try:
-            if self.finished is None and self.run.records:
+            if self.finished is None and self.run.cases.records:
                 self.finished = self._finish(complete=False)
             yield
         finally:
@@ -379,7 +409,7 @@ class Controller:
             return
         failed = dict(cache.get("cache/lastfailed", {}))
         failed = {k: v for k, v in failed.items() if not k.startswith(f"{THRESHOLDS}::")}
-        failed.update({nodeid: True for nodeid in self.run.to_rerun()})
+        failed.update({nodeid: True for nodeid in self.run.cases.to_rerun()})
         cache.set("cache/lastfailed", failed)
 
     @pytest.hookimpl(optionalhook=True)

@@ -1,0 +1,153 @@
+"""The cases of one run by node id: which it should have, and the records that it has of them."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from pytest_rageval.case_reports import deciding_record
+from pytest_rageval.dataset import LoadedSet, LocatedCase, dataset_hash
+from pytest_rageval.engine import headings_reported, settle_headings
+from pytest_rageval.gate import Selection
+from pytest_rageval.models import CaseRecord, Outcome, Settings
+
+
+class RunCases:
+    """Keeps what was selected and what came of it; records may come from any thread.
+
+    Args:
+        sets: the loaded case files of the whole set.
+        settings: of the run.
+    """
+
+    def __init__(self, sets: Sequence[LoadedSet], settings: Settings) -> None:
+        self._sets = tuple(sets)
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._kept: dict[str, LocatedCase] = {}
+        self.expected: dict[str, LocatedCase] = {}
+        """Selected in this session."""
+        self.excused: set[str] = set()
+        """Skipped by a mark or fixture of the user's."""
+        self.records: dict[tuple[str, int], CaseRecord] = {}
+        """By node id and repeat."""
+
+    @property
+    def asked(self) -> dict[str, LocatedCase]:
+        """Those selected, and those of earlier sessions of the run."""
+        return {**self._kept, **self.expected}
+
+    def locate(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:
+        """Return the cases among the node ids that a process collected."""
+        known = {
+            f"{loaded.display}::{located.case.id}": located
+            for loaded in self._sets
+            for located in loaded.cases
+        }
+        found = {}
+        for nodeid in nodeids:
+            # A parametrized fixture adds [...], which no case id holds.
+            located = known.get(nodeid.split("[", 1)[0])
+            if located is not None:
+                found[nodeid] = located
+        return found
+
+    def expect(self, cases: Mapping[str, LocatedCase]) -> None:
+        """Take note of selected cases."""
+        self.expected.update(cases)
+        for nodeid in cases:
+            # Which of several parametrized items a stored record is of cannot be told.
+            plain = nodeid.split("[", 1)[0]
+            if plain != nodeid and self._kept.pop(plain, None) is not None:
+                self._drop(plain)
+
+    def take_over(self, records: Mapping[tuple[str, int], CaseRecord]) -> None:
+        """Take the records of earlier sessions of the run."""
+        self.records.update(records)
+        self._kept.update(self.locate(dict.fromkeys(nodeid for nodeid, _ in records)))
+
+    def add(self, nodeid: str, record: CaseRecord) -> None:
+        """Take a record, in the place of an earlier one of the same case and repeat."""
+        with self._lock:
+            self.records[nodeid, record.repeat] = record
+
+    def excuse(self, nodeid: str) -> None:
+        """Expect nothing of a case; it may have been asked ahead of its turn."""
+        if nodeid in self.expected:
+            self.excused.add(nodeid)
+            self._drop(nodeid)
+
+    def _drop(self, nodeid: str) -> None:
+        with self._lock:
+            for repeat in range(self._settings.repeats):
+                self.records.pop((nodeid, repeat), None)
+
+    def records_of(self, nodeid: str) -> list[CaseRecord]:
+        """Return what is there of a case, by repeat."""
+        keys = ((nodeid, repeat) for repeat in range(self._settings.repeats))
+        return [self.records[key] for key in keys if key in self.records]
+
+    def missing_repeats(self, nodeid: str) -> list[int]:
+        """Return the repeats of a case that there is no record of."""
+        repeats = range(self._settings.repeats)
+        return [repeat for repeat in repeats if (nodeid, repeat) not in self.records]
+
+    def to_rerun(self) -> list[str]:
+        """Return the node ids that ``--lf`` should run again."""
+        failed = (nodeid for (nodeid, _), r in self.records.items() if r.outcome != "passed")
+        return list(dict.fromkeys(failed))
+
+    def reported(self) -> set[str]:
+        """Return the node ids of which every repeat is there, or nothing is expected."""
+        counts = Counter(nodeid for nodeid, _ in self.records)
+        whole = {nodeid for nodeid, n in counts.items() if n >= self._settings.repeats}
+        return whole | self.excused
+
+    def outcomes(self, *, earlier: bool) -> list[Outcome]:
+        """Return the outcomes of the selected cases that are whole.
+
+        Args:
+            earlier: only of those that an earlier session has at least begun.
+        """
+        with self._lock:
+            found = {nodeid: self.records_of(nodeid) for nodeid, _ in self.records}
+        return [
+            deciding_record(records).outcome
+            for nodeid, records in found.items()
+            if len(records) == self._settings.repeats
+            and nodeid in self.expected
+            and (nodeid in self._kept or not earlier)
+        ]
+
+    def settled(self) -> list[CaseRecord]:
+        """Return all records in the order of the set, by what the whole run says of headings."""
+        asked = self.asked
+        reported = headings_reported(self.records.values())
+        settled = []
+        for (nodeid, _), record in self.records.items():
+            located = asked.get(nodeid)
+            if located is not None:
+                record = settle_headings(
+                    record,
+                    located,
+                    self._settings,
+                    headings_reported=reported,
+                    settled_before=nodeid in self._kept,
+                )
+            settled.append(record)
+        return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
+
+    def selection(self) -> Selection:
+        """Count the cases of the run among those of the set."""
+        whole = [(loaded.display, c.case) for loaded in self._sets for c in loaded.cases]
+        chosen = {(nodeid.split("::", 1)[0], c.case.id) for nodeid, c in self.asked.items()}
+        return Selection.of(
+            (case for file, case in whole if (file, case.id) in chosen),
+            (case for _, case in whole),
+        )
+
+    def dataset_hash(self) -> str | None:
+        """Name the content of the cases; None: there are none yet."""
+        asked = self.asked
+        return dataset_hash(located.case_hash for located in asked.values()) if asked else None
