@@ -125,6 +125,7 @@ def test_a_record_fixture_holds_the_repeat_that_decides(project: Project) -> Non
     assert (outcomes["missed"], outcomes["errored"]) == (1, 1)
 
 
+@pytest.mark.slow
 @SERIAL_AND_PARALLEL
 def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
     project: Project, workers: tuple[str, ...]

@@ -88,6 +88,7 @@ def test_a_resumed_run_has_the_figures_of_one_that_was_not_cut(project: Project)
     assert checks(document(folder, "gate.json")) == {"recall_at_k": "pass", "error_rate": "pass"}
 
 
+@pytest.mark.slow
 def test_a_run_under_workers_is_resumed_under_workers(project: Project) -> None:
     project.cases(numbered_cases(24))
     with rag_server(delay_s=0.05) as server:

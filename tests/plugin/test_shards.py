@@ -87,6 +87,7 @@ def test_a_shard_that_is_none_is_refused(project: Project, text: str) -> None:
 # --- merging ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_shards_together_are_one_whole_run(project: Project) -> None:
     project.cases(numbered_cases(30))
     project.write(
