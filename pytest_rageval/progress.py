@@ -1,4 +1,4 @@
-"""A sign of life for logs: one line every half minute where nobody watches a terminal."""
+"""A sign of life: one line every half minute, for who watches and for logs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ class Heartbeat:
         self._fd: int | None = None
 
     def start(self, config: pytest.Config) -> None:
-        """Start, unless standard output is a terminal or no real file."""
+        """Start, unless standard output is no real file."""
         reporter = config.pluginmanager.getplugin("terminalreporter")
         try:
             fd = reporter._tw._file.fileno()
         except (AttributeError, OSError, ValueError):
-            return
-        if os.isatty(fd):
             return
         # A copy made while nothing is captured still reaches the log while a case runs.
         self._fd = os.dup(fd)

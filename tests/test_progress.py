@@ -70,16 +70,17 @@ def test_a_heartbeat_stays_ascii() -> None:
     assert seen.startswith(b"\nrageval: caf? ?\n")
 
 
-def test_a_heartbeat_is_silent_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "isatty", lambda fd: True)
-    reading, writing = os.pipe()
+def test_a_heartbeat_shows_on_a_terminal_too() -> None:
+    reading, writing = os.openpty()
     with open(writing, "w", encoding="utf-8") as file:
-        heartbeat = Heartbeat(lambda: "1/9 cases", interval_s=0.001)
+        heartbeat = Heartbeat(lambda: "1/9 cases", interval_s=0.01)
         heartbeat.start(config_writing_to(file))
-        time.sleep(0.05)
+        seen = b""
+        while b"1/9 cases" not in seen:
+            seen += os.read(reading, 100)
         heartbeat.stop()
-    with open(reading, "rb") as file_read:
-        assert file_read.read() == b""
+    os.close(reading)
+    assert seen.startswith(b"\r\nrageval: 1/9 cases")
 
 
 def test_a_heartbeat_that_never_started_can_be_stopped() -> None:
