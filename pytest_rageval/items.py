@@ -13,7 +13,7 @@ import inspect
 import json
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pytest
 
 from pytest_rageval import default_case
+from pytest_rageval.case_output import CaseOutput
 from pytest_rageval.case_reports import decide_report, deciding_record, set_properties
 from pytest_rageval.dataset import LoadedSet, LocatedCase, load_cases
 from pytest_rageval.engine import measure, not_attempted
@@ -147,6 +148,12 @@ class Evaluated:
     """One per repeat that was asked, as they are stored."""
     took_s: float
     """From asking to the last record, waiting for a free slot included."""
+    output: CaseOutput | None = None
+    """What was logged and printed meanwhile, where pytest could not tell whose it was."""
+
+
+Deliver = Callable[[CaseRecord], None]
+"""Takes the record of a finished repeat, on any thread."""
 
 
 class CaseItem(pytest.Function):
@@ -198,14 +205,25 @@ class CaseItem(pytest.Function):
                 self.evaluated = lookahead.measure(self, clients)
         return deciding_record(self.records)
 
-    def evaluate(self, clients: Clients) -> Evaluated:
-        """Ask, score and judge the case as often as it is not finished yet, on any thread."""
+    def evaluate(self, clients: Clients, deliver: Deliver | None = None) -> Evaluated:
+        """Ask, score and judge the case as often as it is not finished yet, on any thread.
+
+        Args:
+            clients: that are asked.
+            deliver: takes each record as soon as it is there; None: what the state says does.
+        """
         started = time.perf_counter()
         repeats = range(self.state.settings.repeats)
-        asked = tuple(self._ask(clients, r) for r in repeats if r not in self.finished)
+        deliver = deliver or self.deliver
+        asked = tuple(self._ask(clients, r, deliver) for r in repeats if r not in self.finished)
         return Evaluated(asked, time.perf_counter() - started)
 
-    def _ask(self, clients: Clients, repeat: int) -> CaseRecord:
+    def deliver(self, record: CaseRecord) -> None:
+        """Hand a record to whoever keeps it in this process."""
+        if self.state.deliver is not None:
+            self.state.deliver(self.nodeid, record)
+
+    def _ask(self, clients: Clients, repeat: int, deliver: Deliver) -> CaseRecord:
         state, settings = self.state, self.state.settings
         if state.breaker.open:
             reason = state.breaker.reason
@@ -233,8 +251,7 @@ class CaseItem(pytest.Function):
             )
             state.breaker.count(record)
         record = redact(record, full_text=settings.store_full_text)
-        if state.deliver is not None:
-            state.deliver(self.nodeid, record)
+        deliver(record)
         return record
 
     @property

@@ -8,17 +8,20 @@ bound to get the very same values go ahead of their turn.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
 import pytest
 
 from pytest_rageval import default_case
+from pytest_rageval.case_output import OutputKeeper, held_back
 from pytest_rageval.case_threads import CaseThreads
 from pytest_rageval.items import CLIENT_FIXTURES, CaseItem, Clients, Evaluated
+from pytest_rageval.models import CaseRecord
 from pytest_rageval.turns import Turns
 
 _SPARE: Final = 4
@@ -28,10 +31,32 @@ _WINDOW: Final = 64
 must not leave the others idle."""
 
 
-@dataclass(frozen=True, slots=True)
 class _Task:
-    clients: Clients
-    future: Future[Evaluated]
+    """A case that is asked on a thread, as long as anybody wants to know."""
+
+    def __init__(self, item: CaseItem, clients: Clients, turns: Turns) -> None:
+        self.clients = clients
+        self.future: Future[Evaluated]
+        self._item = item
+        self._turns = turns
+        self._lock = threading.Lock()
+        self._wanted = True
+
+    def run(self) -> Evaluated:
+        with self._turns.computing(), held_back() as output:
+            evaluated = self._item.evaluate(self.clients, self._deliver)
+        return replace(evaluated, output=output)
+
+    def withdraw(self) -> None:
+        """Deliver nothing from now on, and do not start if it has not."""
+        with self._lock:
+            self._wanted = False
+        self.future.cancel()
+
+    def _deliver(self, record: CaseRecord) -> None:
+        with self._lock:
+            if self._wanted:
+                self._item.deliver(record)
 
 
 class Lookahead:
@@ -43,7 +68,7 @@ class Lookahead:
     """
 
     def __init__(self, session: pytest.Session, concurrency: int) -> None:
-        self._session = session
+        self.output = OutputKeeper(session.config)
         self._threads: CaseThreads[Evaluated] = CaseThreads(
             concurrency + max(1, concurrency // _SPARE)
         )
@@ -62,11 +87,36 @@ class Lookahead:
     def measure(self, item: CaseItem, clients: Clients) -> Evaluated:
         """Return what came of a case, and set those on their way that come next."""
         task = self._tasks.pop(item, None)
-        if task is None or not task.clients.are(clients):
+        if task is not None and not task.clients.are(clients):
+            task.withdraw()
+            task = None
+        if task is None:
             task = self._start(item, clients, urgent=True)
+        self._withdraw_lost()
         for ahead in self._ready(item):
             self._tasks[ahead] = self._start(ahead, clients)
-        return task.future.result()
+        try:
+            evaluated = task.future.result()
+        except BaseException:
+            # Such as a limit of time: what comes later must not count as if it had been kept.
+            task.withdraw()
+            raise
+        if evaluated.output is not None:
+            self.output.let_out(evaluated.output)
+        return evaluated
+
+    def forget(self, item: CaseItem) -> None:
+        """Withdraw a case that was asked ahead, whose turn came to nothing."""
+        task = self._tasks.pop(item, None)
+        if task is not None:
+            task.withdraw()
+
+    def _withdraw_lost(self) -> None:
+        """Withdraw what another process took over."""
+        given = self._queue.given()
+        if given is not None:
+            for item in self._tasks.keys() - given:
+                self._tasks.pop(item).withdraw()
 
     def stop(self) -> None:
         """Start nothing more; what is in flight is left to itself."""
@@ -74,12 +124,9 @@ class Lookahead:
         self._tasks.clear()
 
     def _start(self, item: CaseItem, clients: Clients, *, urgent: bool = False) -> _Task:
-        future = self._threads.submit(lambda: self._evaluate(item, clients), urgent=urgent)
-        return _Task(clients, future)
-
-    def _evaluate(self, item: CaseItem, clients: Clients) -> Evaluated:
-        with self._turns.computing():
-            return item.evaluate(clients)
+        task = _Task(item, clients, self._turns)
+        task.future = self._threads.submit(task.run, urgent=urgent)
+        return task
 
     def _ready(self, item: CaseItem) -> Iterator[CaseItem]:
         """Yield cases to come that may go ahead, as long as there is room."""
@@ -139,6 +186,9 @@ class _SessionOrder:
     def note_next(self, nextitem: pytest.Item | None) -> None:
         """Its order is known."""
 
+    def given(self) -> None:
+        """Nobody takes items away."""
+
     def after(self, item: CaseItem, wanted: object, *, limit: int) -> Iterator[pytest.Item]:
         """Yield items after one, without those that were looked at for the same fixtures."""
         if self._places is None:
@@ -168,8 +218,15 @@ class _WorkerQueue:
         """Remember the next item."""
         self._next = nextitem
 
+    def given(self) -> set[pytest.Item]:
+        """Return the items that the worker has still to run."""
+        return set(self._waiting(None))
+
     def after(self, item: CaseItem, wanted: object, *, limit: int) -> Iterator[pytest.Item]:
-        """Yield items that the worker has still to run."""
+        """Yield items that the worker has still to run, in their order."""
+        return self._waiting(limit)
+
+    def _waiting(self, limit: int | None) -> Iterator[pytest.Item]:
         if self._next is not None:
             yield self._next
         if self._interactor is not None:

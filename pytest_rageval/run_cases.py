@@ -60,7 +60,7 @@ class RunCases:
             # Which of several parametrized items a stored record is of cannot be told.
             plain = nodeid.split("[", 1)[0]
             if plain != nodeid and self._kept.pop(plain, None) is not None:
-                self._drop(plain)
+                self.drop(plain)
 
     def take_over(self, records: Mapping[tuple[str, int], CaseRecord]) -> None:
         """Take the records of earlier sessions of the run."""
@@ -76,9 +76,10 @@ class RunCases:
         """Expect nothing of a case; it may have been asked ahead of its turn."""
         if nodeid in self.expected:
             self.excused.add(nodeid)
-            self._drop(nodeid)
+            self.drop(nodeid)
 
-    def _drop(self, nodeid: str) -> None:
+    def drop(self, nodeid: str) -> None:
+        """Forget what came of a case that was asked ahead of its turn and then not run."""
         with self._lock:
             for repeat in range(self._settings.repeats):
                 self.records.pop((nodeid, repeat), None)

@@ -81,6 +81,7 @@ class Reporting:
             or config.getoption("usepdb", False)  # who debugs a case wants no other one running
             or config.option.collectonly
             or is_xdist_controller(config)
+            or getattr(config, "workerinput", {}).get("rageval_one_by_one", False)
         )
         if one_by_one:
             return (yield)
@@ -131,7 +132,7 @@ class Reporting:
             lookahead = self._state.lookahead
             if lookahead is not None and (report.when == "teardown" or not report.passed):
                 lookahead.forget(item)
-            if report.when == "call" and not skipped(call):
+            if report.when == "call" and not _skipped(call):
                 attach_record(item, report)
                 report.rageval_notes = list(  # type: ignore[attr-defined]
                     _judge_notes(self._state.judges)
@@ -178,6 +179,11 @@ def _deselect(
     return list(out)
 
 
+def _skipped(call: pytest.CallInfo[Any]) -> bool:
+    """Say whether a test function skipped its case, even if it had looked at the record."""
+    return call.excinfo is not None and isinstance(call.excinfo.value, pytest.skip.Exception)
+
+
 def _judge_notes(judges: Iterable[object]) -> Iterator[str]:
     """Yield what judges have to say of their caches."""
     for judge in judges:
@@ -207,6 +213,7 @@ class Controller:
         self._target: Any = None
         self._session: pytest.Session | None = None
         self._checks_announced = False
+        self._crashed = False
         self._unasked: set[str] = set()
         self._heartbeat = Heartbeat(self.run.progress_text)
 
@@ -239,6 +246,9 @@ class Controller:
         settings = self.state.settings
         # As text, which execnet carries whatever is in it.
         node.workerinput["rageval_finished"] = json.dumps(self.run.finished_keys())
+        # A case that kills its process takes the one at its turn with it as long as it is asked
+        # ahead of its own: the worker that takes over goes one by one, and loses the culprit alone.
+        node.workerinput["rageval_one_by_one"] = self._crashed
         only = self.state.only
         node.workerinput["rageval_only"] = json.dumps(None if only is None else sorted(only))
         if settings.target.url is None and settings.target.vault is not None:
@@ -329,12 +339,15 @@ class Controller:
         if hasattr(report, "rageval"):
             self._take_records(report)
         elif str(report.when) == "???":  # xdist's word for a test whose worker died
+            self._crashed = True
             self.run.note_crash(report.nodeid, str(report.longrepr))
         elif outcome is None or report.when != "call":
             if hasattr(report, "rageval_unasked"):
                 self._unasked.add(report.nodeid)
             if report.skipped:
                 self.run.cases.excuse(report.nodeid)
+            elif report.when == "setup" and report.failed:
+                self.run.cases.drop(report.nodeid)
 
     def _take_records(self, report: pytest.TestReport) -> None:
         """Take what a worker sends, and add what only this process knows of the case."""

@@ -1,0 +1,134 @@
+"""What a case logs and prints while it runs on a thread, kept until its own turn.
+
+pytest takes whatever is logged or printed for that of the item it runs just then. What comes from
+a case that was asked ahead of its turn is held back here, and let out when its item waits for it.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final, TextIO
+
+import pytest
+
+STREAMS: Final = ("stdout", "stderr")
+
+
+@dataclass(slots=True)
+class CaseOutput:
+    """What one case logged and printed so far."""
+
+    records: list[logging.LogRecord] = field(default_factory=list)
+    printed: dict[str, io.StringIO] = field(default_factory=dict)
+
+
+_current: ContextVar[CaseOutput | None] = ContextVar("rageval_case_output", default=None)
+
+
+@contextmanager
+def held_back() -> Iterator[CaseOutput]:
+    """Collect what this thread, and what it awaits on a loop, logs and prints."""
+    output = CaseOutput()
+    token = _current.set(output)
+    try:
+        yield output
+    finally:
+        _current.reset(token)
+
+
+class OutputKeeper:
+    """Takes the output of threads out of pytest's way while it runs items.
+
+    Args:
+        config: of the session; where pytest captures nothing, nothing is held back.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        plugin: Any = config.pluginmanager.getplugin("logging-plugin")
+        # Live logs and log files take in records as they come.
+        self._log_handlers = (
+            [] if plugin is None else [plugin.caplog_handler, plugin.report_handler]
+        )
+        self._level: int | None = None if plugin is None else plugin.log_level
+        self._captures = config.getoption("capture", "no") != "no"
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Hold back records of cases on threads."""
+        if not self._log_handlers:
+            yield
+            return
+        root, collector = logging.getLogger(), _Collector()
+        before = root.level
+        if self._level is not None:  # pytest sets it while it runs an item, not in between
+            root.setLevel(min(before, self._level))
+        root.addHandler(collector)
+        for handler in self._log_handlers:
+            handler.addFilter(_is_of_no_case)
+        try:
+            yield
+        finally:
+            for handler in self._log_handlers:
+                handler.removeFilter(_is_of_no_case)
+            root.removeHandler(collector)
+            root.setLevel(before)
+
+    def around_phase(self) -> Generator[None, Any, Any]:
+        """Hold back what cases on threads print while pytest captures a phase of an item."""
+        if not self._captures:
+            return (yield)
+        before = {name: getattr(sys, name) for name in STREAMS}
+        for name, stream in before.items():
+            setattr(sys, name, _Stream(name, stream))
+        try:
+            return (yield)
+        finally:
+            for name, stream in before.items():
+                setattr(sys, name, stream)
+
+    def let_out(self, output: CaseOutput) -> None:
+        """Give pytest, on its own thread, what a case logged and printed."""
+        for record in output.records:
+            for handler in self._log_handlers:
+                if record.levelno >= handler.level:
+                    handler.handle(record)
+        for name, text in output.printed.items():
+            getattr(sys, name).write(text.getvalue())
+
+
+class _Collector(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        output = _current.get()
+        if output is not None:
+            output.records.append(record)
+
+
+def _is_of_no_case(record: logging.LogRecord) -> bool:
+    return _current.get() is None
+
+
+class _Stream:
+    """A stream of which each case has a part of its own; all else goes where it went."""
+
+    def __init__(self, name: str, stream: TextIO) -> None:
+        self._name = name
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        output = _current.get()
+        if output is None:
+            return self._stream.write(text)
+        return output.printed.setdefault(self._name, io.StringIO()).write(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
