@@ -60,11 +60,22 @@ def test_a_dead_worker_leaves_one_case_unasked_and_the_rest_measured(
 
 
 @pytest.mark.slow
+def test_a_case_that_kills_whoever_asks_it_takes_at_most_one_other_along(project: Project) -> None:
+    project.cases(numbered_cases(20))
+    project.write("conftest.py", DEADLY.format(death="os._exit(7)"))
+    project.run_apart("--rageval-run-id", "one", "-n", "1")
+    lost = [r["case_id"] for r in lines_of(folder_of(project)) if r["status"] == "error"]
+    assert "c004" in lost
+    assert len(lost) <= 2
+
+
+@pytest.mark.slow
 def test_every_repeat_of_a_case_whose_worker_died_is_accounted_for(project: Project) -> None:
     project.cases(numbered_cases(6))
     project.write("conftest.py", DEADLY.format(death="os._exit(7)"))
     judge = ("--judge", "offline")
-    project.run_apart("--rageval-run-id", "one", "--rageval-repeats", "2", "-n", "1", *judge)
+    serial = ("--rageval-concurrency", "1", "-n", "1")
+    project.run_apart("--rageval-run-id", "one", "--rageval-repeats", "2", *serial, *judge)
     records = lines_of(folder_of(project))
     assert Counter(r["case_id"] for r in records) == {f"c{n:03}": 2 for n in range(6)}
     kinds = {r["case_id"]: json.dumps(r["error"] and r["error"]["kind"]) for r in records}
