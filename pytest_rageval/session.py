@@ -79,7 +79,7 @@ class Reporting:
             state.settings.concurrency == 1
             or state.cassettes is not None  # a cassette takes in whatever is asked meanwhile
             or config.getoption("usepdb", False)  # who debugs a case wants no other one running
-            or config.option.collectonly
+            or _asks_nothing(config)
             or is_xdist_controller(config)
             or getattr(config, "workerinput", {}).get("rageval_one_by_one", False)
         )
@@ -179,6 +179,11 @@ def _deselect(
     return list(out)
 
 
+def _asks_nothing(config: pytest.Config) -> bool:
+    """Say whether cases are only listed, or set up and left at that."""
+    return bool(config.option.collectonly or config.getoption("setuponly", False))
+
+
 def _skipped(call: pytest.CallInfo[Any]) -> bool:
     """Say whether a test function skipped its case, even if it had looked at the record."""
     return call.excinfo is not None and isinstance(call.excinfo.value, pytest.skip.Exception)
@@ -251,7 +256,8 @@ class Controller:
         node.workerinput["rageval_one_by_one"] = self._crashed
         only = self.state.only
         node.workerinput["rageval_only"] = json.dumps(None if only is None else sorted(only))
-        if settings.target.url is None and settings.target.vault is not None:
+        here = node.gateway.spec.popen  # another host has a loopback interface of its own
+        if here and settings.target.url is None and settings.target.vault is not None:
             if self._target is None:
                 from pytest_rageval.targets import serve_vault
 
@@ -292,7 +298,7 @@ class Controller:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Decide the gate once every case has been reported."""
-        if self.config.option.collectonly:
+        if _asks_nothing(self.config):
             return (yield)
         self._session = session
         if self.run.cases.expected or is_xdist_controller(self.config):

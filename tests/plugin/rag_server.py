@@ -52,7 +52,9 @@ class RagServer:
 
 
 @contextlib.contextmanager
-def rag_server(answer: Answer = hit_or_miss, *, delay_s: float = 0.0) -> Iterator[RagServer]:
+def rag_server(
+    answer: Answer = hit_or_miss, *, delay_s: float = 0.0, host: str = "127.0.0.1"
+) -> Iterator[RagServer]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -77,8 +79,8 @@ def rag_server(answer: Answer = hit_or_miss, *, delay_s: float = 0.0) -> Iterato
         def handle_error(self, request: Any, client_address: Any) -> None:
             pass
 
-    with Server(("127.0.0.1", 0), Handler) as server:
-        served = RagServer(f"http://127.0.0.1:{server.server_port}", answer, delay_s)
+    with Server((host, 0), Handler) as server:
+        served = RagServer(f"http://{host}:{server.server_port}", answer, delay_s)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
