@@ -9,6 +9,7 @@ own rooms anew for every inner run would take most of its time.
 from __future__ import annotations
 
 import httpcore  # noqa: F401
+import httpcore2  # noqa: F401
 import httpx  # noqa: F401
 import httpx2  # noqa: F401
 import jinja2  # noqa: F401
@@ -16,6 +17,7 @@ import numpy as np  # noqa: F401
 import openai  # noqa: F401
 import pydantic  # noqa: F401
 import sqlalchemy  # noqa: F401
+import yaml  # noqa: F401
 
 from pytest_rageval import (  # noqa: F401
     aggregate,
