@@ -17,7 +17,7 @@ import numpy as np  # noqa: F401
 import openai  # noqa: F401
 import pydantic  # noqa: F401
 import sqlalchemy  # noqa: F401
-import yaml  # noqa: F401
+import yaml  # type: ignore[import-untyped]  # noqa: F401
 
 from pytest_rageval import (  # noqa: F401
     aggregate,
