@@ -9,11 +9,12 @@ from __future__ import annotations
 import io
 import logging
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final, TextIO
+from functools import partial
+from typing import Any, Final
 
 import pytest
 
@@ -46,7 +47,7 @@ class OutputKeeper:
     """Takes the output of threads out of pytest's way while it runs items.
 
     Args:
-        config: of the session; where pytest captures nothing, nothing is held back.
+        config: of the session; where pytest captures nothing, nothing printed is held back.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -57,40 +58,40 @@ class OutputKeeper:
         )
         self._level: int | None = None if plugin is None else plugin.log_level
         self._captures = config.getoption("capture", "no") != "no"
+        self._streams: list[Any] = []
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """Hold back records of cases on threads."""
-        if not self._log_handlers:
-            yield
-            return
+        """Hold back what cases on threads log and print."""
         root, collector = logging.getLogger(), _Collector()
         before = root.level
         if self._level is not None:  # pytest sets it while it runs an item, not in between
             root.setLevel(min(before, self._level))
-        root.addHandler(collector)
+        if self._log_handlers:
+            root.addHandler(collector)
         for handler in self._log_handlers:
             handler.addFilter(_is_of_no_case)
+        self.watch_streams()
         try:
             yield
         finally:
+            for stream in self._streams:
+                del stream.write
             for handler in self._log_handlers:
                 handler.removeFilter(_is_of_no_case)
             root.removeHandler(collector)
             root.setLevel(before)
 
-    def around_phase(self) -> Generator[None, Any, Any]:
-        """Hold back what cases on threads print while pytest captures a phase of an item."""
-        if not self._captures:
-            return (yield)
-        before = {name: getattr(sys, name) for name in STREAMS}
-        for name, stream in before.items():
-            setattr(sys, name, _Stream(name, stream))
-        try:
-            return (yield)
-        finally:
-            for name, stream in before.items():
-                setattr(sys, name, stream)
+    def watch_streams(self) -> None:
+        """Hold back what cases print to the streams that are in use just now.
+
+        pytest has others while it runs an item, and fixtures such as ``capsys`` have their own.
+        """
+        for name in STREAMS if self._captures else ():
+            stream = getattr(sys, name)
+            if "write" not in getattr(stream, "__dict__", {"write": "cannot be set"}):
+                stream.write = partial(_write, name, stream.write)
+                self._streams.append(stream)
 
     def let_out(self, output: CaseOutput) -> None:
         """Give pytest, on its own thread, what a case logged and printed."""
@@ -113,22 +114,8 @@ def _is_of_no_case(record: logging.LogRecord) -> bool:
     return _current.get() is None
 
 
-class _Stream:
-    """A stream of which each case has a part of its own; all else goes where it went."""
-
-    def __init__(self, name: str, stream: TextIO) -> None:
-        self._name = name
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        output = _current.get()
-        if output is None:
-            return self._stream.write(text)
-        return output.printed.setdefault(self._name, io.StringIO()).write(text)
-
-    def writelines(self, lines: Any) -> None:
-        for line in lines:
-            self.write(line)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+def _write(name: str, write: Callable[[str], int], text: str) -> int:
+    output = _current.get()
+    if output is None:
+        return write(text)
+    return output.printed.setdefault(name, io.StringIO()).write(text)

@@ -143,8 +143,14 @@ class HttpRagClient:
             return self._timed(http, content, headers)
 
     def _timed(self, http: httpx.Client, content: bytes, headers: Mapping[str, str]) -> Attempt:
-        started = self._clock()
-        with within(self._target.timeout_s) as deadline:
+        started = ended = self._clock()
+
+        def note_time() -> None:
+            # Before this thread's turn to compute comes, which is no time of the target's.
+            nonlocal ended
+            ended = self._clock()
+
+        with within(self._target.timeout_s, note_time) as deadline:
             try:
                 attempt = post(http, self._address, content, headers)
             except httpx.TimeoutException as error:
@@ -154,7 +160,9 @@ class HttpRagClient:
                     attempt = self._timeout("no connection", "connect_timeout_s")
                 else:
                     attempt = self._timeout("nothing received or sent", "read_timeout_s")
-        return replace(attempt, total_ms=(self._clock() - started) * 1000)
+        if attempt.error is not None:
+            note_time()
+        return replace(attempt, total_ms=(ended - started) * 1000)
 
     def _timeout(self, what: str, setting: str) -> Attempt:
         limit = getattr(self._target, setting)

@@ -11,7 +11,7 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -29,6 +29,8 @@ class Deadline:
     """When a request must be done, in seconds of the monotonic clock."""
 
     at_s: float
+    on_read: Callable[[], object] | None = None
+    """Called as soon as a piece of the reply is there."""
 
     @property
     def passed(self) -> bool:
@@ -37,9 +39,9 @@ class Deadline:
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[Deadline]:
+def within(seconds: float, on_read: Callable[[], object] | None = None) -> Iterator[Deadline]:
     """Limit all that a client made by ``mind_deadlines`` does on this thread."""
-    deadline = Deadline(time.monotonic() + seconds)
+    deadline = Deadline(time.monotonic() + seconds, on_read)
     _current.deadline = deadline
     try:
         yield deadline
@@ -158,6 +160,9 @@ class _Stream:
         left = _left(timeout, self._core.ReadTimeout)
         with waiting():
             data: bytes = self._stream.read(max_bytes, left)
+            deadline: Deadline | None = getattr(_current, "deadline", None)
+            if deadline is not None and deadline.on_read is not None:
+                deadline.on_read()
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:

@@ -86,6 +86,7 @@ class Lookahead:
 
     def measure(self, item: CaseItem, clients: Clients) -> Evaluated:
         """Return what came of a case, and set those on their way that come next."""
+        self.output.watch_streams()
         task = self._tasks.pop(item, None)
         if task is not None and not task.clients.are(clients):
             task.withdraw()
@@ -136,7 +137,7 @@ class Lookahead:
         if room <= 0 or scopes & {"function", "class"}:
             return
         # Values that last to the end; all others may be torn down between two cases.
-        lasting = scopes <= {"session"} and not hasattr(item, "callspec")
+        lasting = scopes <= {"session"} and not _parameters(item)
         for other in self._queue.after(item, wanted, limit=self._window):
             if isinstance(other, CaseItem) and _same_values(item, other, lasting=lasting):
                 if other not in self._tasks and _measures(other):
@@ -157,9 +158,23 @@ def _same_values(item: CaseItem, other: CaseItem, *, lasting: bool) -> bool:
     if item._fixtureinfo is not other._fixtureinfo and _definitions(item) != _definitions(other):
         return False
     if lasting:
-        return not hasattr(other, "callspec")
-    one, two = getattr(item, "callspec", None), getattr(other, "callspec", None)
-    return item.parent is other.parent and (one and one.indices) == (two and two.indices)
+        return not _parameters(other)
+    return item.parent is other.parent and _parameters(item) == _parameters(other)
+
+
+def _parameters(item: CaseItem) -> dict[str, int]:
+    """Return which parameter of each parametrized fixture the clients of a case depend on."""
+    if not hasattr(item, "callspec"):
+        return {}
+    found = item._fixtureinfo.name2fixturedefs
+    needed: set[str] = set()
+    names = list(CLIENT_FIXTURES)
+    while names:
+        name = names.pop()
+        if name not in needed:
+            needed.add(name)
+            names += [one for definition in found.get(name, ()) for one in definition.argnames]
+    return {name: place for name, place in item.callspec.indices.items() if name in needed}
 
 
 def _measures(item: CaseItem) -> bool:

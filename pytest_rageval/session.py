@@ -101,27 +101,6 @@ class Reporting:
         if self._state.lookahead is not None:
             self._state.lookahead.note_next(nextitem)
 
-    # Last, so that what pytest captures a phase with is there.
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_runtest_setup(self) -> Generator[None, Any, Any]:
-        """Keep out what other cases print."""
-        return (yield from self._around_phase())
-
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_runtest_call(self) -> Generator[None, Any, Any]:
-        """Keep out what other cases print."""
-        return (yield from self._around_phase())
-
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_runtest_teardown(self) -> Generator[None, Any, Any]:
-        """Keep out what other cases print."""
-        return (yield from self._around_phase())
-
-    def _around_phase(self) -> Generator[None, Any, Any]:
-        if self._state.lookahead is None:
-            return (yield)
-        return (yield from self._state.lookahead.output.around_phase())
-
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[Any]

@@ -420,10 +420,12 @@ def test_a_redirect_is_not_followed_and_names_where_it_leads() -> None:
 
 
 def test_the_time_is_that_of_the_last_attempt() -> None:
-    ticks = iter([0.0, 5.0, 100.0, 100.25])
+    times = (0.0, 100.0, 100.25)  # before the first request, between the two, after both
     with fake_target(http_reply(b"", "500 Oops"), GOOD) as target:
         client = HttpRagClient(
-            TargetSettings(url=target.url), sleep=Pauses(), clock=lambda: next(ticks)
+            TargetSettings(url=target.url),
+            sleep=Pauses(),
+            clock=lambda: times[len(target.received)],
         )
         result = client.ask_result(QUESTION)
         client.close()
