@@ -22,6 +22,9 @@ from pytest_rageval.errors import StorageError
 from pytest_rageval.folder_lock import FolderLock
 from pytest_rageval.models import CaseRecord
 from pytest_rageval.record_json import record_from_json, record_to_json, redact
+from pytest_rageval.results_folder import prepare_results_dir
+from pytest_rageval.run_names import RUN_ID_RULE, is_run_id
+from pytest_rageval.run_tags import read_tags
 
 __all__ = [
     "RESULTS",
@@ -42,30 +45,10 @@ __all__ = [
 
 RESULTS: Final = "results.jsonl"
 
-RUN_ID_RULE: Final = (
-    "1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit, and not 'last'"
-)
-_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LAST: Final = re.compile(r"last(?:~([0-9]+))?")
 
 _RUN_FILES: Final = (RESULTS, "metrics.json", "config.json")
 """A folder with one of these is a run."""
-
-_GITIGNORE: Final = """\
-# A run holds questions, answers and document text; only its numbers and settings belong in git.
-*
-!/.gitignore
-!/*/
-!/*/config.json
-!/*/gate.json
-!/*/metrics.json
-!/*/summary.md
-"""
-
-
-def is_run_id(text: str) -> bool:
-    """Say whether a text may name a run (``RUN_ID_RULE``)."""
-    return _RUN_ID.fullmatch(text) is not None and text != "last"
 
 
 def new_run_id(now: datetime, random_hex: str) -> str:
@@ -125,10 +108,7 @@ class RunWriter:
             raise StorageError(f"{self.path}: cannot be written: {error.strerror}") from error
 
     def _open(self, results_dir: Path, *, resume: bool) -> IO[bytes]:
-        results_dir.mkdir(parents=True, exist_ok=True)
-        ignore = results_dir / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text(_GITIGNORE, encoding="utf-8")
+        prepare_results_dir(results_dir)
         results = self.path / RESULTS
         if resume:
             if not self.path.is_dir():
@@ -363,8 +343,8 @@ def resolve_run(
 
     Args:
         results_dir: folder of all runs.
-        name: an id, ``last``, ``last~N`` (N runs before the last), a prefix that only one run
-            has, or the path of a run folder or of a file in it.
+        name: an id, a tag, ``last``, ``last~N`` (N runs before the last), a prefix that only one
+            run has, or the path of a run folder or of a file in it.
         exclude: id of the run under way, which is neither ``last`` nor meant by a prefix.
         relative_to: where a relative path begins; the working directory when None.
 
@@ -375,6 +355,9 @@ def resolve_run(
     exact = [path for path in runs if path.name == name]
     if exact:
         return exact[0]
+    tags = read_tags(results_dir)
+    if name in tags:
+        return _tagged(results_dir, name, tags[name])
     last = _LAST.fullmatch(name)
     if last:
         return _nth_last(results_dir, runs, name, int(last[1] or 0))
@@ -388,7 +371,16 @@ def resolve_run(
     path = path.parent if path.is_file() else path
     if name and _is_run(path):
         return path
-    raise StorageError(f"run {name!r}: not found{_known(results_dir, runs, name)}")
+    raise StorageError(f"run {name!r}: not found{_known(results_dir, runs, name, list(tags))}")
+
+
+def _tagged(results_dir: Path, tag: str, run_id: str) -> Path:
+    # Though a run is under way, its tag means it and no other.
+    if not _is_run(results_dir / run_id):
+        raise StorageError(
+            f"run {tag!r}: the tag names run {run_id}, which is not in {results_dir}"
+        )
+    return results_dir / run_id
 
 
 def _nth_last(results_dir: Path, runs: list[Path], name: str, back: int) -> Path:
@@ -398,13 +390,13 @@ def _nth_last(results_dir: Path, runs: list[Path], name: str, back: int) -> Path
     return runs[-1 - back]
 
 
-def _known(results_dir: Path, runs: list[Path], name: str) -> str:
+def _known(results_dir: Path, runs: list[Path], name: str, tags: list[str]) -> str:
     import difflib
 
     if not runs:
         return f"; {results_dir} holds no runs"
     names = [path.name for path in runs]
-    close = difflib.get_close_matches(name, names, n=1)
+    close = difflib.get_close_matches(name, [*tags, *names], n=1)
     if close:
         return f', did you mean "{close[0]}"?'
     return f"; the latest in {results_dir} are {', '.join(names[-3:])}"

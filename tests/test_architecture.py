@@ -18,7 +18,9 @@ DOORS = {
     "default_case",
 }  # fmt: skip
 PURE = {
-    "aggregate", "case_groups", "cassette_names", "citations", "columns", "contract", "explain",
+    "aggregate", "baseline_checks", "case_groups", "cassette_names", "citations", "columns",
+    "comparability", "comparison", "comparison_flips", "comparison_noise", "comparison_reasons",
+    "contract", "explain",
     "fence", "gate", "gate_differences", "gate_figures", "gate_rules", "judge_calibration",
     "judge_probes", "judge_reliability", "judge_trust", "matching", "metrics",
     "metrics_document", "operational", "outcomes", "report", "rubric", "rubric_reply",
