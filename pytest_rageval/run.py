@@ -19,6 +19,7 @@ from pytest_rageval.config import config_hash, config_warnings
 from pytest_rageval.dataset import LoadedSet
 from pytest_rageval.engine import not_attempted
 from pytest_rageval.gate import decide_gate
+from pytest_rageval.heap import leave_out_what_is_loaded
 from pytest_rageval.judge_notes import judge_notes
 from pytest_rageval.judge_reliability import JudgeReliability, judge_reliability
 from pytest_rageval.judgements import Judgement, JudgeRequest
@@ -234,6 +235,7 @@ class Run:
         # numpy, which it needs, is not worth importing before there is anything to sum up.
         from pytest_rageval.aggregate import aggregate
 
+        leave_out_what_is_loaded()
         settings, thresholds = self.state.settings, self.state.thresholds
         with self._lock:
             self._ended = True

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import textwrap
+import threading
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -282,6 +284,10 @@ class Controller:
         self._session = session
         if self.run.cases.expected or is_xdist_controller(self.config):
             self._heartbeat.start(self.config)
+            # What sums up takes half a second to load, best while the first answers are awaited.
+            threading.Thread(
+                target=import_module, args=("pytest_rageval.aggregate",), daemon=True
+            ).start()
         if self.run.cases.expected:
             self._announce_checks(session)
         try:

@@ -24,6 +24,7 @@ from pytest_rageval.client_pool import ClientPool
 from pytest_rageval.contract import excerpt
 from pytest_rageval.deadline import mind_deadlines, within
 from pytest_rageval.errors import ConfigError
+from pytest_rageval.heap import leave_out_what_is_loaded
 from pytest_rageval.judge_client.wire import error_text
 from pytest_rageval.judge_price import OPENAI_URL
 from pytest_rageval.judgements import JudgeErrorKind, JudgeFailure
@@ -322,6 +323,7 @@ class ChatEndpoint:
         for name in _LOGGERS:
             logging.getLogger(name).setLevel(logging.WARNING)
         if self._tls is None:
+            leave_out_what_is_loaded()
             self._tls = tls_context(self._address)
         limit = self._settings.timeout_s
         headers = {}
