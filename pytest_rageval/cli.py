@@ -27,6 +27,7 @@ COMMANDS: Final = (
     "explain",
     "judge",
     "merge",
+    "report",
     "schema",
     "score",
     "serve",

@@ -23,13 +23,13 @@ PURE = {
     "contract", "explain",
     "fence", "gate", "gate_differences", "gate_figures", "gate_rules", "judge_calibration",
     "judge_probes", "judge_reliability", "judge_trust", "matching", "metrics",
-    "metrics_document", "operational", "outcomes", "report", "rubric", "rubric_reply",
+    "metrics_document", "operational", "outcomes", "report", "report_html", "rubric", "rubric_reply",
     "rubric_schema", "run_summaries", "scoring", "spot_check", "stats", "summaries",
 }  # fmt: skip
 EDGE_LIBRARIES = {
     "httpx": {"client", "embeddings", "http_exchange", "reference"},
     "genai_prices": {"judge_price"},
-    "jinja2": {"rubric"},
+    "jinja2": {"report_html", "rubric"},
     "openai": {"judge_client"},
     "jmespath": {"mappings"},
     "starlette": {"reference"},

@@ -1,0 +1,111 @@
+"""Reads what ``report.html`` is made from, and writes it beside the other files of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_rageval.errors import StorageError
+from pytest_rageval.report_html.page import render_report
+from pytest_rageval.report_html.values import ReportOptions, RunFiles
+from pytest_rageval.report_html.view import view_report
+from pytest_rageval.storage import read_json, write_text_document
+from pytest_rageval.stored_run import StoredRun
+
+REPORT: Final = "report.html"
+_HISTORY: Final = 12
+"""Runs of the trend: more are neither read at a glance nor loaded at no cost."""
+
+
+def stored_files(run: StoredRun) -> RunFiles:
+    """Return what a stored run holds; metrics that were never written are computed anew."""
+    config, metrics = _document(run.folder, "config.json"), _document(run.folder, "metrics.json")
+    return RunFiles(
+        run_id=run.run_id,
+        records=run.records,
+        scoring=run.scoring,
+        metrics=metrics or _computed(run, config),
+        gate=_document(run.folder, "gate.json"),
+        config=config,
+        notes=run.notes,
+    )
+
+
+def _document(folder: Path, name: str) -> dict[str, Any]:
+    try:
+        return read_json(folder / name)
+    except StorageError:  # a run that was killed, or of foreign origin, may have none
+        return {}
+
+
+def _computed(run: StoredRun, config: Mapping[str, Any]) -> dict[str, Any]:
+    from pytest_rageval.aggregate import aggregate
+    from pytest_rageval.metrics_document import metrics_document
+
+    return metrics_document(
+        aggregate(run.records, path_case=run.settings.path_case),
+        run_id=run.run_id,
+        timestamp=str(config.get("timestamp", "")),
+    )
+
+
+def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[RunFiles, ...]:
+    """Return the documents of a run and of those before it in its results folder, oldest first.
+
+    Args:
+        folder: of the run.
+        limit: how many at most.
+    """
+    # The small config.json tells the time: a folder of many runs is not read whole.
+    begun = {path.parent: _begun(path) for path in folder.parent.glob("*/config.json")}
+    own = begun.get(folder)
+    if own is None:
+        return ()
+    found: list[RunFiles] = []
+    latest_first = sorted(begun.items(), key=lambda one: (one[1] or 0.0, one[0].name), reverse=True)
+    for other, time in latest_first:
+        if time is None or (time, other.name) > (own, folder.name) or len(found) == limit:
+            continue
+        metrics = _document(other, "metrics.json")
+        if metrics:
+            config = _document(other, "config.json")
+            found.append(RunFiles(run_id=other.name, metrics=metrics, config=config))
+    return tuple(reversed(found))
+
+
+def _begun(config: Path) -> float | None:
+    try:
+        stamp = datetime.fromisoformat(read_json(config)["timestamp"])
+    except (StorageError, KeyError, TypeError, ValueError):
+        return None
+    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+
+
+def report_page(
+    run: RunFiles,
+    folder: Path,
+    *,
+    baseline: RunFiles | None = None,
+    options: ReportOptions | None = None,
+) -> str:
+    """Return the page of a run, with the trend of its results folder.
+
+    Args:
+        run: what the page is about.
+        folder: where the run is kept.
+        baseline: the run that it is held against.
+        options: how much is shown.
+    """
+    history = read_history(folder)
+    return render_report(view_report(run, baseline=baseline, history=history, options=options))
+
+
+def write_report(run: RunFiles, folder: Path) -> Path:
+    """Write ``report.html`` of a run that has just ended, and return its path.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    return write_text_document(folder, REPORT, report_page(run, folder))

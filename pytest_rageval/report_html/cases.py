@@ -1,0 +1,329 @@
+"""From records to the case table and to what lies behind each case."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import quote
+
+from pytest_rageval.explain.golds import explain_citations, explain_golds, explain_groups
+from pytest_rageval.explain.judged import explain_judgements
+from pytest_rageval.explain.values import AnchorReason, JudgementReason
+from pytest_rageval.explain.verdict import STAGE_MEANING, next_steps
+from pytest_rageval.models import CaseRecord, RetrievedChunk
+from pytest_rageval.report.numbers import format_value
+from pytest_rageval.report_html.documents import text as text_at
+from pytest_rageval.report_html.texts import shortened
+from pytest_rageval.report_html.values import (
+    BaseDetail,
+    CaseDetail,
+    CaseView,
+    ChunkView,
+    ReportOptions,
+    RunFiles,
+)
+
+CaseKey = tuple[str, str, int]
+"""File, case id and repeat."""
+
+_COLUMNS: Final = ("recall_at_k", "recall_all_at_k", "mrr", "groundedness", "correctness")
+"""Metrics of the case table, where any case has them."""
+_KIND: Final = re.compile("[a-z_]{1,20}")
+"""A word of ours for what went wrong, unlike a message."""
+_ANSWER_CHARS: Final = 10_000
+_CHUNK_CHARS: Final = 2_000
+_TEXT_CHARS: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CasesView:
+    """The case table."""
+
+    columns: tuple[str, ...]
+    rows: tuple[CaseView, ...]
+    anchors: Mapping[CaseKey, str]
+    n_hidden: int
+
+
+def view_cases(
+    run: RunFiles,
+    options: ReportOptions,
+    *,
+    baseline: Mapping[CaseKey, CaseRecord] | None = None,
+) -> CasesView:
+    """Show every case of a run, and what lies behind those that are worth it.
+
+    Args:
+        run: the records, in the order that the table has at first.
+        options: how much is shown.
+        baseline: records of the baseline's same cases.
+    """
+    base = baseline or {}
+    repeated = {record.nodeid for record in run.records if record.repeat}
+    columns = _columns(run.records)
+    anchors = case_anchors(run.records)
+    everything = options.full or len(run.records) <= options.full_up_to
+    rows = []
+    for record in run.records:
+        before = base.get(case_key(record))
+        flip = "" if before is None else flip_of(before, record)
+        shown = everything or record.outcome != "passed" or bool(flip)
+        row = _row(record, anchors[case_key(record)], columns, repeated, flip, options)
+        if shown:
+            row = replace(row, detail=_detail(record, run, before, options))
+        rows.append(row)
+    return CasesView(
+        columns=columns,
+        rows=tuple(rows),
+        anchors=anchors,
+        n_hidden=sum(row.detail is None for row in rows),
+    )
+
+
+def case_key(record: CaseRecord) -> CaseKey:
+    """Return what names a record within its run."""
+    return record.file, record.case_id, record.repeat
+
+
+def flip_of(before: CaseRecord, now: CaseRecord) -> str:
+    """Say whether a case went from passing to not passing (``worse``), or back (``better``)."""
+    was, is_ = before.outcome == "passed", now.outcome == "passed"
+    return "" if was == is_ else ("better" if is_ else "worse")
+
+
+def case_anchors(records: Iterable[CaseRecord]) -> dict[CaseKey, str]:
+    """Name a place in the page for every record: ``case-<id>``, numbered where that is taken."""
+    taken: set[str] = set()
+    found = {}
+    for record in records:
+        # A blank or a percent sign cannot stand in an address as it is.
+        name = plain = f"case-{quote(record.case_id, safe='/', errors='replace')}"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{plain}~{number}"
+        taken.add(name)
+        found[case_key(record)] = name
+    return found
+
+
+def _columns(records: Sequence[CaseRecord]) -> tuple[str, ...]:
+    return tuple(
+        key for key in _COLUMNS if any(record.metrics.get(key) is not None for record in records)
+    )
+
+
+def _row(
+    record: CaseRecord,
+    anchor: str,
+    columns: Sequence[str],
+    repeated: set[str],
+    flip: str,
+    options: ReportOptions,
+) -> CaseView:
+    total = record.latency.get("total_ms")
+    return CaseView(
+        anchor=anchor,
+        case_id=record.case_id,
+        repeat=f"repeat {record.repeat}" if record.nodeid in repeated else "",
+        outcome="unchecked" if record.unchecked and record.outcome == "passed" else record.outcome,
+        flip=flip,
+        stage=_stage(record),
+        category=record.category,
+        difficulty=record.difficulty or "",
+        tags=record.tags,
+        required=record.required,
+        answerable=record.answerable,
+        cells=tuple(_cell(record.metrics.get(key)) for key in columns),
+        ms=("-", "") if total is None else (format_value(total, "ms"), f"{total:.3f}"),
+        question=None if options.redact else shortened(record.question, _TEXT_CHARS),
+        detail=None,
+    )
+
+
+def _stage(record: CaseRecord) -> str:
+    if record.error is not None:
+        return record.error.kind
+    return record.failure_stage or ""
+
+
+def _cell(value: float | None) -> tuple[str, str]:
+    return ("-", "") if value is None else (format_value(value), f"{value:.6f}")
+
+
+# --- behind a case -----------------------------------------------------------------------------
+
+
+def _detail(
+    record: CaseRecord, run: RunFiles, before: CaseRecord | None, options: ReportOptions
+) -> CaseDetail:
+    golds = _golds(record, run)
+    judgements = explain_judgements(record, record.case)
+    detail = CaseDetail(
+        question=shortened(record.question, _TEXT_CHARS),
+        expected_facts=tuple(_facts(record, judgements)),
+        expected_answer=record.case.expected_answer if record.case is not None else None,
+        answer=_answer(record),
+        error=_error(record),
+        abstained=_abstained(record),
+        citations=()
+        if record.case is None or record.citations is None
+        else explain_citations(record.case, record.citations, record.retrieved_chunks, run.scoring),
+        chunks=_chunks(record),
+        golds=golds,
+        judgements=judgements,
+        stage_meaning=STAGE_MEANING.get(record.failure_stage, "") if record.failure_stage else "",
+        steps=_steps(record, golds),
+        metrics=tuple((k, format_value(v)) for k, v in record.metrics.items() if v is not None),
+        latency=tuple(_latency(record)),
+        command=f"rageval explain {shlex.quote(run.run_id)} {shlex.quote(_named(record))}",
+        prompt_hash=text_at(record.judge_input, "prompt_hash"),
+        base=None
+        if before is None
+        else BaseDetail(
+            outcome=before.outcome,
+            stage=_stage(before),
+            answer=_answer(before),
+            chunks=_chunks(before),
+        ),
+    )
+    return _redacted(detail, record) if options.redact else detail
+
+
+def _golds(record: CaseRecord, run: RunFiles) -> tuple[AnchorReason, ...]:
+    if record.case is None:
+        return ()
+    return explain_golds(
+        record.case,
+        record.retrieved_chunks,
+        record.citations,
+        record.folder_selection,
+        record.k,
+        run.scoring,
+    )
+
+
+def _steps(record: CaseRecord, golds: Sequence[AnchorReason]) -> tuple[str, ...]:
+    if record.outcome == "passed" and record.failure_stage is None:
+        return ()
+    reported = record.retrieved_chunks is not None
+    groups = explain_groups(record.case, golds, reported=reported) if record.case else ()
+    return next_steps(record, golds, groups, ())
+
+
+def _facts(record: CaseRecord, judgements: Sequence[JudgementReason]) -> Iterator[tuple[str, str]]:
+    found = {fact.text: fact.found for judgement in judgements for fact in judgement.facts}
+    words = {True: "found", False: "not found", None: ""}
+    for text in record.case.expected_key_facts if record.case is not None else ():
+        yield text, words[found.get(text)]
+
+
+def _answer(record: CaseRecord) -> str | None:
+    return None if record.answer is None else shortened(record.answer, _ANSWER_CHARS)
+
+
+def _error(record: CaseRecord) -> str:
+    if record.error is None:
+        return ""
+    return f"{record.error.kind}: {shortened(record.error.message, _TEXT_CHARS)}"
+
+
+def _abstained(record: CaseRecord) -> str:
+    if not record.abstained:
+        return ""
+    reason = shortened(record.abstain_reason or "", _TEXT_CHARS)
+    return f"abstained: {reason}" if reason else "abstained"
+
+
+def _latency(record: CaseRecord) -> Iterator[tuple[str, str]]:
+    for name, ms in record.latency.items():
+        yield name.removesuffix("_ms"), f"{format_value(ms, 'ms')} ms"
+
+
+def _named(record: CaseRecord) -> str:
+    return record.case_id if record.case_id else record.nodeid
+
+
+def _chunks(record: CaseRecord) -> tuple[ChunkView, ...] | None:
+    if record.retrieved_chunks is None:
+        return None
+    return tuple(
+        _chunk(chunk, rank, record.k) for rank, chunk in enumerate(record.retrieved_chunks, start=1)
+    )
+
+
+def _chunk(chunk: RetrievedChunk, rank: int, k: int) -> ChunkView:
+    golds = chunk.matched_golds or ()
+    text = chunk.text or ""
+    return ChunkView(
+        rank=rank,
+        in_cut=rank <= k,
+        golds=f"gold {', '.join(f'[{index}]' for index in golds)}" if golds else "",
+        irrelevant=bool(chunk.irrelevant),
+        path=chunk.rel_path if chunk.vault is None else f"{chunk.vault}: {chunk.rel_path}",
+        heading=chunk.heading_path or "",
+        facts=", ".join(_chunk_facts(chunk, rank)),
+        text=shortened(text, _CHUNK_CHARS),
+        truncated=chunk.text_truncated,
+    )
+
+
+def _chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
+    if chunk.start_line is not None:
+        yield f"lines {chunk.start_line}-{chunk.end_line or chunk.start_line}"
+    for name, score in (
+        ("score", chunk.score_final),
+        ("vector", chunk.score_vector),
+        ("lexical", chunk.score_lexical),
+    ):
+        if score is not None:
+            yield f"{name} {format_value(score)}"
+    if chunk.rank_before_rerank not in {None, rank}:
+        yield f"rank {chunk.rank_before_rerank} before reranking"
+
+
+# --- without text ------------------------------------------------------------------------------
+
+
+def _redacted(detail: CaseDetail, record: CaseRecord) -> CaseDetail:
+    """Keep ids, numbers and words of our own; paths and headings are of the documents."""
+    base = detail.base
+    return replace(
+        detail,
+        question=None,
+        expected_facts=(),
+        expected_answer=None,
+        answer=None,
+        error="" if record.error is None else record.error.kind,
+        abstained="abstained" if record.abstained else "",
+        citations=(),
+        chunks=_bare_chunks(detail.chunks),
+        golds=tuple(_bare_gold(gold) for gold in detail.golds),
+        judgements=tuple(_bare_judgement(one) for one in detail.judgements),
+        steps=(),
+        base=None if base is None else replace(base, answer=None, chunks=_bare_chunks(base.chunks)),
+    )
+
+
+def _bare_chunks(chunks: Sequence[ChunkView] | None) -> tuple[ChunkView, ...] | None:
+    if chunks is None:
+        return None
+    return tuple(replace(c, path="", heading="", text="", truncated=False) for c in chunks)
+
+
+def _bare_gold(gold: AnchorReason) -> AnchorReason:
+    return replace(gold, rel_path="", heading_path="", vault=None, reason="")
+
+
+def _bare_judgement(one: JudgementReason) -> JudgementReason:
+    claims = tuple(
+        replace(c, text="", rel_path=None, heading_path=None, reason="") for c in one.claims
+    )
+    error = None
+    if one.error is not None:
+        kind = one.error.split(":", 1)[0]
+        error = kind if _KIND.fullmatch(kind) else "failed"
+    return replace(one, reasoning="", error=error, claims=claims, facts=())
