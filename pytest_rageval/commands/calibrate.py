@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
-from pytest_rageval.commands.judge_options import judge_options, judge_settings
+from pytest_rageval.commands.judge_options import judge_options, judge_settings, warn_of_cache
 from pytest_rageval.commands.output import (
     CommandError,
     UnreachableError,
@@ -129,6 +129,7 @@ def _calibrate(
         readings = _read(asker, judged)
         probes = _probe(asker, judged, readings, wanted) if wanted.probes else None
         identity = judge.identity
+        warn_of_cache(judge)
     found = calibrate(rows, readings, rubric=wanted.rubric, threshold=wanted.threshold)
     document = {
         "judge": identity,

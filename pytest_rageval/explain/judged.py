@@ -12,16 +12,17 @@ from typing import Any, Final
 from pytest_rageval.explain.values import ClaimReason, FactReason, JudgementReason
 from pytest_rageval.matching import order_chunks
 from pytest_rageval.models import Case, CaseRecord, RetrievedChunk
+from pytest_rageval.spot_check import COMPARED
 
 _CLAIM_RUBRICS: Final = ("groundedness", "claims")
 """Those whose claims a record keeps, the one that goes first where both are in use."""
 
 
 def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[JudgementReason, ...]:
-    """Explain every verdict that was asked for, in the order of asking."""
+    """Explain every verdict that was asked for, in the order of asking, second opinions last."""
     verdicts = _verdicts(record)
     claimed = next((name for name in _CLAIM_RUBRICS if name in verdicts), None)
-    return tuple(
+    first = (
         JudgementReason(
             rubric=rubric,
             judge=_text(verdict.get("judge")),
@@ -33,6 +34,23 @@ def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[Judgement
         )
         for rubric, verdict in verdicts.items()
     )
+    return (*first, *_second_opinions(record))
+
+
+def _second_opinions(record: CaseRecord) -> Iterator[JudgementReason]:
+    """Yield what the judge of the spot check said; nothing where the case was judged once."""
+    found = record.spot_check or {}
+    scores, said, errors = (_mapping(found.get(k)) for k in ("scores", "reasoning", "errors"))
+    for rubric in map(_text, _list(found.get("rubrics"))):
+        if rubric in said or rubric in errors:
+            keys = COMPARED.get(rubric, ())
+            yield JudgementReason(
+                rubric=f"{rubric}, second judge",
+                judge=_text(found.get("judge")),
+                scores=_scores({key: scores[key] for key in keys if key in scores}),
+                reasoning=_text(said.get(rubric)),
+                error=judge_error({"error": errors.get(rubric)}),
+            )
 
 
 def _verdicts(record: CaseRecord) -> dict[str, Mapping[str, Any]]:
@@ -134,6 +152,10 @@ def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
 
 def _list(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _text(value: object) -> str:

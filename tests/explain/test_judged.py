@@ -119,3 +119,23 @@ def test_what_has_not_the_shape_it_should_have_breaks_nothing(fields: dict[str, 
         assert all(isinstance(claim.text, str) and not claim.supported for claim in one.claims)
     assert all(isinstance(text, str) for text in unsupported_claims(found))
     assert missing_facts(found) == ()
+
+
+def test_a_second_opinion_stands_after_the_first_and_a_failed_one_says_why() -> None:
+    second = {
+        "rubrics": ["groundedness", "correctness"],
+        "judge": "other/1",
+        "scores": {"groundedness": 5.0},
+        "reasoning": {"groundedness": "All there."},
+        "errors": {"correctness": {"kind": "refused", "message": "no"}},
+    }
+    reasons = explain_judgements(judged("groundedness", "correctness", spot_check=second), CASE)
+    assert [(r.rubric, r.judge, r.scores, r.reasoning, r.error) for r in reasons[2:]] == [
+        ("groundedness, second judge", "other/1", {"groundedness": 5.0}, "All there.", None),
+        ("correctness, second judge", "other/1", {}, "", "refused: no"),
+    ]
+
+
+@pytest.mark.parametrize("odd", [{}, {"rubrics": 3}, {"rubrics": ["x"], "scores": [1]}])
+def test_a_second_opinion_of_another_shape_is_left_out(odd: dict[str, Any]) -> None:
+    assert len(explain_judgements(judged("groundedness", spot_check=odd), CASE)) == 1
