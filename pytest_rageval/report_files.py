@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pytest_rageval.errors import StorageError
 from pytest_rageval.report_html.page import render_report
-from pytest_rageval.report_html.values import ReportOptions, RunFiles
+from pytest_rageval.report_html.values import BaselineRun, ReportOptions, RunFiles
 from pytest_rageval.report_html.view import view_report
 from pytest_rageval.storage import read_json, write_text_document
 from pytest_rageval.stored_run import StoredRun
@@ -98,8 +98,24 @@ def report_page(
         baseline: the run that it is held against.
         options: how much is shown.
     """
-    history = read_history(folder)
-    return render_report(view_report(run, baseline=baseline, history=history, options=options))
+    view = view_report(
+        run,
+        baseline=None if baseline is None else _held_against(run, baseline),
+        history=read_history(folder),
+        options=options,
+    )
+    return render_report(view)
+
+
+def _held_against(run: RunFiles, baseline: RunFiles) -> BaselineRun:
+    from pytest_rageval.run_comparison import RunSide, compare_runs
+
+    sides = (
+        RunSide(run_id=one.run_id, records=one.records, config=one.config)
+        for one in (baseline, run)
+    )
+    found = compare_runs(*sides)
+    return BaselineRun(run=baseline, comparability=found.comparability, comparison=found.comparison)
 
 
 def write_report(run: RunFiles, folder: Path) -> Path:

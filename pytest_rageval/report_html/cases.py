@@ -53,6 +53,7 @@ def view_cases(
     options: ReportOptions,
     *,
     baseline: Mapping[CaseKey, CaseRecord] | None = None,
+    flips: Mapping[tuple[str, str], str] | None = None,
 ) -> CasesView:
     """Show every case of a run, and what lies behind those that are worth it.
 
@@ -60,6 +61,7 @@ def view_cases(
         run: the records, in the order that the table has at first.
         options: how much is shown.
         baseline: records of the baseline's same cases.
+        flips: by file and case id, ``worse`` or ``better``.
     """
     base = baseline or {}
     repeated = {record.nodeid for record in run.records if record.repeat}
@@ -69,7 +71,7 @@ def view_cases(
     rows = []
     for record in run.records:
         before = base.get(case_key(record))
-        flip = "" if before is None else flip_of(before, record)
+        flip = (flips or {}).get((record.file, record.case_id), "")
         shown = everything or record.outcome != "passed" or bool(flip)
         row = _row(record, anchors[case_key(record)], columns, repeated, flip, options)
         if shown:
@@ -86,12 +88,6 @@ def view_cases(
 def case_key(record: CaseRecord) -> CaseKey:
     """Return what names a record within its run."""
     return record.file, record.case_id, record.repeat
-
-
-def flip_of(before: CaseRecord, now: CaseRecord) -> str:
-    """Say whether a case went from passing to not passing (``worse``), or back (``better``)."""
-    was, is_ = before.outcome == "passed", now.outcome == "passed"
-    return "" if was == is_ else ("better" if is_ else "worse")
 
 
 def case_anchors(records: Iterable[CaseRecord]) -> dict[CaseKey, str]:
@@ -181,16 +177,27 @@ def _detail(
         latency=tuple(_latency(record)),
         command=f"rageval explain {shlex.quote(run.run_id)} {shlex.quote(_named(record))}",
         prompt_hash=text_at(record.judge_input, "prompt_hash"),
-        base=None
-        if before is None
-        else BaseDetail(
-            outcome=before.outcome,
-            stage=_stage(before),
-            answer=_answer(before),
-            chunks=_chunks(before),
-        ),
+        base=None if before is None else _base(before, record),
     )
     return _redacted(detail, record) if options.redact else detail
+
+
+def _base(before: CaseRecord, now: CaseRecord) -> BaseDetail:
+    """Show the baseline's side, as far as it differs."""
+    old, new = _chunks(before), _chunks(now)
+    places = [
+        [(c.rank, c.path, c.heading, c.golds, c.text) for c in part or ()] for part in (old, new)
+    ]
+    same_answer, same_chunks = before.answer == now.answer, places[0] == places[1]
+    return BaseDetail(
+        outcome=before.outcome,
+        stage=_stage(before),
+        answer=None if same_answer else _answer(before),
+        chunks=None if same_chunks else old,
+        same=tuple(
+            name for name, same in (("answer", same_answer), ("chunks", same_chunks)) if same
+        ),
+    )
 
 
 def _golds(record: CaseRecord, run: RunFiles) -> tuple[AnchorReason, ...]:

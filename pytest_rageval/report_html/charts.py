@@ -62,8 +62,8 @@ def _forest_row(row: MetricView, y: float) -> Iterator[Element]:
         if limit.place is not None:
             x = _LEFT + _PLOT * limit.place
             yield line(x, y - 9, x, y + 9, "limit")
-    if row.baseline_place is not None:
-        yield circle(_LEFT + _PLOT * row.baseline_place, y, 5, "base")
+    if row.change is not None and row.change.place is not None:
+        yield circle(_LEFT + _PLOT * row.change.place, y, 5, "base")
     yield circle(mean, y, 4.5, f"dot {style}")
     word = "  FAIL" if failed else ""
     yield label(_LEFT + _PLOT + 12, y + 4, f"{row.value}{word}", f"number {style}")

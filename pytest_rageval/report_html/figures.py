@@ -10,6 +10,7 @@ from pytest_rageval.report.numbers import format_limit_pair, format_value, unit_
 from pytest_rageval.report.summary import HEADLINE, counted, interval_text
 from pytest_rageval.report_html.documents import count, items, number, part, text
 from pytest_rageval.report_html.values import (
+    ChangeView,
     CheckView,
     HeatCell,
     HeatMap,
@@ -44,15 +45,15 @@ def known_metrics(metrics: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def view_metrics(
-    metrics: Mapping[str, Any], gate: Mapping[str, Any], baseline: Mapping[str, Any]
+    metrics: Mapping[str, Any], gate: Mapping[str, Any], changes: Mapping[str, ChangeView]
 ) -> tuple[MetricView, ...]:
-    """Show every mean with its interval, limits and the baseline's mean."""
+    """Show every mean with its interval, its limits and what became of it since the baseline."""
     limits: dict[str, list[Mapping[str, Any]]] = {}
     for result in items(gate, "checks"):
         if text(result, "check", "table") == "overall":
             limits.setdefault(text(result, "check", "metric"), []).append(result)
     return tuple(
-        _metric(key, found, limits.get(key, ()), number(baseline, "statistics", key, "mean"))
+        _metric(key, found, limits.get(key, ()), changes.get(key))
         for key, found in known_metrics(metrics).items()
     )
 
@@ -61,7 +62,7 @@ def _metric(
     key: str,
     found: Mapping[str, Any],
     checks: Iterable[Mapping[str, Any]],
-    before: float | None,
+    change: ChangeView | None,
 ) -> MetricView:
     info = METRICS.get(key)
     mean = number(found, "mean")
@@ -77,10 +78,8 @@ def _metric(
         value=_shown(mean, checks),
         interval=interval_text(low, high),
         limits=limits,
-        baseline="" if before is None else format_value(before),
-        delta="" if before is None or mean is None else _signed(mean - before),
+        change=change,
         places=_places(low, mean, high, info),
-        baseline_place=place_on_scale(before, info),
         better=_BETTER[info.direction] if info is not None else "",
         headline=key in HEADLINE or bool(limits),
     )
@@ -97,7 +96,8 @@ def _shown(mean: float | None, checks: Iterable[Mapping[str, Any]]) -> str:
     return format_value(mean)
 
 
-def _signed(delta: float) -> str:
+def signed(delta: float) -> str:
+    """Show a difference with its sign."""
     shown = format_value(abs(delta))
     return shown if float(shown) == 0 else f"{'+' if delta > 0 else '-'}{shown}"
 

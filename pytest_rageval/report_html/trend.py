@@ -72,11 +72,7 @@ def view_trend(runs: Sequence[RunFiles], current: str) -> Trend | None:
 
 def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
     """Name what two configurations differ in that figures depend on."""
-    return tuple(name for name, path in _INVARIANTS if _at(before, path) != _at(now, path))
-
-
-def _at(document: Mapping[str, Any], path: Sequence[str]) -> str:
-    return text(document, *path)
+    return tuple(name for name, path in _INVARIANTS if text(before, *path) != text(now, *path))
 
 
 def _mean(metrics: Mapping[str, Any], key: str) -> float | None:

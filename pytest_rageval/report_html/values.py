@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pytest_rageval.comparability import Comparability
+from pytest_rageval.comparison import Comparison
 from pytest_rageval.explain.values import AnchorReason, CitationReason, JudgementReason
 from pytest_rageval.models import CaseRecord, ScoreSettings
 from pytest_rageval.report_html.svg import Element
@@ -40,6 +42,16 @@ class ReportOptions:
     """Cases up to which that happens without being asked for."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineRun:
+    """The run that another is held against, and what that gave."""
+
+    run: RunFiles
+    comparability: Comparability
+    comparison: Comparison
+    """Of what may be compared."""
+
+
 # --- out ---------------------------------------------------------------------------------------
 
 
@@ -68,6 +80,21 @@ class LimitView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeView:
+    """What became of a mean since the baseline, over the cases that both runs scored."""
+
+    base: str
+    delta: str
+    interval: str
+    p: str
+    verdict: str
+    """``better``, ``worse``, ``same`` or ``unclear``."""
+    n: int
+    place: float | None
+    """Where the baseline stands on the metric's scale."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricView:
     """One mean with its counts."""
 
@@ -80,12 +107,10 @@ class MetricView:
     value: str
     interval: str
     limits: tuple[LimitView, ...]
-    baseline: str
-    """The baseline's mean; empty: none is known."""
-    delta: str
+    change: ChangeView | None
+    """Since the baseline; None: there is none, or it cannot be compared."""
     places: tuple[float, float, float] | None
     """Low, mean and high as shares of the metric's scale; None: it has no end, or no data."""
-    baseline_place: float | None
     better: str
     """Such as ``higher is better``."""
     headline: bool
@@ -191,7 +216,11 @@ class BaseDetail:
     outcome: str
     stage: str
     answer: str | None
+    """None: there is none, or it is the same."""
     chunks: tuple[ChunkView, ...] | None
+    """None: not reported, or the same."""
+    same: tuple[str, ...]
+    """What is the same: ``answer``, ``chunks``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,13 +251,14 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlipView:
-    """One case whose outcome differs from the baseline's."""
+    """One case that changed since the baseline."""
 
     anchor: str
     case_id: str
     direction: str
-    before: str
-    now: str
+    """``worse`` or ``better``."""
+    change: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,11 +266,13 @@ class CompareView:
     """How the run stands to its baseline."""
 
     run_id: str
-    warnings: tuple[str, ...]
-    """What keeps figures of the two from meaning the same."""
+    invariants: tuple[str, ...]
+    """What differs and keeps figures of the two from meaning the same."""
+    warning: str
     flips: tuple[FlipView, ...]
     n_paired: int
-    n_unpaired: int
+    left_out: tuple[str, ...]
+    """How many cases were left out, and why."""
     facts: tuple[tuple[str, str, str], ...]
     """Name, baseline's and this run's value of what differs."""
 

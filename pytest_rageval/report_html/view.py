@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pytest_rageval.models import CaseRecord
-from pytest_rageval.report_html.cases import CaseKey, CasesView, case_key, view_cases
+from pytest_rageval.report_html.cases import CasesView, view_cases
 from pytest_rageval.report_html.charts import forest_plot, latency_bars
-from pytest_rageval.report_html.documents import items, part, text, value
+from pytest_rageval.report_html.compare import (
+    flips_by_case,
+    paired_records,
+    view_changes,
+    view_comparison,
+)
+from pytest_rageval.report_html.documents import items, text, value
 from pytest_rageval.report_html.figures import (
     latency_rows,
     view_checks,
@@ -18,10 +23,9 @@ from pytest_rageval.report_html.figures import (
     view_latency,
     view_metrics,
 )
-from pytest_rageval.report_html.trend import changed, view_trend
+from pytest_rageval.report_html.trend import view_trend
 from pytest_rageval.report_html.values import (
-    CompareView,
-    FlipView,
+    BaselineRun,
     ReportOptions,
     ReportView,
     RunFiles,
@@ -46,7 +50,7 @@ _FACTS: Final = (
 def view_report(
     run: RunFiles,
     *,
-    baseline: RunFiles | None = None,
+    baseline: BaselineRun | None = None,
     history: Sequence[RunFiles] = (),
     options: ReportOptions | None = None,
 ) -> ReportView:
@@ -54,20 +58,19 @@ def view_report(
 
     Args:
         run: what the page is about.
-        baseline: the run that it is held against; None: none.
+        baseline: the run that it is held against, and what that gave; None: none.
         history: the last runs of the results folder with this one, oldest first; their records
             are not needed.
         options: how much is shown.
     """
     chosen = options or ReportOptions()
-    before = {} if baseline is None else {case_key(record): record for record in baseline.records}
-    paired = _paired(run.records, before)
-    cases = view_cases(run, chosen, baseline=paired)
+    cases = _cases(run, baseline, chosen)
     by_id: dict[str, str] = {}
     for (_, case_id, _), anchor in cases.anchors.items():
         by_id.setdefault(case_id, anchor)
     failed, others = view_checks(run.gate, by_id)
-    metrics = view_metrics(run.metrics, run.gate, {} if baseline is None else baseline.metrics)
+    changes = {} if baseline is None else view_changes(baseline.comparison)
+    metrics = view_metrics(run.metrics, run.gate, changes)
     headline = [row for row in metrics if row.headline]
     verdict = text(run.gate, "verdict")
     return ReportView(
@@ -79,9 +82,11 @@ def view_report(
         others=others,
         facts=tuple(_facts(run)),
         notes=(*run.notes, *(n for n in items(run.metrics, "warnings") if isinstance(n, str))),
-        compare=None if baseline is None else _compare(run, baseline, paired, cases),
+        compare=None
+        if baseline is None
+        else view_comparison(baseline, cases.anchors, redact=chosen.redact),
         metrics=metrics,
-        forest=forest_plot(headline, baseline="" if baseline is None else baseline.run_id),
+        forest=forest_plot(headline, baseline="" if baseline is None else baseline.run.run_id),
         heat_maps=view_heat_maps(run.metrics),
         trend=view_trend(history, run.run_id),
         latency=view_latency(run.metrics),
@@ -111,53 +116,13 @@ def _facts(run: RunFiles) -> Iterator[tuple[str, str]]:
         yield "Asked", ", ".join(asked)
 
 
-# --- baseline ----------------------------------------------------------------------------------
-
-
-def _paired(
-    records: Sequence[CaseRecord], before: Mapping[CaseKey, CaseRecord]
-) -> dict[CaseKey, CaseRecord]:
-    """Return the baseline's records of the same cases, asked alike."""
-    return {
-        case_key(record): found
-        for record in records
-        if (found := before.get(case_key(record))) is not None
-        and found.case_hash == record.case_hash
-    }
-
-
-def _compare(
-    run: RunFiles, baseline: RunFiles, paired: Mapping[CaseKey, CaseRecord], cases: CasesView
-) -> CompareView:
-    differing = changed(baseline.config, run.config)
-    flips = [
-        FlipView(
-            anchor=row.anchor,
-            case_id=row.case_id,
-            direction=row.flip,
-            before=paired[key].outcome,
-            now=row.outcome,
-        )
-        for key, row in zip(cases.anchors, cases.rows, strict=True)
-        if row.flip
-    ]
-    return CompareView(
-        run_id=baseline.run_id,
-        warnings=tuple(differing),
-        flips=tuple(sorted(flips, key=lambda flip: flip.direction != "worse")),
-        n_paired=len(paired),
-        n_unpaired=len(run.records) - len(paired),
-        facts=tuple(_differing_facts(run, baseline)),
+def _cases(run: RunFiles, baseline: BaselineRun | None, options: ReportOptions) -> CasesView:
+    if baseline is None:
+        return view_cases(run, options)
+    flips = flips_by_case(baseline.comparison)
+    return view_cases(
+        run,
+        options,
+        baseline=paired_records(baseline, run.records),
+        flips={key: flip.direction for key, flip in flips.items()},
     )
-
-
-def _differing_facts(run: RunFiles, baseline: RunFiles) -> Iterator[tuple[str, str, str]]:
-    for name, path in _FACTS[1:]:
-        was, now = text(baseline.config, *path), text(run.config, *path)
-        if was != now:
-            yield name, was or "-", now or "-"
-    old, new = part(baseline.config, "settings"), part(run.config, "settings")
-    for name in sorted({*old, *new}):
-        was, now = text(old, name), text(new, name)
-        if was != now and name != "k":
-            yield name, was or "-", now or "-"
