@@ -91,7 +91,6 @@ def measure(contender: str, folder: Path, cases: int, *, select: bool) -> Result
         process = subprocess.Popen(
             [*command, *CONTENDERS[contender], *chosen],
             cwd=folder,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=file,
             stderr=subprocess.STDOUT,
         )

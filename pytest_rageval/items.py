@@ -9,11 +9,13 @@ feature of a test: fixtures of any scope, marks, setup functions, async plugins.
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -94,16 +96,24 @@ class CaseFile(pytest.Module):
         item.file = file
         item.state = self.state
         item.add_marker(
-            pytest.mark.case(
-                category=case.category,
-                difficulty=case.difficulty,
-                answerable=case.answerable,
-                language=case.language,
-                required=case.required,
-            )
+            _mark(case.category, case.difficulty, case.answerable, case.language, case.required)
         )
         item.extra_keyword_matches.update(_keywords(located))
         return item
+
+
+@cache
+def _mark(
+    category: str, difficulty: str | None, answerable: bool, language: str | None, required: bool
+) -> pytest.MarkDecorator:
+    # One for all cases that are alike: there may be a hundred thousand.
+    return pytest.mark.case(
+        category=category,
+        difficulty=difficulty,
+        answerable=answerable,
+        language=language,
+        required=required,
+    )
 
 
 def _keywords(located: LocatedCase) -> set[str]:
@@ -305,9 +315,27 @@ def read_set(path: Path, rootdir: Path) -> LoadedSet | DatasetError:
     """Load a case file; faults are returned, not raised, because they are shown later."""
     file = path.relative_to(rootdir).as_posix() if path.is_relative_to(rootdir) else str(path)
     try:
-        return load_cases(path, display=file)
+        with without_gc():
+            return load_cases(path, display=file)
     except DatasetError as error:
         return error
+
+
+@contextmanager
+def without_gc() -> Iterator[None]:
+    """Look for no garbage while a great many objects are made that all stay.
+
+    Python looks whenever enough are new, among all that there are: at 100,000 cases that takes
+    longer than making them.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def asked_target(item: CaseItem) -> str | None:

@@ -21,7 +21,7 @@ from pytest_rageval.check_reports import check_report, incomplete_report, log_ch
 from pytest_rageval.dataset import LoadedSet, LocatedCase
 from pytest_rageval.discovery import THRESHOLDS
 from pytest_rageval.errors import ConfigError, StorageError
-from pytest_rageval.items import CaseItem, asked_target, attach_record
+from pytest_rageval.items import CaseItem, asked_target, attach_record, without_gc
 from pytest_rageval.models import Outcome
 from pytest_rageval.preflight import is_xdist_controller
 from pytest_rageval.progress import Heartbeat
@@ -55,6 +55,12 @@ class Reporting:
     def __init__(self, state: State) -> None:
         self._state = state
         self._other_parts: list[pytest.Item] = []
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Spare pytest and us the search for garbage among ever more items."""
+        with without_gc():
+            return (yield)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(
