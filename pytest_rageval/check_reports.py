@@ -8,6 +8,7 @@ import pytest
 
 from pytest_rageval.discovery import THRESHOLDS
 from pytest_rageval.models import CheckResult, CheckStatus
+from pytest_rageval.report.detectable import detectable_text
 
 _OUTCOMES: dict[CheckStatus, Literal["passed", "failed", "skipped"]] = {
     "pass": "passed",
@@ -47,8 +48,13 @@ def check_text(result: CheckResult) -> str:
     lines = [f"{result.message}", f"{where}  metric {check.metric}"]
     if check.group is not None:
         lines[-1] += f", {check.table} {check.group}"
+    seen = detectable_text(result)
+    if seen is not None:
+        lines.append(seen)
     if result.missed_cases:
-        lines.append("missed: " + ", ".join(result.missed_cases))
+        # Of a drop, not all of them need to be misses.
+        word = "worse" if check.kind in {"max_drop", "max_rise"} else "missed"
+        lines.append(f"{word}: " + ", ".join(result.missed_cases))
     return "\n".join(lines)
 
 

@@ -415,6 +415,8 @@ def compare_records(
 def _latency(
     base: Sequence[CaseRecord], new: Sequence[CaseRecord], given: ComparisonSettings
 ) -> dict[str, LatencyChange]:
+    if given.keys is not None and not given.keys:
+        return {}
     one = record_latency(base, given.base_timeout_ms)
     other = record_latency(new, given.new_timeout_ms)
     if not (one.n or other.n):

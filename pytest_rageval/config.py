@@ -229,7 +229,7 @@ _NOT_COMPARED = frozenset(
         "max_errors",
         "concurrency",
     }
-    | {"extra_gates"}
+    | {"extra_gates", "baseline", "allow_regressions"}
 )
 _TARGET_NOT_COMPARED = frozenset({"connect_timeout_s", "read_timeout_s", "timeout_s", "retries"})
 

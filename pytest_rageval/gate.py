@@ -22,6 +22,7 @@ from pytest_rageval.gate_rules import LimitDecision, decide_limit, verdict
 from pytest_rageval.metrics.registry import metric_info
 from pytest_rageval.models import (
     Aggregate,
+    BaselineInfo,
     CaseRecord,
     Check,
     CheckResult,
@@ -206,16 +207,20 @@ def _decide_absolute(check: Check, run: GateRun) -> CheckResult:
     )
 
 
-def _without_baseline(check: Check, thresholds: Thresholds) -> CheckResult:
+def _without_baseline(
+    check: Check, thresholds: Thresholds, baseline: BaselineInfo | None
+) -> CheckResult:
     status: CheckStatus = _failed(check) if thresholds.require_baseline else "skip"
-    return CheckResult(check=check, status=status, message=NO_BASELINE)
+    problem = None if baseline is None else baseline.problem
+    return CheckResult(check=check, status=status, message=problem or NO_BASELINE)
 
 
 def _decide_checks(
     thresholds: Thresholds,
     run: GateRun,
     selection: Selection,
-    baseline: Mapping[Check, Difference] | None,
+    differences: Mapping[Check, Difference] | None,
+    baseline: BaselineInfo | None,
 ) -> tuple[CheckResult, ...]:
     skipped = {
         check: CheckResult(check=check, status="skip", message=reason)
@@ -223,14 +228,14 @@ def _decide_checks(
         if (reason := _skip_reason(check, run, selection)) is not None
     }
     compared = decide_differences(
-        {c: d for c, d in (baseline or {}).items() if c not in skipped},
+        {c: d for c, d in (differences or {}).items() if c not in skipped},
         confidence=thresholds.confidence,
     )
     results = []
     for check in thresholds.checks:
         result = skipped.get(check) or compared.get(check)
         if result is None and needs_baseline(check):
-            result = _without_baseline(check, thresholds)
+            result = _without_baseline(check, thresholds, baseline)
         results.append(result or _decide_absolute(check, run))
     return tuple(results)
 
@@ -276,7 +281,16 @@ def _incomplete(cases: Sequence[CaseGroup], n_expected: int, n_reported: int) ->
     return None
 
 
-def _check_sentences(results: Sequence[CheckResult]) -> tuple[int, str]:
+def _skipped_for(results: Sequence[CheckResult], baseline: BaselineInfo | None) -> str:
+    """In a few words why checks against a baseline were skipped; empty: none was for its sake."""
+    problem = NO_BASELINE if baseline is None else baseline.problem
+    if not any(r.status == "skip" and r.message == problem for r in results):
+        return ""
+    found = baseline is not None and baseline.run_id is not None
+    return " (not comparable with the baseline)" if found else " (no baseline)"
+
+
+def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[int, str]:
     """The number of failed checks, and a sentence on all checks."""
     failed = [r for r in results if r.status == "fail"]
     skipped = [r for r in results if r.status == "skip"]
@@ -289,7 +303,7 @@ def _check_sentences(results: Sequence[CheckResult]) -> tuple[int, str]:
     if warned:
         parts.append(_plural(warned, "warning"))
     if skipped:
-        parts.append(f"{len(skipped)} skipped")
+        parts.append(f"{len(skipped)} skipped{why_skipped}")
     return 0, ", ".join(parts)
 
 
@@ -310,6 +324,7 @@ def decide_gate(
     judge_configured: bool,
     retrieval_only: bool,
     baseline: Mapping[Check, Difference] | None = None,
+    baseline_info: BaselineInfo | None = None,
     timeout_ms: float | None = None,
     extra_figures: Mapping[str, float] | None = None,
 ) -> GateResult:
@@ -326,6 +341,7 @@ def decide_gate(
         retrieval_only: whether answer metrics are left out.
         baseline: what each check against the baseline holds; None: there is no baseline, and
             such checks are skipped (or fail, if thresholds require one).
+        baseline_info: which run that is, or why there is none.
         timeout_ms: the limit at which a timed-out call enters latency percentiles of groups.
         extra_figures: run figures that records do not hold, such as ``suite_wall_s``.
     """
@@ -338,11 +354,11 @@ def decide_gate(
         timeout_ms=timeout_ms,
         extra_figures=extra_figures or {},
     )
-    results = _decide_checks(thresholds, run, selection, baseline)
+    results = _decide_checks(thresholds, run, selection, baseline, baseline_info)
     cases = group_repeats(records)
     incomplete = _incomplete(cases, n_expected, n_reported)
     case_failures = _case_failures(cases, thresholds.on_miss)
-    n_failed, sentence = _check_sentences(results)
+    n_failed, sentence = _check_sentences(results, _skipped_for(results, baseline_info))
     decided = any(r.status != "skip" for r in results)
 
     def result(verdict: GateVerdict, sentence: str) -> GateResult:
@@ -353,6 +369,7 @@ def decide_gate(
             complete=incomplete is None,
             n_expected=n_expected,
             n_reported=n_reported,
+            baseline=baseline_info,
         )
 
     if incomplete or n_failed or case_failures:

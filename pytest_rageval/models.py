@@ -549,6 +549,39 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineInfo:
+    """What a gate compared with, or why it could not."""
+
+    name: str | None = None
+    """As the user named it; None: nobody did."""
+    run_id: str | None = None
+    """None: it was not found."""
+    problem: str | None = None
+    """Why checks against it are skipped; None: they are decided."""
+    n_paired: int = 0
+    """Cases of the same content and cutoff in both runs."""
+    n_changed: int = 0
+    """Cases left out because their content or cutoff differs."""
+    n_only_base: int = 0
+    n_only_new: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """Say in one plain-ASCII sentence what was compared."""
+        if self.problem is not None:
+            return self.problem
+        other = "" if self.run_id in {None, self.name} else f" ({self.run_id})"
+        pairs = "1 case" if self.n_paired == 1 else f"{self.n_paired} cases"
+        left_out = [
+            *([f"{self.n_changed} changed"] if self.n_changed else []),
+            *([f"{self.n_only_base} only in the baseline"] if self.n_only_base else []),
+            *([f"{self.n_only_new} new"] if self.n_only_new else []),
+        ]
+        rest = f"; left out: {', '.join(left_out)}" if left_out else ""
+        return f"{self.name}{other}: {pairs} compared{rest}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
     """The decision about a run."""
 
@@ -560,6 +593,8 @@ class GateResult:
     """False: fewer cases were reported than expected, which fails."""
     n_expected: int | None = None
     n_reported: int | None = None
+    baseline: BaselineInfo | None = None
+    """None: nothing was to be compared."""
 
 
 # --- settings ------------------------------------------------------------------------------
@@ -663,6 +698,10 @@ class Settings:
     """HTTP requests in flight in one process."""
     extra_gates: tuple[str, ...] = ()
     """``--gate`` expressions such as ``recall_at_k>=0.9``."""
+    baseline: str | None = None
+    """Run to compare with, as a user names one; None: the one that thresholds.toml names."""
+    allow_regressions: bool = False
+    """Whether checks against the baseline warn instead of fail."""
     dataset_version: str | None = None
     index_build_version: str | None = None
     retriever_version: str | None = None

@@ -284,6 +284,21 @@ OPTIONS: Final[tuple[Option, ...]] = (
         metavar="EXPR",
         help="further check such as 'recall_at_k>=0.9'; repeatable",
     ),
+    Option(
+        setting="baseline",
+        key="baseline",
+        kind="text",
+        flag="--rageval-baseline",
+        metavar="RUN",
+        help="run that checks against a baseline compare with (default: that of thresholds.toml)",
+    ),
+    Option(
+        setting="allow_regressions",
+        key="allow_regressions",
+        kind="boolean",
+        flag="--allow-regressions",
+        help="let checks against the baseline warn instead of fail",
+    ),
     # --- pyproject.toml alone
     Option(
         setting="testpaths",

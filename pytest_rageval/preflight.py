@@ -275,4 +275,5 @@ def _thresholds(rootdir: Path, settings: Settings, sets: Iterable[Any]) -> Thres
         judge_configured=settings.judge != "none",
         categories={c.category for c in cases} if whole else None,
         tags={t for c in cases for t in c.tags} if whole else None,
+        allow_regressions=settings.allow_regressions,
     )

@@ -10,15 +10,17 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.config import config_hash, config_warnings
 from pytest_rageval.dataset import LoadedSet
 from pytest_rageval.engine import not_attempted
 from pytest_rageval.gate import decide_gate
+from pytest_rageval.gate_differences import needs_baseline
+from pytest_rageval.gate_figures import GateRun
 from pytest_rageval.heap import leave_out_what_is_loaded
 from pytest_rageval.judge_notes import judge_notes
 from pytest_rageval.judge_reliability import JudgeReliability, judge_reliability
@@ -41,6 +43,9 @@ from pytest_rageval.spot_check import DISAGREEMENT
 from pytest_rageval.state import State
 from pytest_rageval.storage import RunWriter, new_run_id, record_to_json
 from pytest_rageval.targets import configured_target, target_notes
+
+if TYPE_CHECKING:
+    from pytest_rageval.baseline import Baseline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,6 +262,7 @@ class Run:
             records, self.state.labels, confidence=thresholds.confidence
         )
         n_expected, reported = len(self.cases.asked), len(self.cases.reported())
+        baseline = self._baseline(records, numbers, wall_s, reliability) if gate else None
         result = (
             decide_gate(
                 thresholds,
@@ -267,6 +273,8 @@ class Run:
                 n_reported=reported,
                 judge_configured=settings.judge != "none",
                 retrieval_only=settings.retrieval_only,
+                baseline=baseline.differences if baseline else None,
+                baseline_info=baseline.info if baseline else None,
                 timeout_ms=settings.target.timeout_s * 1000,
                 extra_figures={"suite_wall_s": wall_s, **_figures(reliability)},
             )
@@ -280,6 +288,8 @@ class Run:
             )
         )
         view = self._view(numbers, result, records, wall_s, reliability)
+        if baseline is not None:
+            view = replace(view, changes=baseline.changes)
         metrics = self._metrics_document(numbers, reliability)
         decision = gate_document(result, self.run_id)
         self._wall_s = wall_s
@@ -289,6 +299,37 @@ class Run:
         writer.write_text("summary.md", render_markdown(view))
         writer.close()
         return FinishedRun(view=view, gate=result, metrics_document=metrics, gate_document=decision)
+
+    def _baseline(
+        self,
+        records: Sequence[CaseRecord],
+        numbers: Aggregate,
+        wall_s: float,
+        reliability: JudgeReliability,
+    ) -> Baseline | None:
+        """Hold the run against its baseline; None: nobody wants it to be."""
+        settings, thresholds = self.state.settings, self.state.thresholds
+        name = settings.baseline or thresholds.baseline
+        if name is None and not any(map(needs_baseline, thresholds.checks)):
+            return None
+        from pytest_rageval.baseline import against_baseline
+        from pytest_rageval.run_comparison import RunSide
+
+        rootdir = Path(settings.rootdir)
+        return against_baseline(
+            name,
+            RunSide(run_id=self.run_id, records=records, config=self._config_document(records)),
+            thresholds,
+            rootdir / settings.results_dir,
+            new_run=GateRun(
+                aggregate=numbers,
+                records=tuple(records),
+                confidence=thresholds.confidence,
+                timeout_ms=settings.target.timeout_s * 1000,
+                extra_figures={"suite_wall_s": wall_s, **_figures(reliability)},
+            ),
+            relative_to=rootdir,
+        )
 
     def _view(
         self,

@@ -123,5 +123,6 @@ def gate_document(gate: GateResult, run_id: str) -> dict[str, Any]:
         "complete": gate.complete,
         "n_expected": gate.n_expected,
         "n_reported": gate.n_reported,
+        "baseline": None if gate.baseline is None else asdict(gate.baseline),
         "checks": [{"name": result.check.name, **asdict(result)} for result in gate.checks],
     }

@@ -24,7 +24,7 @@ PURE = {
     "fence", "gate", "gate_differences", "gate_figures", "gate_rules", "judge_calibration",
     "judge_probes", "judge_reliability", "judge_trust", "matching", "metrics",
     "metrics_document", "operational", "outcomes", "report", "report_html", "rubric", "rubric_reply",
-    "rubric_schema", "run_summaries", "scoring", "spot_check", "stats", "summaries",
+    "rubric_schema", "run_comparison", "run_summaries", "scoring", "spot_check", "stats", "summaries",
 }  # fmt: skip
 EDGE_LIBRARIES = {
     "httpx": {"client", "embeddings", "http_exchange", "reference"},

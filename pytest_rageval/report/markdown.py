@@ -12,6 +12,7 @@ from pytest_rageval.report.numbers import format_value
 from pytest_rageval.report.summary import (
     GROUP_COLUMNS,
     SummaryView,
+    change_text,
     counted,
     held_value_text,
     interval_text,
@@ -37,6 +38,8 @@ def _lines(view: SummaryView) -> Iterator[str]:
         f"Run `{view.run_id}`: {counted(aggregate.total, 'case')}, {aggregate.passed} passed, "
         f"{aggregate.missed} missed, {counted(aggregate.errored, 'error')}."
     )
+    if view.gate.baseline is not None:
+        yield from ("", f"Baseline {escape(view.gate.baseline.sentence)}.")
     yield from _check_table(view)
     yield from _metric_table(view)
     yield from _category_table(view.aggregate.by_category)
@@ -77,18 +80,20 @@ def _result_text(result: CheckResult) -> str:
 
 def _metric_table(view: SummaryView) -> Iterator[str]:
     percent = f"{view.confidence * 100:g} % interval"
+    versus = (f" {escape(view.versus)} |", "---:|") if view.changes else ("", "")
     yield from (
         "",
-        f"| metric | n | mean | {percent} | n/a | errors |",
-        "|---|---:|---:|---|---:|---:|",
+        f"| metric | n | mean | {percent} | n/a | errors |{versus[0]}",
+        f"|---|---:|---:|---|---:|---:|{versus[1]}",
     )
     for key in METRICS:
         summary = view.aggregate.metrics.get(key)
         if summary is None or (summary.n == 0 and summary.n_error == 0):
             continue
-        yield _metric_row(key, summary)
+        change = f" {change_text(key, view.changes.get(key))} |" if view.changes else ""
+        yield _metric_row(key, summary) + change
         for name, part in parts_of(view.aggregate, key).items():
-            yield _metric_row(f"{key} {name}", part)
+            yield _metric_row(f"{key} {name}", part) + (" - |" if view.changes else "")
 
 
 def _metric_row(name: str, summary: MetricSummary) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pytest_rageval.explain.judged import missing_facts, unsupported_claims
@@ -27,6 +27,7 @@ from pytest_rageval.models import (
     MetricSummary,
 )
 from pytest_rageval.outcomes import below_pass_line
+from pytest_rageval.report.detectable import detectable_text
 from pytest_rageval.report.numbers import format_limit_pair, format_value, unit_of
 from pytest_rageval.report.terminal_text import clean, cut_columns
 
@@ -61,15 +62,18 @@ GROUP_COLUMNS = (
     ("abstention_accuracy", "abstain"),
 )
 
-_VERDICTS: Mapping[str, tuple[str, Style]] = {
+VERDICTS: Mapping[str, tuple[str, Style]] = {
     "pass": ("ok", "green"),
     "fail": ("FAIL", "red"),
     "warn": ("warn", "yellow"),
     "skip": ("skipped", "yellow"),
 }
+"""The word for each status of a check, and its colour."""
 PARTS = {"reference": "with a reference", "no_reference": "without a reference"}
 """What ``correctness`` is averaged apart by, in words."""
 NARROW = 60
+VERSUS = 80
+"""Columns from which on the differences to a baseline have one of their own."""
 _JUDGED = frozenset({"ungrounded", "incorrect"})
 """Stages at which only a judge sees a case fail."""
 _FLAWS_SHOWN = 2
@@ -96,6 +100,15 @@ class SummaryView:
     """Command that goes on with the run; empty: it is complete."""
     rerun: str = "pytest --lf"
     """Command that asks misses and errors again."""
+    changes: Mapping[str, float] = field(default_factory=dict)
+    """Difference to the baseline by metric key, over the cases in common; empty: none is
+    compared."""
+
+    @property
+    def versus(self) -> str:
+        """Heading of the differences to the baseline."""
+        name = self.gate.baseline.name if self.gate.baseline is not None else None
+        return f"vs {name}" if name is not None and len(name) <= 4 else "vs base"
 
 
 def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) -> list[Line]:
@@ -119,9 +132,10 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
         lines += _reliability_lines(view.reliability, width, verbosity)
     for note in _notes(view):
         lines += _wrapped("note", "yellow", note, "", width)
+    lines += _baseline_lines(view, width)
     lines += _gate_lines(view, width)
     lines += _next_lines(view, width)
-    return [_fit(line, width) for line in lines]
+    return [fit_line(line, width) for line in lines]
 
 
 def _run_line(view: SummaryView) -> Line:
@@ -153,24 +167,25 @@ def _overall_checks(gate: GateResult) -> dict[str, list[CheckResult]]:
 def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Line]:
     checks = _overall_checks(view.gate)
     percent = f"{view.confidence * 100:g}% CI"
+    table = _Table(width=width, changes=view.changes)
     if width >= NARROW:
-        yield ((_row("metric", "n", "value", percent, "limit"), "dim"),)
+        yield ((table.row("metric", "n", "value", percent, "limit", view.versus), "dim"),)
     for key in METRICS:
         summary = view.aggregate.metrics.get(key)
         shown = key in HEADLINE or verbosity > 0
         if summary is None or not (key in checks or (shown and summary.n)):
             continue
-        yield from _metric_rows(key, summary, checks.get(key, []), width)
+        yield from _metric_rows(table, key, summary, checks.get(key, []))
         for name, part in parts_of(view.aggregate, key).items():
-            yield from _metric_rows(f"  {name}", part, [], width)
-    yield from _run_rows(view, checks, width)
+            yield from _metric_rows(table, f"  {name}", part, [])
+    yield from _run_rows(view, checks, table)
 
 
 def _metric_rows(
-    key: str, summary: MetricSummary, checks: Sequence[CheckResult], width: int
+    table: _Table, key: str, summary: MetricSummary, checks: Sequence[CheckResult]
 ) -> Iterator[Line]:
     interval = interval_text(summary.low, summary.high)
-    yield from _rows(key, str(summary.n), summary.mean, interval, checks, width)
+    yield from table.rows(key, str(summary.n), summary.mean, interval, checks)
 
 
 def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:
@@ -181,7 +196,7 @@ def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:
 
 
 def _run_rows(
-    view: SummaryView, checks: Mapping[str, Sequence[CheckResult]], width: int
+    view: SummaryView, checks: Mapping[str, Sequence[CheckResult]], table: _Table
 ) -> Iterator[Line]:
     latency = view.aggregate.latency
     rows = {"latency_ms.p50": latency.p50_ms, "latency_ms.p95": latency.p95_ms}
@@ -195,40 +210,60 @@ def _run_rows(
     for metric, value in rows.items():
         n = str(latency.n if metric.startswith("latency_ms") else view.aggregate.total)
         sign = ">=" if censored.get(metric) else ""
-        yield from _rows(metric, n, value, "-", checks.get(metric, []), width, sign=sign)
+        yield from table.rows(metric, n, value, "-", checks.get(metric, []), sign=sign)
 
 
-def _rows(
-    key: str,
-    n: str,
-    value: float | None,
-    interval: str,
-    checks: Sequence[CheckResult],
-    width: int,
-    *,
-    sign: str = "",
-) -> Iterator[Line]:
-    for result in checks or (None,):
-        shown = value_text(key, value) if result is None else held_value_text(result, value)
-        yield from _one_row(key, n, sign + shown, interval, result, width)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """The rows of the metric table, as wide as they may be."""
+
+    width: int
+    changes: Mapping[str, float]
+
+    @property
+    def compares(self) -> bool:
+        return bool(self.changes) and self.width >= VERSUS
+
+    def rows(
+        self,
+        key: str,
+        n: str,
+        value: float | None,
+        interval: str,
+        checks: Sequence[CheckResult],
+        *,
+        sign: str = "",
+    ) -> Iterator[Line]:
+        for result in checks or (None,):
+            shown = value_text(key, value) if result is None else held_value_text(result, value)
+            yield self._one(key, n, sign + shown, interval, result)
+
+    def _one(self, key: str, n: str, value: str, interval: str, result: CheckResult | None) -> Line:
+        limit = limit_text(result) if result else "-"
+        word, style = VERDICTS[result.status] if result else ("", "")
+        row_style: Style = "red" if result is not None and result.status == "fail" else ""
+        if self.width < NARROW:
+            text = f"{key}: {value}" + (f" ({limit})" if result else "")
+            return ((f"{text} ", row_style), (word, style))
+        row = self.row(key, n, value, interval, limit, change_text(key, self.changes.get(key)))
+        if self.compares and word == "skipped":
+            word = "skip"
+        return ((row, row_style), (f"  {word}", style)) if word else ((row.rstrip(), ""),)
+
+    def row(self, key: str, n: str, value: str, interval: str, limit: str, change: str) -> str:
+        if self.compares:
+            row = f"{key:<31}{n:>5}{value:>8}{interval:>10}  {limit:<9}{change:>8}"
+            return row.rstrip().ljust(73)
+        return f"{key:<32}{n:>5}{value:>9}{interval:>12}  {limit:<9}".rstrip().ljust(69)
 
 
-def _one_row(
-    key: str, n: str, value: str, interval: str, result: CheckResult | None, width: int
-) -> Iterator[Line]:
-    limit = limit_text(result) if result else "-"
-    word, style = _VERDICTS[result.status] if result else ("", "")
-    row_style: Style = "red" if result is not None and result.status == "fail" else ""
-    if width < NARROW:
-        text = f"{key}: {value}" + (f" ({limit})" if result else "")
-        yield ((f"{text} ", row_style), (word, style))
-    else:
-        row = _row(key, n, value, interval, limit)
-        yield ((row, row_style), (f"  {word}", style)) if word else ((row.rstrip(), ""),)
-
-
-def _row(key: str, n: str, value: str, interval: str, limit: str) -> str:
-    return f"{key:<32}{n:>5}{value:>9}{interval:>12}  {limit:<9}".rstrip().ljust(69)
+def change_text(metric: str, change: float | None) -> str:
+    """Show a difference with its sign, such as ``-0.020``; ``-`` where there is none."""
+    if change is None:
+        return "-"
+    text = format_value(abs(change), unit_of(metric))
+    sign = "" if float(text) == 0 else "+" if change > 0 else "-"
+    return f"{sign}{text}"
 
 
 def value_text(metric: str, value: float | None, check: Check | None = None) -> str:
@@ -285,7 +320,7 @@ def _group_table(
 
 
 def _group_check(result: CheckResult) -> Line:
-    word, style = _VERDICTS[result.status]
+    word, style = VERDICTS[result.status]
     value = held_value_text(result, result.estimate)
     text = f"  {result.check.metric} {value}, limit {limit_text(result)}"
     return ((f"{text}  ", "red" if result.status == "fail" else ""), (word, style))
@@ -417,6 +452,17 @@ def _wrapped(head: str, head_style: Style, text: str, style: Style, width: int) 
         head = ""
 
 
+def _baseline_lines(view: SummaryView, width: int) -> Iterator[Line]:
+    """Say what was compared with, and how small a change each check could have seen."""
+    info = view.gate.baseline
+    if info is None:
+        return
+    yield from _wrapped("baseline", "bold", info.sentence, "yellow" if info.problem else "", width)
+    for result in view.gate.checks:
+        if (text := detectable_text(result)) is not None:
+            yield from _wrapped("", "", f"{result.check.name}: {text}", "", width)
+
+
 def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
     styles: dict[str, Style] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
     yield from _wrapped("gate", "bold", view.gate.sentence, styles[view.gate.verdict], width)
@@ -445,7 +491,8 @@ def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
     yield (("results  ", "bold"), (view.folder, ""))
 
 
-def _fit(line: Line, width: int) -> Line:
+def fit_line(line: Line, width: int) -> Line:
+    """Cut a line that is wider than the terminal, and end it in ``..``."""
     left = width
     fitted: list[tuple[str, Style]] = []
     for text, style in line:

@@ -1,0 +1,225 @@
+"""``rageval runs``: lists, shows, names and clears away stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.commands.output import CommandError, json_option, print_json
+from pytest_rageval.models import ExitCode
+from pytest_rageval.report.terminal_text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.stored_runs import RunEntry
+
+
+@click.group("runs")
+def command() -> None:
+    """List, show, tag and remove stored runs.
+
+    A RUN is an id, a prefix of one, a tag, last, last~N or a path.
+    """
+
+
+def _results() -> Path:
+    from pytest_rageval.commands.judge_options import project_settings
+
+    project = project_settings({})
+    return Path(project.rootdir) / project.results_dir
+
+
+# --- list ------------------------------------------------------------------------------------
+
+
+@command.command("list")
+@json_option
+def list_command(as_json: bool) -> ExitCode:
+    """List the runs, newest first."""
+    from pytest_rageval.stored_runs import run_entries
+
+    results = _results()
+    entries = run_entries(results)[::-1]
+    if as_json:
+        print_json({"runs": [entry.document() for entry in entries]})
+    elif not entries:
+        click.echo(f"no runs in {clean(str(results))}")
+    else:
+        for line in _list_lines(entries):
+            click.echo(line)
+    return ExitCode.YES
+
+
+def _list_lines(entries: list[RunEntry]) -> Iterator[str]:
+    room = max(3, *(len(entry.run_id) for entry in entries))
+    yield f"{'run':<{room}}  {'when':<16}  {'cases':>5}  {'gate':<13}  tags"
+    for entry in entries:
+        when = (entry.timestamp or "-")[:16].replace("T", " ")
+        cases = "-" if entry.n_cases is None else str(entry.n_cases)
+        gate = (entry.verdict or "-").replace("_", " ")
+        tags = ", ".join(entry.tags)
+        bare = "" if entry.has_records else "(numbers alone)"
+        rest = "  ".join(filter(None, (tags, bare)))
+        run_id, gate = clean(entry.run_id), clean(gate, 13)
+        yield f"{run_id:<{room}}  {clean(when):<16}  {cases:>5}  {gate:<13}  {rest}".rstrip()
+
+
+# --- show ------------------------------------------------------------------------------------
+
+
+@command.command("show")
+@click.argument("run")
+@json_option
+def show_command(run: str, as_json: bool) -> ExitCode:
+    """Show what a run says of itself: its gate, its figures, and what it was made with."""
+    from pytest_rageval.errors import StorageError
+    from pytest_rageval.run_tags import tags_by_run
+    from pytest_rageval.storage import read_json, resolve_run
+    from pytest_rageval.stored_runs import run_entry
+
+    results = _results()
+    folder = resolve_run(results, run)
+    documents: dict[str, Any] = {}
+    for name in ("metrics", "gate", "config"):
+        try:
+            documents[name] = read_json(folder / f"{name}.json")
+        except StorageError:  # a run that was cut short has not got all of them
+            documents[name] = None
+    entry = run_entry(folder, tags_by_run(results).get(folder.name, ()))
+    if as_json:
+        print_json({**entry.document(), "folder": str(folder), **documents})
+    else:
+        for line in _show_lines(entry, folder, documents):
+            click.echo(clean(line) if not line.startswith(" ") else f"  {clean(line)}")
+    return ExitCode.YES
+
+
+def _show_lines(entry: RunEntry, folder: Path, documents: Mapping[str, Any]) -> Iterator[str]:
+    tags = f" [{', '.join(entry.tags)}]" if entry.tags else ""
+    yield f"run {entry.run_id}{tags}"
+    yield f"folder {folder}"
+    yield f"made {entry.timestamp or 'at an unknown time'}, commit {entry.commit or 'unknown'}"
+    yield f"judge {entry.judge or 'unknown'}, dataset {entry.dataset_hash or 'unknown'}"
+    gate, config = documents["gate"] or {}, documents["config"] or {}
+    yield f"gate {gate.get('sentence') or 'not decided'}"
+    for name in ("index_build_version", "retriever_version", "answerer_version"):
+        if config.get(name) is not None:
+            yield f"{name} {config[name]}"
+    if not entry.has_records:
+        yield "its records are not here: it cannot be compared, explained or decided again"
+    yield from _figure_lines((documents["metrics"] or {}).get("statistics"))
+
+
+def _figure_lines(statistics: object) -> Iterator[str]:
+    from pytest_rageval.report.numbers import format_value
+    from pytest_rageval.report.summary import interval_text
+
+    if not isinstance(statistics, Mapping):
+        return
+    for key, found in statistics.items():
+        if isinstance(found, Mapping) and found.get("n"):
+            interval = interval_text(found.get("low"), found.get("high"))
+            mean = format_value(found.get("mean"))
+            yield f"  {key} {mean} ({interval}, n {found['n']})"
+
+
+# --- tag -------------------------------------------------------------------------------------
+
+
+@command.command("tag")
+@click.argument("run")
+@click.argument("tag", required=False)
+@click.option("--delete", is_flag=True, help="Take the tag away; its name is the one argument.")
+@json_option
+def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitCode:
+    """Give RUN a name such as main, which leaves the run that had it before.
+
+    Tags are small files in the folder tags beside the runs, to be committed if wanted.
+    """
+    from pytest_rageval.run_tags import remove_tag, write_tag
+    from pytest_rageval.storage import resolve_run
+
+    results = _results()
+    if delete:
+        if tag is not None:
+            raise click.UsageError("--delete: got two names, expected the tag alone")
+        gone = remove_tag(results, run)
+        return _told({"tag": run, "run_id": None, "before": gone}, as_json)
+    if tag is None:
+        raise click.UsageError("missing argument 'TAG', such as main")
+    folder = resolve_run(results, run)
+    if folder.parent.resolve() != results.resolve():
+        raise CommandError(f"{folder}: is not in {results}, where tags name runs; copy it there")
+    before = write_tag(results, tag, folder.name)
+    return _told({"tag": tag, "run_id": folder.name, "before": before}, as_json)
+
+
+def _told(document: Mapping[str, Any], as_json: bool) -> ExitCode:
+    if as_json:
+        print_json(document)
+        return ExitCode.YES
+    tag, run_id, before = document["tag"], document["run_id"], document["before"]
+    if run_id is None:
+        click.echo(f"{tag} no longer names run {before}")
+    else:
+        moved = f", and no longer {before}" if before not in {None, run_id} else ""
+        click.echo(f"{tag} names run {run_id}{moved}")
+    return ExitCode.YES
+
+
+# --- prune -----------------------------------------------------------------------------------
+
+
+@command.command("prune")
+@click.option("--keep", required=True, type=click.IntRange(min=0), metavar="N",
+              help="How many of the newest runs stay.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Only say which runs would go.")
+@json_option
+def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
+    """Remove all but the newest N runs.
+
+    A run with a tag, the baseline of thresholds.toml and a run being written always stay.
+    """
+    from pytest_rageval.errors import StorageError
+    from pytest_rageval.stored_runs import remove_run, runs_to_prune
+
+    gone, kept = [], []
+    results = _results()
+    for folder in runs_to_prune(results, keep=keep, spared=_baseline(results)):
+        try:
+            if not dry_run:
+                remove_run(folder)
+        except StorageError as error:
+            kept.append(str(error))
+        else:
+            gone.append(folder.name)
+    if as_json:
+        print_json({"removed": gone, "not_removed": kept, "dry_run": dry_run})
+    else:
+        for name in gone:
+            click.echo(f"{'would remove' if dry_run else 'removed'} {clean(name)}")
+        if not gone:
+            click.echo("nothing to remove")
+    for text in kept:
+        click.echo(clean(text), err=True)
+    return ExitCode.NO if kept else ExitCode.YES
+
+
+def _baseline(results: Path) -> frozenset[str]:
+    """Return the id of the run that the gate of the project compares with, if there is one."""
+    from pytest_rageval.commands.judge_options import project_settings
+    from pytest_rageval.errors import StorageError
+    from pytest_rageval.project_thresholds import project_thresholds
+    from pytest_rageval.storage import resolve_run
+
+    project = project_settings({})
+    thresholds = project_thresholds(
+        Path(project.rootdir), gates=(), judge_configured=False, categories=None, tags=None
+    )
+    try:
+        named = project.baseline or thresholds.baseline
+        return frozenset({resolve_run(results, named).name} if named else ())
+    except StorageError:  # it is not here, so it cannot be removed
+        return frozenset()

@@ -1,0 +1,103 @@
+"""All runs of a project: what they say of themselves, and which may go."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_rageval.errors import StorageError
+from pytest_rageval.folder_lock import FolderLock
+from pytest_rageval.run_tags import tags_by_run
+from pytest_rageval.storage import RESULTS, list_runs, read_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEntry:
+    """One run in a list; None: it does not say."""
+
+    run_id: str
+    tags: tuple[str, ...]
+    timestamp: str | None
+    n_cases: int | None
+    verdict: str | None
+    """Of its gate: ``pass``, ``fail`` or ``not_evaluated``."""
+    judge: str | None
+    dataset_hash: str | None
+    commit: str | None
+    has_records: bool
+    """Whether its records are here, without which it cannot be compared."""
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {**asdict(self), "tags": list(self.tags)}
+
+
+def run_entries(results_dir: Path) -> list[RunEntry]:
+    """Describe every run, oldest first."""
+    tags = tags_by_run(results_dir)
+    return [run_entry(folder, tags.get(folder.name, ())) for folder in list_runs(results_dir)]
+
+
+def run_entry(folder: Path, tags: tuple[str, ...]) -> RunEntry:
+    """Describe one run from its documents."""
+    config, metrics = _read(folder / "config.json"), _read(folder / "metrics.json")
+    git = config.get("git")
+    commit = git.get("commit") if isinstance(git, Mapping) else None
+    total = metrics.get("total_tests")
+    judge = config.get("judge") or ("none" if "judge" in config else None)
+    return RunEntry(
+        run_id=folder.name,
+        tags=tags,
+        timestamp=_text(metrics.get("timestamp") or config.get("timestamp")),
+        n_cases=total if isinstance(total, int) else None,
+        verdict=_text(_read(folder / "gate.json").get("verdict")),
+        judge=_text(judge),
+        dataset_hash=_text(metrics.get("dataset_hash") or config.get("dataset_hash")),
+        commit=_text(commit),
+        has_records=(folder / RESULTS).is_file(),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return read_json(path)
+    except StorageError:  # a run that was cut short, or of foreign origin, may lack it
+        return {}
+
+
+def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ()) -> list[Path]:
+    """Return the runs that are neither among the newest nor tagged, oldest first.
+
+    Args:
+        results_dir: folder of all runs.
+        keep: how many of the newest runs stay, tagged ones counted.
+        spared: ids of further runs that stay.
+    """
+    runs = list_runs(results_dir)
+    tagged = tags_by_run(results_dir)
+    old = runs[: len(runs) - keep] if keep else runs
+    return [path for path in old if path.name not in tagged and path.name not in spared]
+
+
+def remove_run(folder: Path) -> None:
+    """Remove the folder of a run.
+
+    Raises:
+        StorageError: a session is writing it, or it cannot be removed.
+    """
+    if folder.is_symlink():
+        raise StorageError(f"{folder}: is a link, expected a folder; remove it by hand")
+    lock = FolderLock(folder)
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be removed: {error.strerror}") from error
+    finally:
+        lock.close()
