@@ -64,6 +64,7 @@ _NOT_LISTED: Final = frozenset(
         "shard",
         "origins",
         "store_full_text",
+        "no_report",
         "max_errors",
         "concurrency",
         "extra_gates",

@@ -226,6 +226,7 @@ _NOT_COMPARED = frozenset(
         "shard",
         "origins",
         "store_full_text",
+        "no_report",
         "max_errors",
         "concurrency",
     }

@@ -683,6 +683,8 @@ class Settings:
     snippets: Literal["off", "any", "all"] = "off"
     coarse_chunks: bool = False
     store_full_text: bool = False
+    no_report: bool = False
+    """Do not write ``report.html`` at the end of a run."""
     results_dir: str = "evals/results"
     run_id: str | None = None
     repeats: int = 1

@@ -277,6 +277,13 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="store whole chunk texts instead of 200 characters of each",
     ),
     Option(
+        setting="no_report",
+        key="no_report",
+        kind="boolean",
+        flag="--rageval-no-report",
+        help="write no report.html at the end; rageval report writes it at any time",
+    ),
+    Option(
         setting="extra_gates",
         key="gates",
         kind="gates",

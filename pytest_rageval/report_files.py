@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.errors import StorageError
 from pytest_rageval.report_html.page import render_report
@@ -13,6 +13,9 @@ from pytest_rageval.report_html.values import BaselineRun, ReportOptions, RunFil
 from pytest_rageval.report_html.view import view_report
 from pytest_rageval.storage import read_json, write_text_document
 from pytest_rageval.stored_run import StoredRun
+
+if TYPE_CHECKING:
+    from pytest_rageval.run_comparison import RunComparison
 
 REPORT: Final = "report.html"
 _HISTORY: Final = 12
@@ -114,14 +117,29 @@ def _held_against(run: RunFiles, baseline: RunFiles) -> BaselineRun:
         RunSide(run_id=one.run_id, records=one.records, config=one.config)
         for one in (baseline, run)
     )
-    found = compare_runs(*sides)
-    return BaselineRun(run=baseline, comparability=found.comparability, comparison=found.comparison)
+    return _as_baseline(compare_runs(*sides))
 
 
-def write_report(run: RunFiles, folder: Path) -> Path:
+def _as_baseline(found: RunComparison) -> BaselineRun:
+    base = found.base
+    return BaselineRun(
+        run=RunFiles(run_id=base.run_id, records=base.records, config=base.config),
+        comparability=found.comparability,
+        comparison=found.comparison,
+    )
+
+
+def write_report(run: RunFiles, folder: Path, baseline: RunComparison | None = None) -> Path:
     """Write ``report.html`` of a run that has just ended, and return its path.
+
+    Args:
+        run: what it holds.
+        folder: where its other files are written already.
+        baseline: the run held against its baseline; None: there is none.
 
     Raises:
         StorageError: it cannot be written.
     """
-    return write_text_document(folder, REPORT, report_page(run, folder))
+    held = None if baseline is None else _as_baseline(baseline)
+    view = view_report(run, baseline=held, history=read_history(folder))
+    return write_text_document(folder, REPORT, render_report(view))

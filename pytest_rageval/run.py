@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.config import config_hash, config_warnings
 from pytest_rageval.dataset import LoadedSet
-from pytest_rageval.engine import not_attempted
+from pytest_rageval.engine import headings_reported, not_attempted, score_settings
 from pytest_rageval.gate import decide_gate
 from pytest_rageval.gate_differences import needs_baseline
 from pytest_rageval.gate_figures import GateRun
@@ -297,8 +297,38 @@ class Run:
         writer.write_json("metrics.json", metrics)
         writer.write_json("gate.json", decision)
         writer.write_text("summary.md", render_markdown(view))
+        if not settings.no_report:
+            view = self._with_report(view, metrics, decision, baseline)
         writer.close()
         return FinishedRun(view=view, gate=result, metrics_document=metrics, gate_document=decision)
+
+    def _with_report(
+        self,
+        view: SummaryView,
+        metrics: Mapping[str, Any],
+        gate: Mapping[str, Any],
+        baseline: Baseline | None,
+    ) -> SummaryView:
+        """Write the page of the run and name it in the summary."""
+        from pytest_rageval.report_files import REPORT, write_report
+        from pytest_rageval.report_html.values import RunFiles
+
+        settings, records = self.state.settings, view.records
+        files = RunFiles(
+            run_id=self.run_id,
+            records=records,
+            scoring=score_settings(settings, headings_reported=headings_reported(records)),
+            metrics=metrics,
+            gate=gate,
+            config=self._config_document(records),
+        )
+        try:
+            comparison = None if baseline is None else baseline.comparison
+            write_report(files, self._open_writer().path, comparison)
+        except Exception as error:  # the page must not cost the run its verdict
+            note = f"{REPORT} was not written: {type(error).__name__}: {error}"
+            return replace(view, notes=[*view.notes, note])
+        return replace(view, report=f"{self._shown_folder()}/{REPORT}")
 
     def _baseline(
         self,

@@ -18,7 +18,7 @@ def scrub(text: str) -> list[str]:
     """Return the lines of a summary without what differs from run to run."""
     lines = []
     for line in text.splitlines():
-        if line.startswith(("slowest", "note", "results")) or "latency_ms" in line:
+        if line.startswith(("slowest", "note", "results", "report ")) or "latency_ms" in line:
             continue
         line = re.sub(r"\d{8}-\d{4}-[0-9a-f]{4}", "RUN", line)
         lines.append(re.sub(r"\d+\.\d+ ?s\b", "T", line).strip("= "))

@@ -100,6 +100,8 @@ class SummaryView:
     """Command that goes on with the run; empty: it is complete."""
     rerun: str = "pytest --lf"
     """Command that asks misses and errors again."""
+    report: str = ""
+    """The page of the run as shown to the user; empty: none was written."""
     changes: Mapping[str, float] = field(default_factory=dict)
     """Difference to the baseline by metric key, over the cases in common; empty: none is
     compared."""
@@ -489,6 +491,8 @@ def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
         yield (("next     ", "bold"), (view.rerun + why * fits, ""))
     yield from _command_lines("go on", view.resume, width)
     yield (("results  ", "bold"), (view.folder, ""))
+    if view.report:
+        yield (("report   ", "bold"), (view.report, ""))
 
 
 def fit_line(line: Line, width: int) -> Line:

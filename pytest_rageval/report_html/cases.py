@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -147,7 +148,7 @@ def _stage(record: CaseRecord) -> str:
 
 
 def _cell(value: float | None) -> tuple[str, str]:
-    return ("-", "") if value is None else (format_value(value), f"{value:.6f}")
+    return ("-", "") if value is None else (_score(value), f"{value:.6f}")
 
 
 # --- behind a case -----------------------------------------------------------------------------
@@ -173,8 +174,8 @@ def _detail(
         judgements=judgements,
         stage_meaning=STAGE_MEANING.get(record.failure_stage, "") if record.failure_stage else "",
         steps=_steps(record, golds),
-        metrics=tuple((k, format_value(v)) for k, v in record.metrics.items() if v is not None),
-        latency=tuple(_latency(record)),
+        numbers="   ".join(_numbers(record)),
+        latency="   ".join(_latency(record)),
         command=f"rageval explain {shlex.quote(run.run_id)} {shlex.quote(_named(record))}",
         prompt_hash=text_at(record.judge_input, "prompt_hash"),
         base=None if before is None else _base(before, record),
@@ -203,6 +204,10 @@ def _base(before: CaseRecord, now: CaseRecord) -> BaseDetail:
 def _golds(record: CaseRecord, run: RunFiles) -> tuple[AnchorReason, ...]:
     if record.case is None:
         return ()
+    found = [_found_gold(record, index) for index in range(len(record.case.gold_supports))]
+    plain = tuple(gold for gold in found if gold is not None)
+    if len(plain) == len(found) and record.failure_stage != "not_cited":
+        return plain  # nothing is to be explained, which takes its time
     return explain_golds(
         record.case,
         record.retrieved_chunks,
@@ -210,6 +215,32 @@ def _golds(record: CaseRecord, run: RunFiles) -> tuple[AnchorReason, ...]:
         record.folder_selection,
         record.k,
         run.scoring,
+    )
+
+
+def _found_gold(record: CaseRecord, index: int) -> AnchorReason | None:
+    """Show a gold that was retrieved; None: it was not."""
+    assert record.case is not None
+    gold = record.case.gold_supports[index]
+    ranks = tuple(
+        rank
+        for rank, chunk in enumerate(record.retrieved_chunks or (), start=1)
+        if index in (chunk.matched_golds or ())
+    )
+    if not ranks or ranks[0] > record.k:
+        return None
+    return AnchorReason(
+        index=index,
+        rel_path=gold.rel_path,
+        heading_path=gold.heading_path,
+        vault=gold.vault,
+        grade=gold.grade,
+        ranks=ranks,
+        document_ranks=ranks,
+        found=True,
+        in_scope=None,
+        cited_by=None,
+        reason="",
     )
 
 
@@ -245,9 +276,21 @@ def _abstained(record: CaseRecord) -> str:
     return f"abstained: {reason}" if reason else "abstained"
 
 
-def _latency(record: CaseRecord) -> Iterator[tuple[str, str]]:
+def _numbers(record: CaseRecord) -> Iterator[str]:
+    for key, value in record.metrics.items():
+        if value is not None:
+            yield f"{key} {_score(value)}"
+
+
+@lru_cache(maxsize=10_000)
+def _score(value: float) -> str:
+    # Most cases of a run share a few values, and to show one exactly takes its time.
+    return format_value(value)
+
+
+def _latency(record: CaseRecord) -> Iterator[str]:
     for name, ms in record.latency.items():
-        yield name.removesuffix("_ms"), f"{format_value(ms, 'ms')} ms"
+        yield f"{name.removesuffix('_ms')} {format_value(ms, 'ms')} ms"
 
 
 def _named(record: CaseRecord) -> str:
@@ -268,7 +311,7 @@ def _chunk(chunk: RetrievedChunk, rank: int, k: int) -> ChunkView:
     return ChunkView(
         rank=rank,
         in_cut=rank <= k,
-        golds=f"gold {', '.join(f'[{index}]' for index in golds)}" if golds else "",
+        golds=_gold_names(golds),
         irrelevant=bool(chunk.irrelevant),
         path=chunk.rel_path if chunk.vault is None else f"{chunk.vault}: {chunk.rel_path}",
         heading=chunk.heading_path or "",
@@ -278,16 +321,19 @@ def _chunk(chunk: RetrievedChunk, rank: int, k: int) -> ChunkView:
     )
 
 
+def _gold_names(golds: Sequence[int]) -> str:
+    return f"gold {', '.join(f'[{index}]' for index in golds)}" if golds else ""
+
+
 def _chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
     if chunk.start_line is not None:
         yield f"lines {chunk.start_line}-{chunk.end_line or chunk.start_line}"
-    for name, score in (
-        ("score", chunk.score_final),
-        ("vector", chunk.score_vector),
-        ("lexical", chunk.score_lexical),
-    ):
-        if score is not None:
-            yield f"{name} {format_value(score)}"
+    if chunk.score_final is not None:
+        yield f"score {chunk.score_final:.4g}"
+    if chunk.score_vector is not None:
+        yield f"vector {chunk.score_vector:.4g}"
+    if chunk.score_lexical is not None:
+        yield f"lexical {chunk.score_lexical:.4g}"
     if chunk.rank_before_rerank not in {None, rank}:
         yield f"rank {chunk.rank_before_rerank} before reranking"
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.report.numbers import format_value
-from pytest_rageval.report_html.svg import Element, circle, element, label, line, picture, rect
+from pytest_rageval.report_html.markup import Element, element
+from pytest_rageval.report_html.svg import circle, label, line, picture, rect
 from pytest_rageval.report_html.values import MetricView
 
 _ROW: Final = 26

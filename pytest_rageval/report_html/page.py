@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_rageval.report_html.chunks import render_chunks
 from pytest_rageval.report_html.texts import visible
 from pytest_rageval.report_html.values import ReportView
 
@@ -52,7 +53,7 @@ def _asset(name: str) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -60,6 +61,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["chunk_list"] = render_chunks
+    return environment
 
 
 def _shown(value: Any) -> Any:

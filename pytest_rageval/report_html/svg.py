@@ -1,4 +1,4 @@
-"""A tiny builder of SVG in which every text and attribute value is escaped.
+"""Pieces of SVG.
 
 Colours and fonts come from the style sheet by class names: the page's policy forbids style
 attributes, and dark mode and print need their own.
@@ -7,42 +7,8 @@ attributes, and dark mode and print need their own.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
-from typing import Final
 
-from pytest_rageval.report_html.texts import visible
-
-_NAMES: Final = {
-    "class_": "class",
-    "text_anchor": "text-anchor",
-    "aria_labelledby": "aria-labelledby",
-}
-
-
-class Element(str):
-    """Markup that is safe as it stands."""
-
-    __slots__ = ()
-
-    def __html__(self) -> str:
-        return str(self)
-
-
-def element(tag: str, *children: str, **attributes: str | float) -> Element:
-    """Return one element; children that are no ``Element`` are text.
-
-    >>> element("text", "a < b", x=1.25, class_='"')
-    '<text x="1.25" class="&quot;">a &lt; b</text>'
-    """
-    given = "".join(f' {_NAMES.get(k, k)}="{_value(v)}"' for k, v in attributes.items())
-    inner = "".join(c if isinstance(c, Element) else escape(visible(c)) for c in children)
-    return Element(f"<{tag}{given}>{inner}</{tag}>" if inner else f"<{tag}{given}/>")
-
-
-def _value(value: str | float) -> str:
-    if isinstance(value, str):
-        return escape(visible(value))
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+from pytest_rageval.report_html.markup import Element, element
 
 
 def picture(

@@ -10,7 +10,7 @@ from pytest_rageval.comparability import Comparability
 from pytest_rageval.comparison import Comparison
 from pytest_rageval.explain.values import AnchorReason, CitationReason, JudgementReason
 from pytest_rageval.models import CaseRecord, ScoreSettings
-from pytest_rageval.report_html.svg import Element
+from pytest_rageval.report_html.markup import Element
 
 # --- in ----------------------------------------------------------------------------------------
 
@@ -175,12 +175,12 @@ class ChunkView:
     rank: int
     in_cut: bool
     golds: str
-    """Such as ``gold [0]``; empty: it matches none."""
+    """Such as ``gold [0]``; empty: it matches none. Made of numbers alone."""
     irrelevant: bool
     path: str
     heading: str
     facts: str
-    """Lines, scores and earlier rank."""
+    """Lines, scores and earlier rank: numbers and words of ours."""
     text: str
     truncated: bool
 
@@ -202,8 +202,9 @@ class CaseDetail:
     judgements: tuple[JudgementReason, ...]
     stage_meaning: str
     steps: tuple[str, ...]
-    metrics: tuple[tuple[str, str], ...]
-    latency: tuple[tuple[str, str], ...]
+    numbers: str
+    """Every metric of the case."""
+    latency: str
     command: str
     prompt_hash: str
     base: BaseDetail | None = None
