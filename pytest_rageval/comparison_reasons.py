@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.matching import in_scope
 from pytest_rageval.models import Anchor, CaseRecord, Citation, RetrievedChunk
 
 _SHOWN: Final = 2
-_RETRIEVAL: Final = frozenset({"recall_all_at_k", "hit_at_k", "recall_at_k"})
-_ABSTENTION: Final = frozenset({"abstention_accuracy", "over_abstention_rate"})
-_CITATION: Final = frozenset({"attribution_hit_rate", "recency_conflict_accuracy"})
 
 
 def explain_flip(base: CaseRecord, new: CaseRecord, metric: str | None) -> str:
@@ -26,16 +23,12 @@ def explain_flip(base: CaseRecord, new: CaseRecord, metric: str | None) -> str:
         return f"fails now: {new.error.kind}"
     if base.error is not None and new.error is None:
         return f"{_answers(new)} (was: {base.error.kind})"
-    parts: tuple[str, ...] = ()
-    if metric in _RETRIEVAL:
-        parts = tuple(_gold_words(base, new))
-    elif metric == "specificity_accuracy":
-        parts = tuple(_irrelevant_words(base, new))
-    elif metric in _CITATION:
-        parts = tuple(_citation_words(base, new))
-    if not parts or metric in _ABSTENTION:
-        parts = (*_abstention_words(base, new), *parts)
-    return "; ".join(parts[:_SHOWN]) or _stage_words(base, new)
+    words = _EXPLAINERS if metric is None else (_BY_METRIC.get(metric, _abstention_words),)
+    for explain in (*words, _abstention_words):
+        parts = tuple(explain(base, new))
+        if parts:
+            return "; ".join(parts[:_SHOWN])
+    return _stage_words(base, new)
 
 
 def _answers(record: CaseRecord) -> str:
@@ -165,3 +158,16 @@ def _cited(record: CaseRecord) -> dict[str, None]:
     return dict.fromkeys(
         _place(c.rel_path, c.heading_path) for c in citations if c.rel_path is not None
     )
+
+
+_Explainer = Callable[[CaseRecord, CaseRecord], Iterator[str]]
+_EXPLAINERS: Final[tuple[_Explainer, ...]] = (_gold_words, _irrelevant_words)
+"""Asked in turn where only the outcome changed; other citations alone change none."""
+_BY_METRIC: Final[Mapping[str, _Explainer]] = {
+    "recall_all_at_k": _gold_words,
+    "hit_at_k": _gold_words,
+    "recall_at_k": _gold_words,
+    "specificity_accuracy": _irrelevant_words,
+    "attribution_hit_rate": _citation_words,
+    "recency_conflict_accuracy": _citation_words,
+}

@@ -1,0 +1,109 @@
+"""Short ways to say two runs over the same cases, in memory and on disk."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pytest_rageval.dataset import LocatedCase, dataset_hash
+from pytest_rageval.engine import record_of
+from pytest_rageval.models import AskResponse, AskResult, Case, CaseRecord, Settings
+from pytest_rageval.run_comparison import RunSide
+from pytest_rageval.run_documents import RunFacts, config_document
+from pytest_rageval.storage import RunWriter
+from tests.record_builders import record
+
+SETTINGS = Settings(rootdir=".", judge="none")
+STARTED = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+
+
+def answered(
+    case: Case, response: AskResponse, settings: Settings = SETTINGS, **fields: Any
+) -> CaseRecord:
+    """Record of a case as the engine scores it."""
+    result = AskResult(response=response, error=None, total_ms=5.0)
+    located = LocatedCase(case=case, lineno=1)
+    return record_of(located, "evals/set.jsonl", result, settings, **fields)
+
+
+def scored(case_id: str, value: float, **fields: Any) -> CaseRecord:
+    """Record whose recall, hit and reciprocal rank are one value."""
+    given: dict[str, Any] = {
+        "outcome": "passed" if value == 1 else "missed",
+        "case_hash": f"{case_id}-content",
+        "latency": {"total_ms": 10.0},
+    }
+    metrics: dict[str, float | None] = {"hit_at_k": value, "recall_at_k": value, "mrr": value}
+    return record(case_id, metrics, **given | fields)
+
+
+def run_of(
+    n: int, missed: Collection[int] = (), *, churn: Collection[int] = (), **fields: Any
+) -> list[CaseRecord]:
+    """Records of n cases of which every fifth, and those named, are missed; churn turns some."""
+    found = []
+    for i in range(n):
+        hit = i % 5 != 0 and i not in missed
+        found.append(scored(f"c-{i:03}", float(hit != (i in churn)), **fields))
+    return found
+
+
+def random_churn(n: int, share: float, seed: int) -> set[int]:
+    """Places of a random share of n cases."""
+    return set(random.Random(seed).sample(range(n), round(share * n)))
+
+
+def config_of(records: Sequence[CaseRecord], settings: Settings = SETTINGS) -> dict[str, Any]:
+    """``config.json`` of a run of these records."""
+    facts = RunFacts()
+    for one in records:
+        facts.add(one)
+    hashes = {(r.file, r.case_id): r.case_hash for r in records}
+    return config_document(
+        settings,
+        run_id="run",
+        started_at=STARTED,
+        dataset_hash=dataset_hash(hashes.values()),
+        facts=facts,
+        git={},
+    )
+
+
+def side(
+    records: Sequence[CaseRecord], settings: Settings = SETTINGS, run_id: str = "run"
+) -> RunSide:
+    """One run, in memory."""
+    return RunSide(run_id=run_id, records=records, config=config_of(records, settings))
+
+
+def write_run(
+    results: Path,
+    run_id: str,
+    records: Sequence[CaseRecord],
+    settings: Settings = SETTINGS,
+    *,
+    day: int = 1,
+    **config: Any,
+) -> Path:
+    """Write a run to disk and return its folder.
+
+    Args:
+        results: folder of all runs.
+        run_id: name of the run.
+        records: of the run.
+        settings: that it was made with.
+        day: of January 2026, by which runs are ordered.
+        config: further entries of ``config.json``.
+    """
+    stamp = f"2026-01-{day:02}T00:00:00+00:00"
+    gate: Mapping[str, Any] = {"verdict": "pass", "sentence": "PASS", "n_expected": None}
+    with RunWriter(results, run_id) as writer:
+        for one in records:
+            writer.append(one)
+        writer.write_json("config.json", {**config_of(records, settings), **config})
+        writer.write_json("metrics.json", {"timestamp": stamp, "total_tests": len(records)})
+        writer.write_json("gate.json", gate)
+    return results / run_id
