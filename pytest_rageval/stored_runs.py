@@ -82,7 +82,7 @@ def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ())
     """
     runs = list_runs(results_dir)
     tagged = tags_by_run(results_dir)
-    old = runs[: len(runs) - keep] if keep else runs
+    old = runs[: max(len(runs) - keep, 0)]
     return [path for path in old if path.name not in tagged and path.name not in spared]
 
 

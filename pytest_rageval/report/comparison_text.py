@@ -107,9 +107,7 @@ def describe_side(side: RunSide) -> str:
     """Name a run with its tags, its commit, its judge and its number of cases."""
     git = side.config.get("git")
     facts: Mapping[str, Any] = git if isinstance(git, Mapping) else {}
-    parts = [side.run_id]
-    if side.tags:
-        parts.append(f"[{', '.join(side.tags)}]")
+    parts = [f"{side.run_id} [{', '.join(side.tags)}]" if side.tags else side.run_id]
     commit = facts.get("commit")
     if isinstance(commit, str):
         dirty = "+" if facts.get("dirty") else ""
@@ -118,7 +116,7 @@ def describe_side(side: RunSide) -> str:
     judge = side.settings.get("judge")
     if judge is not None:
         parts.append(f"judge {'off' if judge == 'none' else judge}")
-    return "  ".join(parts)
+    return ", ".join(parts)
 
 
 def pairing_text(found: RunComparison) -> str:
