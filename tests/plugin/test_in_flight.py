@@ -384,6 +384,28 @@ def test_a_case_that_was_asked_ahead_and_then_skipped_leaves_no_record(
     assert sorted(project.records()) == sorted(f"c{n}" for n in range(0, 12, 2))
 
 
+@pytest.mark.slow
+def test_what_another_worker_takes_over_is_not_asked_twice(project: Project) -> None:
+    async def answer(question: Question, writer: object) -> bytes:
+        # The second half, which is the second worker's at first, is done at once.
+        first_half = int(question.text.split()[-1]) < 100
+        reply = await after(0.2 if first_half else 0.0)(question, writer)  # type: ignore[arg-type]
+        assert reply is not None
+        return reply
+
+    project.cases(numbered_cases(200))
+    with loopback_server(answer) as server:
+        ask_server(project, server.url)
+        concurrency = 4
+        result = project.run_apart(
+            "-n", "2", "--dist", "worksteal", "--rageval-concurrency", str(concurrency)
+        )
+    assert result.parseoutcomes()["passed"] >= 150
+    assert len(project.records()) == 200
+    # What was on its way when it was taken cannot be taken back; something is taken a few times.
+    assert len(server.asked) <= 200 + 5 * concurrency
+
+
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
 def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
     project: Project, workers: Sequence[str]
@@ -407,7 +429,8 @@ def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
         output, _ = session.communicate(timeout=30)
         took_s = time.monotonic() - began
     assert session.returncode == 2, output
-    assert took_s < 6, output  # about 2 on a machine of its own
+    # About 2 s; the target would take 30, and workers that do not end are killed after 10.
+    assert took_s < 9, output
     assert f"--rageval-resume {run_id}" in output.replace(" \\\n", " ").replace("         ", "")
     records = lines_of(project.path / "evals" / "results" / run_id)
     assert {record["case_id"] for record in records} >= {"c000", "c001"}
