@@ -81,7 +81,7 @@ def view_report(
         failed=failed,
         others=others,
         facts=tuple(_facts(run)),
-        notes=(*run.notes, *(n for n in items(run.metrics, "warnings") if isinstance(n, str))),
+        notes=tuple(_notes(run, chosen)),
         compare=None
         if baseline is None
         else view_comparison(baseline, cases.anchors, redact=chosen.redact),
@@ -114,6 +114,12 @@ def _facts(run: RunFiles) -> Iterator[tuple[str, str]]:
     asked = [name for name in items(run.config, "asked") if isinstance(name, str)]
     if asked:
         yield "Asked", ", ".join(asked)
+
+
+def _notes(run: RunFiles, options: ReportOptions) -> Iterator[str]:
+    yield from run.notes
+    if not options.redact:  # some of them the target wrote
+        yield from (note for note in items(run.metrics, "warnings") if isinstance(note, str))
 
 
 def _cases(run: RunFiles, baseline: BaselineRun | None, options: ReportOptions) -> CasesView:

@@ -1,0 +1,67 @@
+"""The page that a session writes at its end."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plugin.scratch import Project
+
+
+def test_a_session_writes_the_page_and_names_it(project: Project) -> None:
+    result = project.run("--rageval-run-id", "one")
+
+    (folder,) = project.run_folders()
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    assert 'id="case-short-1"' in html
+    assert "PASS" in html
+    result.stdout.fnmatch_lines(["report * evals/results/one/report.html"])
+
+
+def test_the_page_is_not_kept_in_git(project: Project) -> None:
+    project.run()
+
+    (folder,) = project.run_folders()
+    rules = (folder.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert "*" in rules
+    assert not any("report.html" in rule for rule in rules)
+
+
+def test_the_page_can_be_done_without(project: Project) -> None:
+    result = project.run("--rageval-no-report")
+
+    (folder,) = project.run_folders()
+    assert not (folder / "report.html").exists()
+    result.stdout.no_fnmatch_line("report *")
+
+
+def test_workers_leave_one_page(project: Project) -> None:
+    project.run_apart("-n", "2")
+
+    (folder,) = project.run_folders()
+    assert 'id="case-short-1"' in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_page_that_cannot_be_made_costs_neither_verdict_nor_figures(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no page today")
+
+    monkeypatch.setattr("pytest_rageval.report_files.write_report", broken)
+    result = project.run()
+
+    (folder,) = project.run_folders()
+    assert result.ret == 0
+    assert (folder / "gate.json").is_file()
+    result.stdout.fnmatch_lines(
+        ["note * report.html was not written: RuntimeError: no page today*"]
+    )
+
+
+def test_a_session_with_a_baseline_shows_what_flipped(project: Project) -> None:
+    project.run("--rageval-run-id", "one")
+    project.run("--rageval-run-id", "two", "--rageval-baseline", "one")
+
+    html = (project.path / "evals/results/two/report.html").read_text(encoding="utf-8")
+    assert "Against the baseline <bdi>one</bdi>" in html
+    assert "Trend" in html
