@@ -1,0 +1,243 @@
+"""A run of pytest held against a stored one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from pytest_rageval.run_tags import write_tag
+from tests.plugin.scratch import Project, case, summary_lines
+
+DROP = """baseline = "main"
+[overall]
+recall_at_k = { min = 0.1, max_drop = 0.05 }
+newly_missed = "<= 1"
+"""
+CLIENT = """
+import pytest
+
+LOST = {lost!r}
+
+def reply(question):
+    path = "lost.md" if question in LOST else f"{{question}}.md"
+    return {{
+        "answer": "The answer text.",
+        "abstained": False,
+        "references": [{{"rel_path": path}}],
+        "debug": {{"retrieved_chunks": [{{"rel_path": path}}]}},
+    }}
+
+@pytest.fixture(scope="session")
+def rag_client():
+    return lambda request: reply(request.question)
+"""
+N = 30
+
+
+def document(i: int, **fields: Any) -> dict[str, Any]:
+    return case(f"c-{i:02}", f"q{i:02}", gold_supports=[{"rel_path": f"q{i:02}.md"}], **fields)
+
+
+def lose(project: Project, places: Collection[int]) -> None:
+    project.write("conftest.py", CLIENT.format(lost=[f"q{i:02}" for i in places]))
+
+
+def gate(project: Project, run_id: str) -> dict[str, Any]:
+    path = project.path / "evals" / "results" / run_id / "gate.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def statuses(found: Mapping[str, Any]) -> dict[str, str]:
+    return {check["name"]: check["status"] for check in found["checks"]}
+
+
+@pytest.fixture
+def compared(project: Project) -> Project:
+    """A project whose run r1 is its baseline, and which lost four cases since."""
+    project.cases([document(i, tags=["work"] if i < 5 else []) for i in range(N)])
+    project.write("thresholds.toml", DROP)
+    lose(project, ())
+    assert project.run("--rageval-run-id", "r1").ret == 0
+    write_tag(project.path / "evals" / "results", "main", "r1")
+    lose(project, (3, 8, 13, 18))
+    return project
+
+
+def test_a_missing_baseline_is_said_with_the_command_that_makes_one(project: Project) -> None:
+    project.write("thresholds.toml", DROP.replace("0.1,", "0.1, severity = 'warn',"))
+    result = project.run("-rs")
+    assert result.ret == 0
+    assert result.parseoutcomes()["skipped"] == 2
+    text = " ".join(result.stdout.str().split())
+    assert "no baseline: run 'main': not found" in text
+    assert "make one with `rageval runs tag RUN main`" in text
+    assert str(project.path / "evals") not in json.dumps(project.stored("gate.json"))
+
+
+def test_a_missing_baseline_that_is_required_fails(project: Project) -> None:
+    project.write("thresholds.toml", "require_baseline = true\n" + DROP)
+    assert project.run().ret == 1
+    assert statuses(project.stored("gate.json"))["recall_at_k max_drop"] == "fail"
+
+
+def test_a_regression_is_one_failed_line_for_each_check(compared: Project) -> None:
+    result = compared.run("--rageval-run-id", "r2")
+    assert result.ret == 1
+    failed = [line for line in result.outlines if line.startswith("FAILED ")]
+    assert [line.split(" - ")[0] for line in failed] == [
+        "FAILED thresholds.toml::recall_at_k max_drop",
+        "FAILED thresholds.toml::newly_missed",
+    ]
+    result.stdout.fnmatch_lines(
+        [
+            "drop 0.133 is above max_drop 0.050",
+            "thresholds.toml:3  metric recall_at_k",
+            "30 cases would show a drop of *",
+            "worse: c-03, c-08, c-13, c-18",
+            "missed: c-03, c-08, c-13, c-18",
+        ]
+    )
+    found = gate(compared, "r2")
+    assert found["baseline"]["run_id"] == "r1"
+    assert found["baseline"]["n_paired"] == N
+
+
+def test_the_summary_has_a_column_of_differences_at_80_columns(compared: Project) -> None:
+    result = compared.run("--rageval-run-id", "r2")
+    lines = list(summary_lines(result))
+    heads = [line for line in lines if line.startswith("metric ")]
+    assert heads[0].split()[-2:] == ["vs", "main"]
+    row = next(line for line in lines if line.startswith("recall_at_k") and "drop" in line)
+    assert row.split()[-4:] == ["drop", "0.05", "-0.133", "FAIL"]
+    assert max(map(len, lines)) <= 80
+    assert "baseline main (r1): 30 cases compared" in lines
+    assert any(line.strip().startswith("recall_at_k max_drop: 30 cases would") for line in lines)
+    folder = compared.path / "evals" / "results" / "r2"
+    markdown = (folder / "summary.md").read_text(encoding="utf-8")
+    assert "Baseline main (r1): 30 cases compared." in markdown
+    assert "| errors | vs main |" in markdown
+
+
+def test_a_narrow_terminal_has_no_such_column(
+    compared: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "79")
+    lines = list(summary_lines(compared.run()))
+    assert not any("vs main" in line for line in lines)
+    assert max(map(len, lines)) <= 79
+
+
+def test_regressions_can_be_allowed(compared: Project) -> None:
+    result = compared.run("--rageval-run-id", "r2", "--allow-regressions")
+    assert result.ret == 0
+    assert result.parseoutcomes()["warned"] == 2
+    found = statuses(gate(compared, "r2"))
+    assert found["recall_at_k max_drop"] == found["newly_missed"] == "warn"
+    assert found["recall_at_k"] == "pass"
+
+
+def test_allowed_regressions_forgive_no_other_check(compared: Project) -> None:
+    compared.write("thresholds.toml", DROP.replace("min = 0.1", "min = 0.99"))
+    assert compared.run("--allow-regressions").ret == 1
+
+
+def test_a_baseline_on_the_command_line_wins(compared: Project) -> None:
+    assert compared.run("--rageval-run-id", "r2", "--allow-regressions").ret == 0
+    result = compared.run("--rageval-run-id", "r3", "--rageval-baseline", "r2")
+    assert result.ret == 0
+    assert gate(compared, "r3")["baseline"]["run_id"] == "r2"
+
+
+def test_last_is_the_run_before(compared: Project) -> None:
+    result = compared.run("--rageval-run-id", "r2", "--rageval-baseline", "last")
+    assert result.ret == 1
+    assert gate(compared, "r2")["baseline"]["run_id"] == "r1"
+
+
+def test_another_k_is_refused_and_named(compared: Project) -> None:
+    result = compared.run("--rageval-run-id", "r2", "--rag-k", "9")
+    assert result.ret == 0
+    found = gate(compared, "r2")
+    assert (
+        found["baseline"]["problem"] == "not comparable with the baseline: k: 5 in base, 9 in new"
+    )
+    assert statuses(found)["recall_at_k max_drop"] == "skip"
+    result.stdout.fnmatch_lines(
+        ["baseline not comparable with the baseline: k: 5 in base, 9 in new"]
+    )
+
+
+def test_another_k_fails_where_a_baseline_is_required(compared: Project) -> None:
+    compared.write("thresholds.toml", "require_baseline = true\n" + DROP)
+    result = compared.run("--rag-k", "9")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["FAILED thresholds.toml::recall_at_k max_drop - not comparable*"])
+
+
+def test_one_changed_question_leaves_the_others_compared(compared: Project) -> None:
+    cases = [document(i) for i in range(N)]
+    cases[3]["expected_key_facts"] = ["new"]
+    compared.cases(cases)
+    compared.run("--rageval-run-id", "r2")
+    found = gate(compared, "r2")
+    by_name = {check["name"]: check for check in found["checks"]}
+    assert by_name["recall_at_k max_drop"]["n"] == N - 1
+    assert by_name["newly_missed"]["estimate"] == 3
+    assert (found["baseline"]["n_paired"], found["baseline"]["n_changed"]) == (N - 1, 1)
+
+
+@pytest.mark.parametrize("arguments", [("-k", "c-0"), ("--rageval-shard", "1/2")])
+def test_a_part_of_the_set_is_not_compared(compared: Project, arguments: tuple[str, ...]) -> None:
+    assert compared.run("--rageval-run-id", "r2", *arguments).ret == 0
+    found = gate(compared, "r2")
+    message = {check["name"]: check["message"] for check in found["checks"]}
+    assert message["recall_at_k max_drop"].startswith("needs the whole set (")
+    assert statuses(found)["newly_missed"] == "skip"
+
+
+def test_a_small_tag_cannot_fail_the_build(compared: Project) -> None:
+    compared.write(
+        "thresholds.toml", 'baseline = "main"\n[tag.work]\nrecall_at_k = { max_drop = 0.05 }\n'
+    )
+    assert compared.run("--rageval-run-id", "r2").ret == 0
+    assert statuses(gate(compared, "r2"))["recall_at_k max_drop [tag work]"] == "warn"
+
+
+def test_an_improvement_passes(compared: Project) -> None:
+    compared.run("--rageval-run-id", "r2")
+    lose(compared, ())
+    assert compared.run("--rageval-run-id", "r3", "--rageval-baseline", "r2").ret == 0
+
+
+def test_a_baseline_that_no_check_needs_fills_the_column_all_the_same(compared: Project) -> None:
+    compared.write("thresholds.toml", 'baseline = "main"\n')
+    lines = list(summary_lines(compared.run()))
+    assert any("vs main" in line for line in lines)
+
+
+def test_a_baseline_without_records_is_said(compared: Project) -> None:
+    (compared.path / "evals" / "results" / "r1" / "results.jsonl").unlink()
+    result = compared.run("--rageval-run-id", "r2")
+    assert result.ret == 0
+    assert "there is no results.jsonl" in gate(compared, "r2")["baseline"]["problem"]
+
+
+@pytest.mark.slow
+def test_workers_give_the_same_decision(compared: Project) -> None:
+    assert compared.run_apart("--rageval-run-id", "r2").ret == 1
+    assert compared.run_apart("--rageval-run-id", "r3", "-n", "2").ret == 1
+    one, other = gate(compared, "r2"), gate(compared, "r3")
+    assert one["checks"] == other["checks"]
+    assert one["baseline"] == other["baseline"]
+
+
+@pytest.mark.slow
+def test_a_resumed_run_is_compared_as_a_whole(compared: Project) -> None:
+    compared.run("--rageval-run-id", "r2", "-k", "c-0")
+    result = compared.run("--rageval-resume", "r2")
+    assert result.ret == 1
+    assert gate(compared, "r2")["baseline"]["n_paired"] == N
