@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help eval replay test check format lint types tests lock clean
+.PHONY: help eval replay test check format lint types tests coverage lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,7 +18,7 @@ replay: $(STAMP) ## Replay the recorded cases without a network.
 
 test: check ## Run everything that must hold before a merge.
 
-check: format lint types tests ## Format check, lint, strict types, tests with coverage.
+check: format lint types tests ## Format check, lint, strict types, tests.
 
 format: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -29,8 +29,11 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-# The plugin is loaded before pytest-cov could start, so coverage starts pytest.
 tests: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The plugin is loaded before pytest-cov could start, so coverage starts pytest.
+coverage: $(STAMP) ## Say which lines the tests reach, one test after the other.
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage report
 
