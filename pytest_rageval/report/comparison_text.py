@@ -200,7 +200,7 @@ def is_shown(change: MetricChange) -> bool:
 
 def _row(cells: tuple[str, str, str, str, str, str, str], width: int) -> str:
     key, n, base, new, delta, interval, p = cells
-    room = min(max(width - 59, 21), 32)
+    room = min(max(width - 59, 21), 31)
     return f"{_cut(key, room):<{room}}{n:>5}{base:>7}{new:>7}{delta:>8}{interval:>16}{p:>7}  "
 
 
@@ -283,10 +283,15 @@ def _flip_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[Lin
     yield (("flips    ", "bold"), (flip_counts(found), ""))
     flips = found.comparison.flips
     shown_flips = flips if verbose else _both_ways(flips)
-    for flip in shown_flips:
+    rows = [
+        (f"{clean(flip.case_id, 24)} {clean(flip.category, 12)}", flip_value(flip), flip)
+        for flip in shown_flips
+    ]
+    room = max((len(names) for names, _, _ in rows), default=0)
+    wide = max((len(value) for _, value, _ in rows), default=0)
+    for names, value, flip in rows:
         sign, style = "-" if flip.direction == "worse" else "+", _STYLES[flip.direction]
-        names = f"{clean(flip.case_id, 24)} {clean(flip.category, 12)}"
-        text = f"{names:<26}  {flip_value(flip):<20}  {clean(flip.reason)}"
+        text = f"{names:<{room}}  {value:<{wide}}  {clean(flip.reason)}"
         yield ((f"  {sign} ", style), (text, ""))
     more = len(flips) - len(shown_flips)
     if more:

@@ -6,6 +6,7 @@ their meaning in words; colour only repeats it.
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -474,6 +475,10 @@ def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
         yield (("         ", ""), (text, "yellow"))
 
 
+def _compare_command(baseline: str | None, run_id: str) -> str:
+    return f"rageval compare {clean(shlex.quote(baseline or ''))} {run_id}"
+
+
 def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
     """Yield a command so that it can be copied whole."""
     room = max(width - 11, 20)
@@ -489,6 +494,8 @@ def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
         why = "   (runs misses and errors again)"
         fits = len(view.rerun) + len(why) + 9 <= width
         yield (("next     ", "bold"), (view.rerun + why * fits, ""))
+    if view.changes and view.gate.baseline is not None:
+        yield (("compare  ", "bold"), (_compare_command(view.gate.baseline.name, view.run_id), ""))
     yield from _command_lines("go on", view.resume, width)
     yield (("results  ", "bold"), (view.folder, ""))
     if view.report:
