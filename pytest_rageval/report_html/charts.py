@@ -11,16 +11,50 @@ from pytest_rageval.report_html.markup import Element, element
 from pytest_rageval.report_html.svg import circle, label, line, picture, rect
 from pytest_rageval.report_html.values import MetricView
 
-_ROW: Final = 26
-_LEFT: Final = 265
-_RIGHT: Final = 130
-_PLOT: Final = 415
-_WIDTH: Final = _LEFT + _PLOT + _RIGHT
-_NAME_CHARS: Final = 32
+_NAME_CHARS: Final = 34
 
 
-def forest_plot(rows: Sequence[MetricView], *, baseline: str = "") -> Element | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """Where names, bars and numbers stand, in pixels."""
+
+    suffix: str
+    left: int
+    plot: int
+    right: int
+    row: int
+    above: bool
+    """Whether a name stands above its row instead of before it."""
+
+    @property
+    def width(self) -> int:
+        return self.left + self.plot + self.right
+
+    def x(self, share: float) -> float:
+        return self.left + self.plot * share
+
+    def name(self, y: float, text: str) -> Element:
+        """Return the name of the row whose middle is at y."""
+        short = text if len(text) <= _NAME_CHARS else f"{text[: _NAME_CHARS - 3]}..."
+        if self.above:
+            return label(self.left, y - 14, short, "name")
+        return label(self.left - 10, y + 4, short, "name", "end")
+
+    def middle(self, number: int, top: float = 0.0) -> float:
+        """Return y of the middle of a row."""
+        return top + self.row * number + (self.row - 12 if self.above else self.row / 2)
+
+
+_WIDE: Final = _Layout(suffix="", left=265, plot=415, right=130, row=26, above=False)
+_NARROW: Final = _Layout(suffix="-narrow", left=8, plot=240, right=110, row=44, above=True)
+
+
+def forest_plot(
+    rows: Sequence[MetricView], *, baseline: str = ""
+) -> tuple[Element, Element] | None:
     """Draw each mean with its interval, its limits and the baseline, on the metric's own scale.
+
+    Two charts, for wide and for narrow windows: one that shrinks cannot be read.
 
     Args:
         rows: those without a bounded scale are left to the table.
@@ -29,56 +63,59 @@ def forest_plot(rows: Sequence[MetricView], *, baseline: str = "") -> Element | 
     shown = [row for row in rows if row.places is not None]
     if not shown:
         return None
-    height = 30 + _ROW * len(shown) + 8
-    parts = [*_axis(height)]
+    return _forest(shown, baseline, _WIDE), _forest(shown, baseline, _NARROW)
+
+
+def _forest(shown: Sequence[MetricView], baseline: str, layout: _Layout) -> Element:
+    height = 30 + layout.row * len(shown) + 8
+    parts = [*_axis(height, layout)]
     for number, row in enumerate(shown):
-        parts += _forest_row(row, 30 + _ROW * number + _ROW / 2)
+        parts += _forest_row(row, layout.middle(number, 30), layout)
     other = f"; hollow dot: {baseline}" if baseline else ""
     described = "; ".join(f"{row.key} {row.value}, interval {row.interval}" for row in shown)
     return picture(
-        "forest",
+        f"forest{layout.suffix}",
         f"Means with their intervals, each on its own scale; bar: limit{other}",
         described,
         parts,
-        width=_WIDTH,
+        width=layout.width,
         height=height,
     )
 
 
-def _axis(height: int) -> Iterator[Element]:
+def _axis(height: int, layout: _Layout) -> Iterator[Element]:
     for share, name in ((0.0, "lowest"), (0.25, ""), (0.5, "half"), (0.75, ""), (1.0, "highest")):
-        x = _LEFT + _PLOT * share
+        x = layout.x(share)
         yield line(x, 22, x, height - 4, "grid")
-        yield label(x, 14, name, "axis", "middle")
+        anchor = "start" if layout.above and not share else "middle"
+        yield label(x, 14, name, "axis", anchor)
 
 
-def _forest_row(row: MetricView, y: float) -> Iterator[Element]:
+def _forest_row(row: MetricView, y: float, layout: _Layout) -> Iterator[Element]:
     assert row.places is not None
-    low, mean, high = (_LEFT + _PLOT * place for place in row.places)
+    low, mean, high = map(layout.x, row.places)
     failed = any(limit.status == "fail" for limit in row.limits)
     style = "bad" if failed else "mark"
-    yield label(_LEFT - 10, y + 4, _short(row.key), "name", "end")
+    yield layout.name(y, row.key)
     yield line(low, y, high, y, f"interval {style}")
     for limit in row.limits:
         if limit.place is not None:
-            x = _LEFT + _PLOT * limit.place
+            x = layout.x(limit.place)
             yield line(x, y - 9, x, y + 9, "limit")
     if row.change is not None and row.change.place is not None:
-        yield circle(_LEFT + _PLOT * row.change.place, y, 5, "base")
+        yield circle(layout.x(row.change.place), y, 5, "base")
     yield circle(mean, y, 4.5, f"dot {style}")
     word = "  FAIL" if failed else ""
-    yield label(_LEFT + _PLOT + 12, y + 4, f"{row.value}{word}", f"number {style}")
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME_CHARS else f"{name[: _NAME_CHARS - 3]}..."
+    yield label(layout.x(1) + 12, y + 4, f"{row.value}{word}", f"number {style}")
 
 
 # --- latency -----------------------------------------------------------------------------------
 
 
-def latency_bars(rows: Sequence[tuple[str, float, float, int]]) -> Element | None:
-    """Draw median and 95th percentile of each phase as bars.
+def latency_bars(
+    rows: Sequence[tuple[str, float, float, int]],
+) -> tuple[Element, Element] | None:
+    """Draw median and 95th percentile of each phase as bars, for wide and for narrow windows.
 
     Args:
         rows: name, p50 and p95 in milliseconds, and count.
@@ -86,26 +123,31 @@ def latency_bars(rows: Sequence[tuple[str, float, float, int]]) -> Element | Non
     longest = max((p95 for _, _, p95, _ in rows), default=0.0)
     if longest <= 0:
         return None
-    height = _ROW * len(rows) + 8
+    return _latency(rows, longest, _WIDE), _latency(rows, longest, _NARROW)
+
+
+def _latency(
+    rows: Sequence[tuple[str, float, float, int]], longest: float, layout: _Layout
+) -> Element:
     parts: list[Element] = []
     for number, (name, p50, p95, _) in enumerate(rows):
-        y = 4 + _ROW * number
-        parts.append(label(_LEFT - 10, y + 17, _short(name), "name", "end"))
-        parts.append(rect(_LEFT, y + 4, _PLOT * p95 / longest, 16, "p95"))
-        parts.append(rect(_LEFT, y + 4, _PLOT * p50 / longest, 16, "p50"))
+        y = layout.middle(number, 4)
+        parts.append(layout.name(y, name))
+        parts.append(rect(layout.left, y - 8, layout.plot * p95 / longest, 16, "p95"))
+        parts.append(rect(layout.left, y - 8, layout.plot * p50 / longest, 16, "p50"))
         shown = f"{format_value(p50, 'ms')} / {format_value(p95, 'ms')} ms"
-        parts.append(label(_LEFT + _PLOT * p95 / longest + 8, y + 17, shown, "number"))
+        parts.append(label(layout.x(p95 / longest) + 8, y + 4, shown, "number"))
     described = "; ".join(
         f"{name}: p50 {format_value(p50, 'ms')} ms, p95 {format_value(p95, 'ms')} ms"
         for name, p50, p95, _ in rows
     )
     return picture(
-        "latency",
-        "Time by phase: median (dark) and 95th percentile (light)",
+        f"latency{layout.suffix}",
+        "Time by phase: median (strong) and 95th percentile (pale)",
         described,
         parts,
-        width=_WIDTH,
-        height=height,
+        width=layout.width,
+        height=layout.row * len(rows) + 8,
     )
 
 

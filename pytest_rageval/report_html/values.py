@@ -293,11 +293,12 @@ class ReportView:
     notes: tuple[str, ...]
     compare: CompareView | None
     metrics: tuple[MetricView, ...]
-    forest: Element | None
+    forest: tuple[Element, Element] | None
+    """For a wide window and for a narrow one, as the next."""
     heat_maps: tuple[HeatMap, ...]
     trend: Trend | None
     latency: tuple[LatencyView, ...]
-    latency_chart: Element | None
+    latency_chart: tuple[Element, Element] | None
     cost: tuple[tuple[str, str], ...]
     columns: tuple[str, ...]
     """Metric columns of the case table."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.report_html.values import ReportOptions
-from tests.report_html.builders import errored, hostile_run, missed, page, passed, run
+from pytest_rageval.report_html.values import ReportOptions, RunFiles
+from tests.report_html.builders import check, chunk, errored, hostile_run, missed, page, passed, run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -106,6 +106,20 @@ def example() -> str:
     )
 
 
+def compared(name: str) -> RunFiles:
+    """One of two runs with every kind of part: flips, failed checks, groups, a trend."""
+    other = (passed, missed) if name == "old" else (missed, passed)
+    records = [
+        passed("same", tags=("t",), difficulty="easy", answer=f"Said by {name}."),
+        other[0]("worse", retrieved_chunks=(chunk(1), chunk(7, irrelevant=True))),
+        other[1]("better", category="two"),
+        errored("broken"),
+    ]
+    checks = [check("recall_at_k", "fail", missed_cases=["worse"]), check("mrr", "warn")]
+    gate = {"verdict": "fail", "sentence": "FAIL 1 of 2 checks", "checks": checks}
+    return run(records, name, gate=gate)
+
+
 def shown(tab: Page) -> list[str]:
     """Ids of the rows that are shown, from top to bottom."""
     rows = tab.locator("tbody.case:not([hidden])")
@@ -156,7 +170,10 @@ def test_hostile_text_is_shown_as_it_is_written(open_page: Open) -> None:
 def test_axe_finds_nothing(open_page: Open, scheme: str, hostile: bool) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    tab = open_page(page(hostile_run()) if hostile else example(), color_scheme=scheme)
+    base, new = hostile_run("base") if hostile else compared("old"), hostile_run("new")
+    new = new if hostile else compared("new")
+    html = page(new, baseline=base, history=(base, new))
+    tab = open_page(html, color_scheme=scheme)
     tab.locator("a.open").nth(1).click()
     tab.mouse.move(0, 0)
 
@@ -272,8 +289,6 @@ def test_a_broken_address_shows_the_page_all_the_same(
 
 
 def test_a_failed_check_leads_to_its_cases(open_page: Open) -> None:
-    from tests.report_html.builders import check
-
     failing = check("recall_at_k", "fail", missed_cases=["beta"])
     gate = {"verdict": "fail", "sentence": "FAIL 1 of 1", "checks": [failing]}
     tab = open_page(page(run([passed("alpha"), missed("beta")], gate=gate)))

@@ -17,7 +17,7 @@ def test_a_mean_lies_between_the_ends_of_its_interval_and_beside_its_limit() -> 
     plot = forest_plot([row for row in rows if row.key == "recall_at_k"])
 
     assert plot is not None
-    svg = ET.fromstring(plot)
+    svg = ET.fromstring(plot[0])
     (interval,) = [e for e in svg.iter("line") if "interval" in e.get("class", "")]
     (limit,) = [e for e in svg.iter("line") if e.get("class") == "limit"]
     (dot,) = [e for e in svg.iter("circle") if "dot" in e.get("class", "")]
@@ -40,7 +40,7 @@ def test_bars_are_as_long_as_their_times() -> None:
     assert chart is not None
     bars = {
         (e.get("class"), e.get("y")): float(e.get("width", ""))
-        for e in ET.fromstring(chart).iter("rect")
+        for e in ET.fromstring(chart[0]).iter("rect")
     }
     (long, short) = [width for (style, _), width in bars.items() if style == "p95"]
     assert long == pytest.approx(4 * short, rel=0.01)
@@ -58,7 +58,7 @@ def test_hostile_names_stay_text_in_a_chart(text: str) -> None:
     bars = latency_bars([(text, 1.0, 2.0, 3)])
 
     assert bars is not None
-    for svg in (chart, bars):
+    for svg in (chart, *bars):
         tags = {e.tag for e in ET.fromstring(svg).iter()}
         assert tags <= {"svg", "title", "desc", "text", "line", "circle", "rect", "polyline"}
 
