@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from pytest_rageval.explain.values import Rule
@@ -175,7 +176,9 @@ def _other_document(
     return Relation(rule="other_document", text="other document")
 
 
+@lru_cache(maxsize=4096)
 def _alike(one: str, other: str) -> bool:
+    # Cached: a page explains a thousand cases over the few documents of one index.
     if max(len(one), len(other)) > _LONGEST_COMPARED:
         return False
     matcher = difflib.SequenceMatcher(a=one, b=other)
