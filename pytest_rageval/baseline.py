@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -81,6 +81,7 @@ def against_baseline(
     *,
     new_run: GateRun | None = None,
     relative_to: Path | None = None,
+    parts: Collection[str] = (),
 ) -> Baseline:
     """Hold a run against its baseline; whatever stands in the way becomes the problem.
 
@@ -91,13 +92,15 @@ def against_baseline(
         results_dir: folder of all runs.
         new_run: figures of ``new``, where they are known.
         relative_to: where a relative path begins; the working directory when None.
+        parts: ids of the runs that ``new`` was put together from, which are none to compare with.
     """
     if name is None:
         return Baseline(info=BaselineInfo(problem=NO_BASELINE))
     try:
         folder = resolve_run(results_dir, name, exclude=new.run_id, relative_to=relative_to)
-        if folder.name == new.run_id and folder.parent == results_dir:
-            raise StorageError(f"run {name!r} is the run that is to be compared")
+        if folder.name in {new.run_id, *parts} and folder.parent == results_dir:
+            part = "" if folder.name == new.run_id else "a part of "
+            raise StorageError(f"run {name!r} is {part}the run that is to be compared")
         base = read_side(folder, results_dir)
     except StorageError as error:
         # A path of one machine says nothing on another, and gate.json goes to both.

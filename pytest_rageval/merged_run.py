@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pytest_rageval.aggregate import aggregate
+from pytest_rageval.baseline import Baseline, against_baseline
 from pytest_rageval.dataset import dataset_hash
 from pytest_rageval.gate import decide_gate
+from pytest_rageval.gate_differences import needs_baseline
+from pytest_rageval.gate_figures import GateRun
 from pytest_rageval.judge_notes import judge_notes
 from pytest_rageval.judge_reliability import JudgeLabels, judge_reliability
 from pytest_rageval.metrics_document import metrics_document
@@ -19,6 +22,7 @@ from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, GateResult, Settin
 from pytest_rageval.project_thresholds import project_thresholds
 from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView
+from pytest_rageval.run_comparison import RunSide
 from pytest_rageval.run_documents import RunFacts, gate_document
 from pytest_rageval.run_parts import (
     RunPart,
@@ -90,6 +94,7 @@ class _Merging:
             judge_configured=self.settings.judge != "none",
             categories=set(told.get("by_category") or ()),
             tags=set(told.get("by_tag") or ()),
+            allow_regressions=project.allow_regressions,
         )
         self.timeout_ms = float(stored["target"]["timeout_s"]) * 1000
         self.reliability = judge_reliability(
@@ -103,12 +108,14 @@ class _Merging:
         )
 
     def write(self) -> MergedRun:
-        gate = self._gate()
+        baseline = self._baseline()
+        gate = self._gate(baseline)
         writer = RunWriter(Path(self.project.rootdir) / self.project.results_dir, self.run_id)
         try:
             with writer:
                 writer.rewrite(self.records)
-                view = self._view(gate)
+                changes = {} if baseline is None else baseline.changes
+                view = replace(self._view(gate), changes=changes)
                 metrics = self._metrics_document()
                 decision = gate_document(gate, self.run_id)
                 writer.write_json("config.json", self._config_document())
@@ -120,12 +127,37 @@ class _Merging:
             raise
         return MergedRun(view=view, gate=gate, metrics_document=metrics, gate_document=decision)
 
-    def _gate(self) -> GateResult:
+    def _figures(self) -> dict[str, float]:
         figures = {}
         if self.reliability.disagreement_rate is not None:
             figures[DISAGREEMENT] = self.reliability.disagreement_rate
         if (wall_s := self._wall_s()) is not None:
             figures["suite_wall_s"] = wall_s
+        return figures
+
+    def _baseline(self) -> Baseline | None:
+        """Hold the whole run against the baseline; None: nobody wants it to be."""
+        name = self.project.baseline or self.thresholds.baseline
+        if name is None and not any(map(needs_baseline, self.thresholds.checks)):
+            return None
+        rootdir = Path(self.project.rootdir)
+        return against_baseline(
+            name,
+            RunSide(run_id=self.run_id, records=self.records, config=self._config_document()),
+            self.thresholds,
+            rootdir / self.project.results_dir,
+            new_run=GateRun(
+                aggregate=self.numbers,
+                records=tuple(self.records),
+                confidence=self.thresholds.confidence,
+                timeout_ms=self.timeout_ms,
+                extra_figures=self._figures(),
+            ),
+            relative_to=rootdir,
+            parts=[part.run_id for part in self.parts],
+        )
+
+    def _gate(self, baseline: Baseline | None) -> GateResult:
         return decide_gate(
             self.thresholds,
             self.numbers,
@@ -135,8 +167,10 @@ class _Merging:
             n_reported=len(reported_cases(self.parts, self.records)),
             judge_configured=self.settings.judge != "none",
             retrieval_only=self.settings.retrieval_only,
+            baseline=None if baseline is None else baseline.differences,
+            baseline_info=None if baseline is None else baseline.info,
             timeout_ms=self.timeout_ms,
-            extra_figures=figures,
+            extra_figures=self._figures(),
         )
 
     def _wall_s(self) -> float | None:

@@ -68,7 +68,11 @@ class StoredGate:
         counts = told.get("n_expected"), told.get("n_reported")
         if all(type(count) is int for count in counts):
             return counts[0], counts[1]  # type: ignore[return-value]
-        return self.side.n_cases, self.side.n_cases
+        # A run that was killed has no gate; of a file that was asked for, all cases were wanted.
+        known = self.side.config.get("set")
+        wanted = known.get("n_asked") if isinstance(known, Mapping) else None
+        n = self.side.n_cases
+        return (max(wanted, n), n) if type(wanted) is int else (n, n)
 
 
 def open_gate(folder: Path, project: Settings) -> StoredGate:

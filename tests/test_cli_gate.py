@@ -151,3 +151,19 @@ def test_nothing_is_written(capsys: Output) -> None:
     before = {path: path.read_bytes() for path in RESULTS.rglob("*") if path.is_file()}
     gate(capsys, "r2", "--baseline", "main")
     assert {path: path.read_bytes() for path in RESULTS.rglob("*") if path.is_file()} == before
+
+
+def test_a_run_that_was_killed_is_incomplete(capsys: Output) -> None:
+    told = {"hash": "h", "n_cases": 200, "n_asked": 200, "by_category": {}, "by_tag": {}}
+    runs(run_of(150), set=told)
+    (RESULTS / "r2" / "gate.json").unlink()
+    found = gate(capsys, "r2", code=ExitCode.NO)
+    assert found["sentence"].startswith("INCOMPLETE: 150 of 200 cases reported")
+
+
+def test_the_gates_of_the_command_line_of_a_run_are_decided_again(capsys: Output) -> None:
+    gated = replace(SETTINGS, extra_gates=("hit_at_k>=0.9",))
+    write_run(RESULTS, "r2", run_of(200), gated)
+    thresholds("version = 1\n")
+    found = gate(capsys, "r2", code=ExitCode.NO)
+    assert [check["name"] for check in found["checks"]] == ["hit_at_k", "error_rate"]

@@ -152,6 +152,20 @@ def test_a_gate_of_the_command_line_is_decided_over_the_merged_run(project: Proj
     assert checks(document(folder_of(project, "merged"), "gate.json"))["mrr"] == "fail"
 
 
+def test_a_merged_run_is_held_against_the_baseline_as_one_whole(project: Project) -> None:
+    project.run("--rageval-run-id", "r1")
+    run_shards(project)
+    project.write("thresholds.toml", 'baseline = "r1"\n[overall]\nmrr = { max_drop = 0.0 }\n')
+    assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
+    gate = document(folder_of(project, "merged"), "gate.json")
+    assert checks(gate)["mrr max_drop"] == "pass"
+    assert gate["baseline"]["n_paired"] == len(CASES)
+    project.write("thresholds.toml", 'baseline = "s3"\n[overall]\nmrr = { max_drop = 0.0 }\n')
+    assert merge("s1", "s2", "s3", "--run-id", "again") == 0
+    gate = document(folder_of(project, "again"), "gate.json")
+    assert "is a part of the run that is to be compared" in gate["baseline"]["problem"]
+
+
 def test_a_case_that_was_skipped_is_not_missing(project: Project) -> None:
     project.write(
         "evals/conftest.py",
