@@ -62,6 +62,9 @@ def _open_model(
     *,
     alternate: bool = False,
 ) -> Iterator[Judge]:
+    # Rubrics here as well, before there are threads: where pytest parses what it loads, Python
+    # 3.11 can do so on one thread only.
+    from pytest_rageval import rubric  # noqa: F401
     from pytest_rageval.judge_client import OpenAIJudge
 
     with (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-import threading
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from importlib import import_module
@@ -290,10 +289,6 @@ class Controller:
         self._session = session
         if self.run.cases.expected or is_xdist_controller(self.config):
             self._heartbeat.start(self.config)
-            # What sums up takes half a second to load, best while the first answers are awaited.
-            threading.Thread(
-                target=import_module, args=("pytest_rageval.aggregate",), daemon=True
-            ).start()
         if self.run.cases.expected:
             self._announce_checks(session)
         try:
@@ -326,6 +321,10 @@ class Controller:
         asked = getattr(report, "rageval_asked", None)
         if asked is not None:
             self.state.asked.add(asked)
+            # What sums up takes half a second to load, best while answers are awaited. Not on a
+            # thread of its own: where pytest parses what it loads, Python 3.11 can do so on one
+            # thread only.
+            import_module("pytest_rageval.aggregate")
 
     def _take_notes(self, report: pytest.TestReport) -> None:
         self.run.notes.update(dict.fromkeys(getattr(report, "rageval_notes", ())))
