@@ -429,8 +429,9 @@ def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
         output, _ = session.communicate(timeout=30)
         took_s = time.monotonic() - began
     assert session.returncode == 2, output
-    # About 2 s; the target would take 30, and workers that do not end are killed after 10.
-    assert took_s < 9, output
+    # About 2 s; the target would take 30. A worker that has not ended after 10 is killed, which
+    # on a machine with much else to do may come first.
+    assert took_s < (15 if workers else 9), output
     assert f"--rageval-resume {run_id}" in output.replace(" \\\n", " ").replace("         ", "")
     records = lines_of(project.path / "evals" / "results" / run_id)
     assert {record["case_id"] for record in records} >= {"c000", "c001"}
