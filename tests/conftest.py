@@ -26,6 +26,7 @@ from pytest_rageval import (  # noqa: F401
     judge_client,
     judge_notes,
     judges,
+    report_files,
     rubric,
     session,
     thresholds,

@@ -15,6 +15,15 @@ from pytest_rageval.report_html.figures import known_metrics, place_on_scale
 from pytest_rageval.report_html.values import RunFiles, Trend, TrendRun
 
 _PANELS: Final = 6
+_FIRST: Final = (
+    "recall_at_k",
+    "recall_all_at_k",
+    "mrr",
+    "abstention_accuracy",
+    "groundedness",
+    "correctness",
+)
+"""One of each side of a system: what was found, where, when it refuses, what it says."""
 _INVARIANTS: Final = (
     ("dataset", ("dataset_hash",)),
     ("configuration", ("config_hash",)),
@@ -36,7 +45,7 @@ def view_trend(runs: Sequence[RunFiles], current: str) -> Trend | None:
     if len(shown) < 2:
         return None
     present = {key for run in shown for key in known_metrics(run.metrics)}
-    keys = [key for key in HEADLINE if key in present][:_PANELS]
+    keys = [key for key in dict.fromkeys([*_FIRST, *HEADLINE]) if key in present][:_PANELS]
     changes = [(), *(changed(a.config, b.config) for a, b in pairwise(shown))]
     return Trend(
         columns=tuple(keys),

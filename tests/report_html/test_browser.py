@@ -218,6 +218,16 @@ def test_category_and_outcome_filter_together(open_page: Open) -> None:
     assert address(tab) == "#category=factual&outcome=not-passed"
 
 
+def test_a_category_of_odd_spaces_and_signs_can_be_chosen(open_page: Open) -> None:
+    odd = " a  b \"<i>\u202e'&amp; "
+    tab = open_page(page(run([passed("one", category=odd), passed("two")])))
+
+    tab.select_option("#f-category", index=1)
+
+    assert shown(tab) == ["one"]
+    assert shown(open_page(page(run([passed("one", category=odd)])), address(tab))) == ["one"]
+
+
 def test_a_column_sorts_up_down_and_back_with_missing_values_last(open_page: Open) -> None:
     tab = open_page(example())
     button = tab.locator("th[data-sort=mrr] button")
