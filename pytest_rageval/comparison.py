@@ -172,8 +172,16 @@ class PairedValues:
 # --- pairing ---------------------------------------------------------------------------------
 
 
-def pair_cases(base: Iterable[CaseRecord], new: Iterable[CaseRecord]) -> Pairing:
-    """Pair the cases of two runs by file and id, where content and cutoff are the same."""
+def pair_cases(
+    base: Iterable[CaseRecord], new: Iterable[CaseRecord], *, any_k: bool = False
+) -> Pairing:
+    """Pair the cases of two runs by file and id, where content and cutoff are the same.
+
+    Args:
+        base: records of the earlier run.
+        new: records of the later one.
+        any_k: pair cases of different cutoffs, too.
+    """
     ours = {(c.first.file, c.first.case_id): c for c in group_repeats(base)}
     theirs = {(c.first.file, c.first.case_id): c for c in group_repeats(new)}
     pairs: list[CasePair] = []
@@ -184,7 +192,7 @@ def pair_cases(base: Iterable[CaseRecord], new: Iterable[CaseRecord]) -> Pairing
             reason: LeftOutReason = "only_in_new" if one is None else "only_in_base"
         elif one.first.case_hash != other.first.case_hash:
             reason = "content_changed"
-        elif one.first.k != other.first.k:
+        elif one.first.k != other.first.k and not any_k:
             reason = "k_changed"
         else:
             pairs.append(CasePair(base=one, new=other))
@@ -376,6 +384,8 @@ class ComparisonSettings:
     """The limit at which a call that timed out enters the percentiles of latency."""
     new_timeout_ms: float | None = None
     with_p: bool = True
+    any_k: bool = False
+    """Pair cases of different cutoffs, too."""
 
 
 def compare_records(
@@ -391,7 +401,7 @@ def compare_records(
         settings: which metrics, how sure; None: all of them, 95 %.
     """
     given = settings or ComparisonSettings()
-    pairing = pair_cases(base, new)
+    pairing = pair_cases(base, new, any_k=given.any_k)
     pairs = pairing.pairs
     outcomes = given.keys is None or given.keys >= OUTCOME_KEYS
     return Comparison(

@@ -43,7 +43,7 @@ def comparison_document(
         "flips": [_flip(one) for one in comparison.flips],
         "newly_missed": list(comparison.newly_missed),
         "versions_changed": _differences(comparability.versions),
-        "config_diff": _differences(comparability.config),
+        "config_diff": _differences((*comparability.versions, *comparability.config)),
         "warning": comparability.warning,
         "runs": {"base": _side(found.base), "new": _side(found.new)},
         "checks": [_check(one) for one in checks],

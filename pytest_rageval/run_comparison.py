@@ -135,6 +135,7 @@ def compare_runs(
             base_timeout_ms=base.timeout_ms,
             new_timeout_ms=new.timeout_ms,
             with_p=with_p,
+            any_k=ignore_invariants,
         ),
     )
     return RunComparison(

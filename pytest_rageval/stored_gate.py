@@ -96,8 +96,9 @@ def open_gate(folder: Path, project: Settings) -> StoredGate:
         Path(project.rootdir),
         gates=tuple(dict.fromkeys([*project.extra_gates, *(gates or ())])),
         judge_configured=settings.judge != "none",
-        categories=set(known["by_category"]) if "by_category" in known else None,
-        tags=set(known["by_tag"]) if "by_tag" in known else None,
+        # The run may be older than a category or tag of today, whose check then has no data.
+        categories=None,
+        tags=None,
         allow_regressions=project.allow_regressions,
     )
     return StoredGate(

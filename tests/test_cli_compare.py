@@ -175,9 +175,28 @@ def test_ignored_invariants_stand_over_every_section(capsys: Output) -> None:
     assert (found["comparable"], found["invariants_ignored"]) == (False, True)
 
 
+def test_another_k_can_be_ignored_as_well(capsys: Output) -> None:
+    other = replace(SETTINGS, k=10)
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED, k=10), other, day=2)
+    refused = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
+    assert (refused["n_paired"], refused["metrics"], refused["latency"]) == (0, {}, {})
+    found = compared(capsys, "base", "new", "--ignore-invariants")
+    assert (found["n_paired"], found["metrics"]["mrr"]["verdict"]) == (200, "worse")
+
+
+def test_a_case_with_a_cutoff_of_its_own_is_no_way_around_another_k(capsys: Output) -> None:
+    write_run(RESULTS, "new", run_of(200), replace(SETTINGS, k=10), day=2)
+    refused = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
+    assert (refused["n_paired"], refused["metrics"]) == (200, {})
+
+
 def test_more_than_one_changed_version_is_warned_about(capsys: Output) -> None:
     two = replace(SETTINGS, retriever_version="r2", index_build_version="i2")
     write_run(RESULTS, "new", run_of(200), two, day=2)
+    assert compared(capsys, "base", "new")["config_diff"] == {
+        "index_build_version": {"base": None, "new": "i2"},
+        "retriever_version": {"base": None, "new": "r2"},
+    }
     lines = printed(capsys, "base", "new")
     assert "config   index_build_version not set -> i2" in lines
     assert any(line.startswith("warning  index build and retriever changed") for line in lines)

@@ -140,8 +140,10 @@ def _refusal(found: RunComparison, width: int) -> Iterator[Line]:
         yield from _wrapped("", f"{one.name}: {text}", width, style="red")
     if found.comparison.metrics:
         rest = "what this leaves unaffected:"
+    elif found.comparison.n_paired or found.comparison.pairing.count("k_changed"):
+        rest = "which leaves nothing unaffected; --ignore-invariants compares all the same"
     else:
-        rest = "it leaves nothing unaffected; --ignore-invariants compares all the same"
+        rest = "no case of the same content is in both"
     yield from _wrapped("", rest, width)
 
 
