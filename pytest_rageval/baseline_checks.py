@@ -6,7 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pytest_rageval.comparison import CasePair, PairedValues, newly_missed, paired_values
+from pytest_rageval.comparison_pairs import (
+    CasePair,
+    PairedValues,
+    newly_missed,
+    paired_values,
+)
 from pytest_rageval.gate_differences import Difference, needs_baseline
 from pytest_rageval.gate_figures import GateRun, find_figure
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
