@@ -268,8 +268,8 @@ def _listed_versions(versions: frozenset[str]) -> str:
     return ", ".join(sorted(versions))
 
 
-def _judge(config: Mapping[str, Any], *, told: bool) -> str | None:
-    """Return who judged; None: nobody.
+def _judge(config: Mapping[str, Any], *, told: bool) -> str:
+    """Return who judged; ``none``: nobody.
 
     Args:
         config: of the run.
@@ -277,7 +277,7 @@ def _judge(config: Mapping[str, Any], *, told: bool) -> str | None:
     """
     settings = _settings(config)
     if settings["judge"] == "none" or settings["retrieval_only"]:
-        return None
+        return "none"
     if not told:
         return str(settings["judge"])
     models: dict[str, set[str]] = {}

@@ -99,7 +99,7 @@ def test_without_a_check_nothing_is_decided(capsys: Output) -> None:
     ("other", "name", "values"),
     [
         (replace(SETTINGS, k=10), "k", (5, 10)),
-        (replace(SETTINGS, judge="offline"), "judge", (None, "offline")),
+        (replace(SETTINGS, judge="offline"), "judge", ("none", "offline")),
         (replace(SETTINGS, params={"mode": "x"}), "payload.mode", (None, "x")),
         (replace(SETTINGS, snippets="any"), "matching.snippets", ("off", "any")),
     ],
@@ -200,6 +200,19 @@ def test_more_than_one_changed_version_is_warned_about(capsys: Output) -> None:
     lines = printed(capsys, "base", "new")
     assert "config   index_build_version not set -> i2" in lines
     assert any(line.startswith("warning  index build and retriever changed") for line in lines)
+
+
+def test_a_wide_terminal_shows_p_adjusted_for_all_metrics(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(RESULTS, "new", run_of(200, missed=(1, 2, 3, 4, 6)), day=2)
+    assert not any("Holm" in line for line in printed(capsys, "base", "new"))
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = printed(capsys, "base", "new")
+    assert lines[3].split()[-4:] == ["p", "p", "(Holm)", "verdict"]
+    row = next(line for line in lines if line.startswith("hit_at_k"))
+    found = compared(capsys, "base", "new")["metrics"]["hit_at_k"]
+    assert row.split()[-3:] == [f"{found['p']:.3f}", f"{found['p_holm']:.3f}", found["verdict"]]
 
 
 def test_lines_fit_80_columns_and_are_ascii(capsys: Output) -> None:

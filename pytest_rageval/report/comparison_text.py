@@ -46,6 +46,8 @@ _SHORT: Final = {
     "recency_conflict_accuracy": "conflict",
     "attribution_hit_rate": "cited",
 }
+WIDE: Final = 90
+"""Columns from which on the adjusted p has one of its own."""
 FLIPS_SHOWN: Final = 12
 CONFIG_SHOWN: Final = 8
 
@@ -174,7 +176,7 @@ def _metric_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[L
         return
     yield from _banner(found)
     percent = f"{found.comparison.confidence * 100:g}% CI of delta"
-    names = ("metric", "n", "base", "new", "delta", percent, "p")
+    names = ("metric", "n", "base", "new", "delta", percent, "p", "p (Holm)")
     yield ((_row(names, width) + "verdict", "dim"),)
     for change in changes:
         cells = (
@@ -185,6 +187,7 @@ def _metric_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[L
             change_text(change.key, change.delta),
             interval_text(change),
             p_text(change.p),
+            p_text(change.p_holm),
         )
         yield ((_row(cells, width), ""), (change.verdict, _STYLES[change.verdict]))
         if change.n_base_only or change.n_new_only:
@@ -200,10 +203,12 @@ def is_shown(change: MetricChange) -> bool:
     return change.key in HEADLINE or change.verdict in {"better", "worse"}
 
 
-def _row(cells: tuple[str, str, str, str, str, str, str], width: int) -> str:
-    key, n, base, new, delta, interval, p = cells
-    room = min(max(width - 59, 21), 31)
-    return f"{_cut(key, room):<{room}}{n:>5}{base:>7}{new:>7}{delta:>8}{interval:>16}{p:>7}  "
+def _row(cells: tuple[str, str, str, str, str, str, str, str], width: int) -> str:
+    key, n, base, new, delta, interval, p, p_holm = cells
+    adjusted = f"{p_holm:>10}" if width >= WIDE else ""
+    room = min(max(width - 59 - len(adjusted), 21), 31)
+    cut = _cut(key, room)
+    return f"{cut:<{room}}{n:>5}{base:>7}{new:>7}{delta:>8}{interval:>16}{p:>7}{adjusted}  "
 
 
 def _cut(text: str, room: int) -> str:
@@ -229,7 +234,7 @@ def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:
         yield ((_row(_latency_cells(change), width), ""), ("-", "dim"))
 
 
-def _latency_cells(change: LatencyChange) -> tuple[str, str, str, str, str, str, str]:
+def _latency_cells(change: LatencyChange) -> tuple[str, str, str, str, str, str, str, str]:
     unit = unit_of(change.key)
     return (
         change.key,
@@ -237,6 +242,7 @@ def _latency_cells(change: LatencyChange) -> tuple[str, str, str, str, str, str,
         format_value(change.base, unit),
         format_value(change.new, unit),
         change_text(change.key, change.delta),
+        "-",
         "-",
         "-",
     )
