@@ -178,19 +178,19 @@ def _detail(
         latency="   ".join(_latency(record)),
         command=f"rageval explain {shlex.quote(run.run_id)} {shlex.quote(_named(record))}",
         prompt_hash=text_at(record.judge_input, "prompt_hash"),
-        base=None if before is None else _base(before, record),
     )
+    if before is not None:
+        detail = _side_by_side(detail, before, record)
     return _redacted(detail, record) if options.redact else detail
 
 
-def _base(before: CaseRecord, now: CaseRecord) -> BaseDetail:
-    """Show the baseline's side, as far as it differs."""
-    old, new = _chunks(before), _chunks(now)
-    places = [
-        [(c.rank, c.path, c.heading, c.golds, c.text) for c in part or ()] for part in (old, new)
-    ]
-    same_answer, same_chunks = before.answer == now.answer, places[0] == places[1]
-    return BaseDetail(
+def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> CaseDetail:
+    """Add the baseline's side, as far as it differs."""
+    old, new = _chunks(before), detail.chunks
+    same_answer, same_chunks = before.answer == now.answer, _places(old) == _places(new)
+    if not same_chunks:
+        old, new = _moved(old, new, "now rank", "gone"), _moved(new, old, "was rank", "new")
+    base = BaseDetail(
         outcome=before.outcome,
         stage=_stage(before),
         answer=None if same_answer else _answer(before),
@@ -199,6 +199,29 @@ def _base(before: CaseRecord, now: CaseRecord) -> BaseDetail:
             name for name, same in (("answer", same_answer), ("chunks", same_chunks)) if same
         ),
     )
+    return replace(detail, base=base, chunks=detail.chunks if same_chunks else new)
+
+
+def _places(chunks: Sequence[ChunkView] | None) -> list[tuple[str, str, str, str]]:
+    """Return what makes two lists differ to a reader; scores in their last digits do not."""
+    return [(chunk.path, chunk.heading, chunk.text, chunk.golds) for chunk in chunks or ()]
+
+
+def _moved(
+    chunks: Sequence[ChunkView] | None, others: Sequence[ChunkView] | None, at: str, absent: str
+) -> tuple[ChunkView, ...] | None:
+    """Say of each chunk where the other run had it."""
+    if chunks is None or others is None:
+        return None if chunks is None else tuple(chunks)
+    places: dict[tuple[str, str, str], int] = {}
+    for other in others:
+        places.setdefault((other.path, other.heading, other.text), other.rank)
+    marked = []
+    for chunk in chunks:
+        place = places.get((chunk.path, chunk.heading, chunk.text))
+        moved = absent if place is None else "" if place == chunk.rank else f"{at} {place}"
+        marked.append(replace(chunk, moved=moved))
+    return tuple(marked)
 
 
 def _golds(record: CaseRecord, run: RunFiles) -> tuple[AnchorReason, ...]:
@@ -318,6 +341,7 @@ def _chunk(chunk: RetrievedChunk, rank: int, k: int) -> ChunkView:
         facts=", ".join(_chunk_facts(chunk, rank)),
         text=shortened(text, _CHUNK_CHARS),
         truncated=chunk.text_truncated,
+        moved="",
     )
 
 

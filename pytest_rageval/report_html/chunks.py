@@ -43,6 +43,8 @@ def _head(chunk: ChunkView) -> Iterator[str]:
         yield '<span class="tag t-fail">irrelevant</span>'
     if not chunk.in_cut:
         yield '<span class="tag">below the cut</span>'
+    if chunk.moved:
+        yield f'<span class="tag">{harmless(chunk.moved)}</span>'
     if chunk.path:
         yield f'<span class="path">{harmless(chunk.path)}</span>'
     if chunk.heading:

@@ -183,6 +183,8 @@ class ChunkView:
     """Lines, scores and earlier rank: numbers and words of ours."""
     text: str
     truncated: bool
+    moved: str
+    """Where the other of two runs had it, such as ``was rank 3``; empty: at the same rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,6 +149,19 @@ def test_the_baseline_is_shown_as_far_as_it_differs(field: str) -> None:
     assert (found.base.chunks is None) == (field == "answer")
 
 
+def test_chunks_say_where_the_other_run_had_them() -> None:
+    now = passed("a", retrieved_chunks=(chunk(1), replace(chunk(3), rank=2), chunk(4)))
+    before = replace(now, retrieved_chunks=(chunk(1), chunk(2), chunk(3)))
+    key = (now.file, now.case_id, 0)
+
+    found = view_cases(run([now]), ReportOptions(), baseline={key: before}).rows[0].detail
+
+    assert found is not None
+    assert found.base is not None
+    assert [one.moved for one in found.chunks or ()] == ["", "was rank 3", "new"]
+    assert [one.moved for one in found.base.chunks or ()] == ["", "gone", "now rank 2"]
+
+
 def test_steps_are_given_for_what_missed() -> None:
     far = Anchor(rel_path="elsewhere.md")
     record = missed("a")
