@@ -6,7 +6,7 @@
   const fields = { q: byId("f-text"), category: byId("f-category"), outcome: byId("f-outcome") };
   const heads = [...table.tHead.rows[0].cells];
   const words = new Map();
-  let sort = "", descending = false, current = null, opened = null;
+  let sort = "", descending = false, current = null, opened = null, touched = false;
 
   const shownCases = () => [...table.tBodies].filter((one) => !one.hidden);
   const text = (one) => {
@@ -76,6 +76,7 @@
 
   // The address is the state: #case-<id> alone, or fields as in a query.
   function write() {
+    touched = true;
     const state = new URLSearchParams();
     for (const [name, field] of Object.entries(fields)) if (field.value) state.set(name, field.value);
     if (sort) { state.set("sort", sort); if (descending) state.set("dir", "desc"); }
@@ -91,6 +92,8 @@
 
   function read() {
     const hash = location.hash.slice(1);
+    if (!hash && !touched) return;  // a page of thousands is not laid out twice
+    touched = true;
     const alone = find(hash) || find(decoded(hash));
     if (!alone && hash && !hash.includes("=")) return;
     const state = new URLSearchParams(alone ? "" : hash);
@@ -99,7 +102,12 @@
       field.value = state.get(name) || "";
       if (field.selectedIndex === -1) field.value = "";
     }
-    if (!alone) { sort = state.get("sort") || ""; descending = state.get("dir") === "desc"; order(); }
+    if (!alone) {
+      const wanted = [state.get("sort") || "", state.get("dir") === "desc"];
+      const same = wanted[0] === sort && wanted[1] === descending;
+      [sort, descending] = wanted;
+      if (!same) order();
+    }
     filter();
     const chosen = alone || find(state.get("case") || "");
     if (chosen && chosen.hidden) { clear(); }
