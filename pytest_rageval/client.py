@@ -160,7 +160,7 @@ class HttpRagClient:
                     attempt = self._timeout("no connection", "connect_timeout_s")
                 else:
                     attempt = self._timeout("nothing received or sent", "read_timeout_s")
-        if attempt.error is not None:
+        if attempt.error is not None and attempt.status is None:
             note_time()
         return replace(attempt, total_ms=(ended - started) * 1000)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -51,7 +52,8 @@ class Heartbeat:
             text = self._text()
             if text is None:
                 continue
-            os.write(self._fd, f"\nrageval: {text}\n".encode("ascii", "replace"))
+            with suppress(OSError):  # whoever read it has gone
+                os.write(self._fd, f"\nrageval: {text}\n".encode("ascii", "replace"))
             # The next dot starts a new line with its file name.
             reporter.currentfspath = None
 

@@ -10,6 +10,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_rageval.config import config_hash, config_warnings
 from pytest_rageval.dataset import LoadedSet
 from pytest_rageval.engine import headings_reported, not_attempted, score_settings
+from pytest_rageval.errors import StorageError
 from pytest_rageval.gate import decide_gate
 from pytest_rageval.gate_differences import needs_baseline
 from pytest_rageval.gate_figures import GateRun
@@ -196,7 +198,9 @@ class Run:
         with self._lock:
             self._ended = True
             if self._writer is not None:
-                self._writer.close()
+                # What it still holds was refused before, and whoever appended it was told.
+                with suppress(StorageError):
+                    self._writer.close()
 
     def progress_text(self) -> str | None:
         """Say how far the run is; None before anything is selected."""
@@ -205,7 +209,7 @@ class Run:
         outcomes = self.cases.outcomes(earlier=False)
         return progress_text(
             done=len(outcomes),
-            total=len(self.cases.expected),
+            total=self.cases.n_expected,
             missed=outcomes.count("missed"),
             errors=outcomes.count("error"),
             elapsed_s=time.monotonic() - self._started,
@@ -391,6 +395,7 @@ class Run:
             notes=notes,
             confidence=self.state.thresholds.confidence,
             reliability=reliability,
+            gave_up=self.state.breaker.reason if self.state.breaker.open else "",
             resume="" if gate.complete else resume_command(self.invocation, self.run_id),
         )
 

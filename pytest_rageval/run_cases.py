@@ -38,6 +38,11 @@ class RunCases:
         """Those selected, and those of earlier sessions of the run."""
         return {**self._kept, **self.expected}
 
+    @property
+    def n_expected(self) -> int:
+        """How many of those selected in this session are not skipped."""
+        return len(self.expected) - len(self.excused)
+
     def locate(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:
         """Return the cases among the node ids that a process collected."""
         known = {

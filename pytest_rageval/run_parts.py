@@ -15,8 +15,8 @@ from pytest_rageval.gate import Selection
 from pytest_rageval.models import CaseRecord, Settings
 from pytest_rageval.run_documents import RunFacts
 from pytest_rageval.shards import Shard
-from pytest_rageval.storage import read_json, read_records
-from pytest_rageval.stored_run import latest_records, stored_settings
+from pytest_rageval.storage import read_json
+from pytest_rageval.stored_run import records_of_run, stored_settings
 
 _SAME_OF_SET: Final = {"hash": "the cases of the set", "files": "the case files asked for"}
 _REPORTED: Final = {
@@ -65,7 +65,7 @@ def read_part(folder: Path) -> RunPart:
             f"{folder / 'config.json'}: does not say of which set the run is a part; expected a "
             "run of pytest under this version"
         )
-    records = tuple(latest_records(read_records(folder)))
+    records = tuple(records_of_run(folder))
     return RunPart(folder=folder, config=config, settings=settings, records=records)
 
 

@@ -174,9 +174,11 @@ class RunWriter:
 
     def close(self) -> None:
         """Close ``results.jsonl`` and let others write the run; further calls do nothing."""
-        with self._named_errors():
-            self._lines.close()
-        self._unlock()
+        try:
+            with self._named_errors():
+                self._lines.close()
+        finally:
+            self._unlock()
 
     def _unlock(self) -> None:
         if self._folder_lock is not None:

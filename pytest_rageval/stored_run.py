@@ -77,7 +77,7 @@ def read_run(folder: Path) -> StoredRun:
     Raises:
         StorageError: a record cannot be read.
     """
-    records = latest_records(read_records(folder))
+    records = records_of_run(folder)
     settings = stored_settings(folder)
     known = _UNTOLD if settings is None else settings
     scoring = score_settings(known, headings_reported=headings_reported(records))
@@ -93,6 +93,25 @@ def read_run(folder: Path) -> StoredRun:
 def failed_cases(run: StoredRun) -> list[tuple[str, str]]:
     """Return file and id of the cases that missed or erred in any repeat, in their order."""
     return list(dict.fromkeys((r.file, r.case_id) for r in run.records if r.outcome != "passed"))
+
+
+def records_of_run(folder: Path) -> list[CaseRecord]:
+    """Read the last record of each case and repeat.
+
+    Raises:
+        StorageError: a record cannot be read, or there are several of one case and repeat in a run
+            that has ended, of which nobody could say which is meant.
+    """
+    lines = read_records(folder)
+    records = latest_records(lines)
+    # While a run goes on, or after it was cut short, later lines stand for earlier ones.
+    if len(records) < len(lines) and (folder / "metrics.json").is_file():
+        raise StorageError(
+            f"{folder / 'results.jsonl'}: holds several records of one case and repeat, as a "
+            "parametrized fixture gives them, which records do not tell apart; run each parameter "
+            "as a run of its own (-k)"
+        )
+    return records
 
 
 def latest_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:

@@ -97,6 +97,8 @@ class SummaryView:
     notes: Sequence[str] = ()
     confidence: float = 0.95
     reliability: JudgeReliability | None = None
+    gave_up: str = ""
+    """Why the target was asked no further; empty: it was asked to the end. Among ``notes`` too."""
     resume: str = ""
     """Command that goes on with the run; empty: it is complete."""
     rerun: str = "pytest --lf"
@@ -123,7 +125,8 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
         verbosity: pytest's; negative leaves only the gate, positive adds metrics and tags.
     """
     if verbosity < 0:
-        return [*_gate_lines(view, width)]
+        cut_short = [*_wrapped("note", "yellow", view.gave_up, "", width)] if view.gave_up else []
+        return [*cut_short, *_gate_lines(view, width), *_command_lines("go on", view.resume, width)]
     lines: list[Line] = [_run_line(view)]
     lines += _metric_table(view, width, verbosity)
     lines += _group_table("category", view.aggregate.by_category, view, width)

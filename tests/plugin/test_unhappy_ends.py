@@ -1,0 +1,81 @@
+"""What is said and kept where a run ends otherwise than planned."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.errors import StorageError
+from pytest_rageval.stored_run import read_run
+from tests.plugin.long_runs import ask_server, numbered_cases
+from tests.plugin.rag_server import rag_server
+from tests.plugin.scratch import CONFTEST, REFUSED, Project
+
+TWO_SYSTEMS = CONFTEST.replace(
+    '@pytest.fixture(scope="session")\ndef rag_client():',
+    '@pytest.fixture(scope="session", params=["old", "new"])\ndef rag_client(request):',
+)
+
+
+def test_a_run_of_two_systems_is_not_read_as_a_run_of_one(project: Project) -> None:
+    assert TWO_SYSTEMS != CONFTEST
+    project.write("conftest.py", TWO_SYSTEMS)
+    assert project.run("--rageval-run-id", "two").parseoutcomes()["passed"] >= 6
+    with pytest.raises(StorageError, match="several records of one case and repeat"):
+        read_run(project.path / "evals" / "results" / "two")
+    result = project.run("--rageval-failed-from", "two")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*results.jsonl: holds several records of one case and repeat*"])
+
+
+def test_going_on_does_not_stop_at_the_failure_that_stopped_the_run(project: Project) -> None:
+    project.write("thresholds.toml", '[cases]\non_miss = "fail"\n')
+    result = project.run("-x", "--maxfail=1", "--rageval-run-id", "cut")
+    (line,) = (line for line in result.outlines if line.startswith("go on"))
+    assert line.split(None, 2)[2].startswith("pytest")
+    assert "-x" not in line.split()
+    assert "--maxfail" not in line
+
+
+def test_a_quiet_run_says_too_why_it_gave_up_and_how_to_go_on(project: Project) -> None:
+    project.cases([REFUSED | {"id": f"dead-{n}"} for n in range(6)])
+    result = project.run("-q", "--rageval-max-errors", "2", "--rageval-run-id", "dead")
+    said = " ".join(line.strip() for line in result.outlines)
+    assert "gave up after 2" in said
+    assert "--rageval-resume dead" in said
+
+
+# --- a full disk ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def full_soon(project: Project) -> Iterator[Path]:
+    """A results folder on a disk that the records of the cases do not fit on."""
+    folder = project.path / "evals" / "results"
+    folder.mkdir(parents=True)
+    if os.geteuid() != 0:
+        pytest.skip("a small disk takes the rights of root")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=96k", "tmpfs", str(folder)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"this machine mounts no small disk: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
+def test_a_full_disk_is_one_line_and_no_failed_check(
+    project: Project, full_soon: Path, workers: tuple[str, ...]
+) -> None:
+    project.cases(numbered_cases(200))
+    with rag_server() as server:
+        ask_server(project, server.url)
+        result = project.run_apart(*workers)
+    assert result.ret == 4
+    said = result.stdout.str() + result.stderr.str()
+    assert "No space left on device" in said
+    assert "Traceback" not in said
