@@ -162,6 +162,22 @@ def test_prove_fail_needs_evidence() -> None:
     assert decided(run_of(200), run_of(200, missed=range(100, 130)), check).status == "fail"
 
 
+def test_prove_fail_asks_for_evidence_beyond_the_limit() -> None:
+    base, new = run_of(200), run_of(200, missed=range(100, 120))
+    assert decided(base, new, drop(0.0, decide="prove_fail")).status == "fail"
+    found = decided(base, new, drop(0.05, decide="prove_fail"))
+    assert found.status == "pass"
+    assert found.estimate == pytest.approx(-0.08)
+
+
+def test_prove_fail_finds_a_rise() -> None:
+    base = [record(f"c{i}", {"scope_miss_rate": 0.0}) for i in range(100)]
+    new = [record(f"c{i}", {"scope_miss_rate": float(i < 30)}) for i in range(100)]
+    check = rise("scope_miss_rate", 0.1, decide="prove_fail")
+    assert decided(base, new, check).status == "fail"
+    assert decided(new, base, check).status == "pass"
+
+
 def test_the_number_of_cases_compared_is_told() -> None:
     base, new = run_of(200), run_of(200)
     new[7] = replace(new[7], case_hash="changed")
