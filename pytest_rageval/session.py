@@ -325,6 +325,8 @@ class Controller:
             # thread of its own: where pytest parses what it loads, Python 3.11 can do so on one
             # thread only.
             import_module("pytest_rageval.aggregate")
+            if not self.state.settings.no_report:
+                import_module("pytest_rageval.report_files")
 
     def _take_notes(self, report: pytest.TestReport) -> None:
         self.run.notes.update(dict.fromkeys(getattr(report, "rageval_notes", ())))
