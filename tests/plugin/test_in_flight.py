@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.loopback_server import LoopbackServer, Question, after, loopback_server
-from tests.plugin.long_runs import ask_server, lines_of, numbered_cases, start, wait_until
+from tests.plugin.long_runs import ask_server, lines_of, n_lines, numbered_cases, start, wait_until
 from tests.plugin.scratch import CONFTEST, Project, case
 
 REPLY = CONFTEST.split("@pytest.fixture")[0]
@@ -423,7 +423,8 @@ def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
         session = start(project, "--rageval-run-id", run_id, *workers)
         in_flight = 8 * (2 if workers else 1)
         wait_until(lambda: server.in_flight == in_flight, "slow cases in flight")
-        time.sleep(0.2)
+        folder = project.path / "evals" / "results" / run_id
+        wait_until(lambda: n_lines(folder) >= 2, "the first cases to be reported")
         began = time.monotonic()
         os.killpg(session.pid, signal.SIGINT)  # as a terminal does
         output, _ = session.communicate(timeout=30)
@@ -433,8 +434,7 @@ def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
     # on a machine with much else to do may come first.
     assert took_s < (15 if workers else 9), output
     assert f"--rageval-resume {run_id}" in output.replace(" \\\n", " ").replace("         ", "")
-    records = lines_of(project.path / "evals" / "results" / run_id)
-    assert {record["case_id"] for record in records} >= {"c000", "c001"}
+    assert {record["case_id"] for record in lines_of(folder)} >= {"c000", "c001"}
     assert "Traceback" not in output
 
 
