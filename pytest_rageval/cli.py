@@ -27,6 +27,7 @@ COMMANDS: Final = (
     "embeddings",
     "explain",
     "gate",
+    "init",
     "judge",
     "merge",
     "report",
