@@ -22,6 +22,7 @@ from pytest_rageval.case_output import OutputKeeper, held_back
 from pytest_rageval.case_threads import CaseThreads
 from pytest_rageval.items import CLIENT_FIXTURES, CaseItem, Clients, Evaluated
 from pytest_rageval.models import CaseRecord
+from pytest_rageval.slots import Slots
 from pytest_rageval.turns import Turns
 
 _SPARE: Final = 4
@@ -64,10 +65,12 @@ class Lookahead:
 
     Args:
         session: whose items are run.
-        concurrency: requests in flight, from 2.
+        slots: of the requests in flight, at least 2.
     """
 
-    def __init__(self, session: pytest.Session, concurrency: int) -> None:
+    def __init__(self, session: pytest.Session, slots: Slots) -> None:
+        concurrency = slots.limit
+        self._slots = slots
         self.output = OutputKeeper(session.config)
         self._threads: CaseThreads[Evaluated] = CaseThreads(
             concurrency + max(1, concurrency // _SPARE)
@@ -120,9 +123,12 @@ class Lookahead:
                 self._tasks.pop(item).withdraw()
 
     def stop(self) -> None:
-        """Start nothing more; what is in flight is left to itself."""
+        """Start no case and no request more; requests in flight are left to themselves."""
         self._threads.stop()
+        for task in self._tasks.values():
+            task.withdraw()
         self._tasks.clear()
+        self._slots.close()
 
     def _start(self, item: CaseItem, clients: Clients, *, urgent: bool = False) -> _Task:
         task = _Task(item, clients, self._turns)

@@ -7,10 +7,11 @@ the one process that sees all reports: it alone writes files, decides the gate a
 from __future__ import annotations
 
 import json
+import os
 import textwrap
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from importlib import import_module
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,7 +28,9 @@ from pytest_rageval.progress import Heartbeat
 from pytest_rageval.report.summary import counted
 from pytest_rageval.run import FinishedRun, Run
 from pytest_rageval.state import State
+from pytest_rageval.step_summary import append_step_summary
 from pytest_rageval.storage import record_from_json
+from pytest_rageval.whole_imports import import_whole
 
 
 def register(config: pytest.Config, state: State) -> None:
@@ -90,11 +93,11 @@ class Reporting:
             or is_xdist_controller(config)
             or getattr(config, "workerinput", {}).get("rageval_one_by_one", False)
         )
-        if one_by_one:
+        if one_by_one or state.slots is None:
             return (yield)
         from pytest_rageval.lookahead import Lookahead
 
-        state.lookahead = Lookahead(session, state.settings.concurrency)
+        state.lookahead = Lookahead(session, state.slots)
         try:
             with state.lookahead.output.keeping():
                 return (yield)
@@ -324,9 +327,9 @@ class Controller:
             # What sums up takes half a second to load, best while answers are awaited. Not on a
             # thread of its own: where pytest parses what it loads, Python 3.11 can do so on one
             # thread only.
-            import_module("pytest_rageval.aggregate")
+            import_whole("pytest_rageval.aggregate")
             if not self.state.settings.no_report:
-                import_module("pytest_rageval.report_files")
+                import_whole("pytest_rageval.report_files")
 
     def _take_notes(self, report: pytest.TestReport) -> None:
         self.run.notes.update(dict.fromkeys(getattr(report, "rageval_notes", ())))
@@ -383,9 +386,14 @@ class Controller:
 
     def _finish(self, *, complete: bool) -> FinishedRun:
         try:
-            return self.run.finish(gate=complete)
+            finished = self.run.finish(gate=complete)
         except StorageError as error:
             raise pytest.UsageError(str(error)) from error
+        warning = append_step_summary(finished.summary, os.environ)
+        if warning is None:
+            return finished
+        view = replace(finished.view, notes=[*finished.view.notes, warning])
+        return replace(finished, view=view)
 
     def _log_checks(self, session: pytest.Session) -> None:
         assert self.finished is not None

@@ -45,6 +45,7 @@ class Slots:
         self._held = 0
         self._waiting: deque[Future[None]] = deque()
         self._last_cut: float | None = None
+        self._closed = False
 
     @property
     def allowed(self) -> int:
@@ -53,7 +54,11 @@ class Slots:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold a slot; wait for one first."""
+        """Hold a slot; wait for one first.
+
+        Raises:
+            concurrent.futures.CancelledError: they were closed.
+        """
         if _holding.get():
             yield
             return
@@ -90,9 +95,19 @@ class Slots:
                 self._allowed = min(float(self.limit), self._allowed + 1 / self._allowed)
                 self._hand_out()
 
+    def close(self) -> None:
+        """Let no further request begin, also of those that wait; what is in flight may end."""
+        with self._lock:
+            self._closed = True
+            for place in self._waiting:
+                place.cancel()
+            self._waiting.clear()
+
     def _queue(self) -> Future[None]:
         place: Future[None] = Future()
         with self._lock:
+            if self._closed:
+                raise CancelledError("the session has ended")
             self._waiting.append(place)
             self._hand_out()
         return place

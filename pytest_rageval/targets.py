@@ -13,6 +13,7 @@ from pytest_rageval.errors import ConfigError
 from pytest_rageval.models import Settings
 from pytest_rageval.slots import Slots
 from pytest_rageval.target_url import join_url
+from pytest_rageval.whole_imports import import_whole
 
 INDEX_CACHE = "cache/reference"
 """Below the first test path; a git-ignored folder."""
@@ -88,6 +89,7 @@ def serve_vault(settings: Settings) -> Iterator[str]:
     Raises:
         ConfigError: the vault is not a folder.
     """
+    import_whole("pytest_rageval.reference.server")
     from pytest_rageval.reference.server import ReferenceConfig, start_in_thread
 
     rootdir = Path(settings.rootdir)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import pytest
 
@@ -144,3 +144,22 @@ def test_lowered_slots_let_no_new_request_go_until_enough_came_back() -> None:
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="got 0, expected at least 1"):
         Slots(0)
+
+
+def test_closed_ones_let_no_request_begin_and_disturb_none_in_flight() -> None:
+    slots = Slots(1)
+    waits = threading.Event()
+
+    def wait_for_one() -> None:
+        waits.set()
+        with slots.hold():
+            raise AssertionError("begun after the end")
+
+    with ThreadPoolExecutor(1) as pool, slots.hold():
+        waiting = pool.submit(wait_for_one)
+        waits.wait()
+        slots.close()
+        with pytest.raises(CancelledError):
+            waiting.result(timeout=5)
+    with pytest.raises(CancelledError, match="ended"), slots.hold():
+        pass

@@ -281,7 +281,7 @@ def test_a_missing_key_of_the_second_judge_ends_the_run(
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("RAGEVAL_JUDGE_BASE_URL")
     second(scratch)
-    result = scratch.run_apart("--judge", "offline", "--judge-spot-check", "2")
+    result = scratch.run("--judge", "offline", "--judge-spot-check", "2")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*OPENAI_API_KEY*"])
 
@@ -310,7 +310,7 @@ def test_a_second_judge_that_knows_no_such_rubric_ends_the_run(scratch: Project)
     second(scratch, "offline")
     with HostileJudge(quality) as server:
         arguments = ("--judge-base-url", server.url, "--judge-rubrics", "quality")
-        result = scratch.run_apart(*arguments, "--judge-spot-check", "9")
+        result = scratch.run(*arguments, "--judge-spot-check", "9")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*quality*"])
 
