@@ -58,6 +58,8 @@ class FinishedRun:
     gate: GateResult
     metrics_document: Mapping[str, Any]
     gate_document: Mapping[str, Any]
+    summary: str
+    """The content of ``summary.md``."""
 
 
 class _LostJudge:
@@ -300,11 +302,18 @@ class Run:
         writer.write_json("config.json", self._config_document(records))
         writer.write_json("metrics.json", metrics)
         writer.write_json("gate.json", decision)
-        writer.write_text("summary.md", render_markdown(view))
+        summary = render_markdown(view)
+        writer.write_text("summary.md", summary)
         if not settings.no_report:
             view = self._with_report(view, metrics, decision, baseline)
         writer.close()
-        return FinishedRun(view=view, gate=result, metrics_document=metrics, gate_document=decision)
+        return FinishedRun(
+            view=view,
+            gate=result,
+            metrics_document=metrics,
+            gate_document=decision,
+            summary=summary,
+        )
 
     def _with_report(
         self,

@@ -8,6 +8,8 @@ own rooms anew for every inner run would take most of its time.
 
 from __future__ import annotations
 
+import os
+
 import httpcore  # noqa: F401
 import httpcore2  # noqa: F401
 import httpx  # noqa: F401
@@ -33,3 +35,6 @@ from pytest_rageval import (  # noqa: F401
 )
 from pytest_rageval.offline import judge  # noqa: F401
 from pytest_rageval.reference import server  # noqa: F401
+
+# Runs inside a test are not what the step of a CI job is about.
+os.environ.pop("GITHUB_STEP_SUMMARY", None)

@@ -297,3 +297,15 @@ def test_colour_is_written_only_where_asked_for(
     assert any("\x1b[31mworse" in line for line in printed(capsys, "base", "new"))
     monkeypatch.setenv("NO_COLOR", "1")
     assert not any("\x1b" in line for line in printed(capsys, "base", "new"))
+
+
+def test_the_comparison_is_appended_to_the_summary_of_a_ci_step(
+    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = tmp_path / "step-summary"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
+    compared(capsys, "base", "new")
+    printed(capsys, "base", "new", "--md", "diff.md")
+    diff = Path("diff.md").read_text(encoding="utf-8")
+    assert step.read_text(encoding="utf-8") == f"{diff}\n{diff}"

@@ -167,3 +167,30 @@ def test_the_gates_of_the_command_line_of_a_run_are_decided_again(capsys: Output
     thresholds("version = 1\n")
     found = gate(capsys, "r2", code=ExitCode.NO)
     assert [check["name"] for check in found["checks"]] == ["hit_at_k", "error_rate"]
+
+
+def test_the_decision_is_appended_to_the_summary_of_a_ci_step(
+    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = tmp_path / "step-summary"
+    step.write_text("earlier\n", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
+    runs(run_of(200, missed=DROPPED))
+    thresholds(DROP)
+    gate(capsys, "r2", code=ExitCode.NO)
+    said = step.read_text(encoding="utf-8")
+    assert said.startswith("earlier\n\n## rageval gate: FAIL 1 of 2 checks")
+    assert "\nRun r2.\n\nBaseline main" in said
+    assert "| recall\\_at\\_k max\\_drop |" in said
+    assert "**FAIL** |" in said
+
+
+def test_a_step_summary_that_cannot_be_written_changes_no_exit_code(
+    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
+    runs(run_of(200))
+    thresholds(DROP)
+    assert cli.run(["gate", "r2"]) == 0
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning.startswith("warning: the step summary was not written: GITHUB_STEP_SUMMARY ")

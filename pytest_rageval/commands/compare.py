@@ -42,7 +42,9 @@ def command(
     and content. Exit code 1 if a check of thresholds.toml against a baseline (max_drop, max_rise,
     newly_missed) fails with BASE as the baseline; 3 if the runs were not made alike.
     """
+    from pytest_rageval.commands.step_summary import add_to_step_summary
     from pytest_rageval.comparison_document import comparison_document
+    from pytest_rageval.report.comparison_markdown import render_comparison_markdown
 
     view = _compare(base, new, ignore_invariants=ignore_invariants)
     document = comparison_document(view.found, view.checks, view.notes)
@@ -53,6 +55,7 @@ def command(
         from pytest_rageval.report.comparison_text import render_comparison
 
         print_lines(render_comparison(view, width=terminal_width(), verbose=verbose))
+    add_to_step_summary(render_comparison_markdown(view))
     if not view.found.comparable and not ignore_invariants:
         return ExitCode.NOT_COMPARABLE
     return ExitCode.NO if view.failed else ExitCode.YES

@@ -31,6 +31,8 @@ def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bo
     Exit code 1 if the gate fails; 3 if it does not, but the baseline cannot be compared with.
     """
     from pytest_rageval.commands.judge_options import project_settings
+    from pytest_rageval.commands.step_summary import add_to_step_summary
+    from pytest_rageval.report.gate_markdown import render_gate_markdown
     from pytest_rageval.run_documents import gate_document
     from pytest_rageval.storage import resolve_run
     from pytest_rageval.stored_gate import open_gate
@@ -46,6 +48,7 @@ def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bo
         print_json(_without_version(gate_document(decided, gate.side.run_id)))
     else:
         print_lines(_lines(gate.side.run_id, decided, terminal_width()))
+    add_to_step_summary(render_gate_markdown(gate.side.run_id, decided))
     return _exit_code(decided, against)
 
 

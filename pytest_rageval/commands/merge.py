@@ -35,6 +35,8 @@ def command(runs: tuple[str, ...], run_id: str | None, as_json: bool) -> ExitCod
     twice. Exit code 1 if the gate fails, which it does where cases of the set are missing.
     """
     from pytest_rageval.commands.judge_options import project_settings
+    from pytest_rageval.commands.step_summary import add_to_step_summary
+    from pytest_rageval.report.markdown import render_markdown
     from pytest_rageval.run_parts import DifferentRunsError, read_part, refuse_different
     from pytest_rageval.storage import resolve_run
 
@@ -50,6 +52,7 @@ def command(runs: tuple[str, ...], run_id: str | None, as_json: bool) -> ExitCod
         print_json(_document(parts, merged))
     else:
         _print(merged)
+    add_to_step_summary(render_markdown(merged.view))
     return ExitCode.NO if merged.gate.verdict == "fail" else ExitCode.YES
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pytest_rageval.judge_reliability import reliability_lines, worst_disagreements
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import CheckResult, MetricSummary
+from pytest_rageval.models import CheckResult, GateResult, MetricSummary
 from pytest_rageval.report.numbers import format_value
 from pytest_rageval.report.summary import (
     GROUP_COLUMNS,
@@ -40,15 +41,16 @@ def _lines(view: SummaryView) -> Iterator[str]:
     )
     if view.gate.baseline is not None:
         yield from ("", f"Baseline {escape(view.gate.baseline.sentence)}.")
-    yield from _check_table(view)
+    yield from check_table(view.gate)
     yield from _metric_table(view)
     yield from _category_table(view.aggregate.by_category)
     yield from _judge_list(view)
     yield from _case_list(view)
 
 
-def _check_table(view: SummaryView) -> Iterator[str]:
-    if not view.gate.checks:
+def check_table(gate: GateResult) -> Iterator[str]:
+    """Render the checks, failed ones first, after an empty line; nothing where there are none."""
+    if not gate.checks:
         return
     yield from (
         "",
@@ -56,7 +58,7 @@ def _check_table(view: SummaryView) -> Iterator[str]:
         "|---|---:|---|---:|---:|---|",
     )
     order = {"fail": 0, "warn": 1, "skip": 2, "pass": 3}
-    for result in sorted(view.gate.checks, key=lambda r: order[r.status]):
+    for result in sorted(gate.checks, key=lambda r: order[r.status]):
         value = held_value_text(result, result.estimate)
         n = "-" if result.n is None else str(result.n)
         yield (
@@ -147,9 +149,18 @@ def _case_list(view: SummaryView) -> Iterator[str]:
 
 
 def escape(text: str) -> str:
-    """Make text inert in Markdown: no markup, no HTML, no table cell of its own."""
+    """Make text inert in Markdown: no markup, no HTML, no table cell, link or mention of its own.
+
+    GitHub looks for names, issues and addresses in what the Markdown has become, where a backslash
+    before them is gone; a zero-width space within them stays.
+    """
     text = clean(text)
-    for character in "\\`*_{}[]<>#|!&":
+    for character in "\\`*_{}[]<>#|!&~$":
         if character in text:
             text = text.replace(character, f"\\{character}")
-    return text
+    return _LINKED.sub(rf"\g<0>{_GAP}", text)
+
+
+_GAP: Final = "&#8203;"
+_LINKED: Final = re.compile(r"@|#(?=\d)|(?i:\bGH-)(?=\d)|:(?=//)|(?i:\bwww)(?=\.)")
+"""After these a name, the number of an issue or an address would begin."""

@@ -18,8 +18,20 @@ zero-width characters, lone surrogates, private use, no character at all."""
 _ELLIPSIS: Final = "..."
 
 
+_WORKFLOW_COMMAND: Final = re.compile(
+    r"::(?=(?:error|warning|notice|debug|group|endgroup|echo|stop-commands|add-mask|add-path"
+    r"|add-matcher|remove-matcher|set-env|set-output|save-state|internal-set-repo-path)"
+    r"(?:\s.*?)?::)|##(?=\[)",
+    re.IGNORECASE,
+)
+"""What GitHub Actions obeys where a line of output begins with it, or holds it: wrapping may put
+any word first."""
+
+
 def clean(text: str, limit: int | None = None, *, encoding: str | None = None) -> str:
     r"""Return text on one line without control, bidi and zero-width characters.
+
+    What GitHub Actions would take for a command of ours is broken up.
 
     Args:
         text: anything a model, a document or a user wrote.
@@ -37,12 +49,16 @@ def clean(text: str, limit: int | None = None, *, encoding: str | None = None) -
     head = text if limit is None else text[: 1024 + 16 * limit]
     spaced = " ".join(_ESCAPE_SEQUENCE.sub("", head).split())  # first, as a newline is hidden too
     shown = "".join(c for c in spaced if unicodedata.category(c) not in _HIDDEN)
-    visible = " ".join(shown.split())
+    visible = _WORKFLOW_COMMAND.sub(_broken_up, " ".join(shown.split()))
     if encoding is not None:
         visible = visible.encode(encoding, "backslashreplace").decode(encoding)
     if limit is None or (len(visible) <= limit and len(head) == len(text)):
         return visible
     return (visible[: max(limit - len(_ELLIPSIS), 0)] + _ELLIPSIS)[:limit]
+
+
+def _broken_up(found: re.Match[str]) -> str:
+    return " ".join(found[0])
 
 
 def cut_columns(text: str, columns: int) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from pytest_rageval.report.markdown import escape, render_markdown
 from tests.record_builders import failed, hits, record
 from tests.report.test_summary import mixed_references, reliability, result, view
@@ -57,7 +59,23 @@ def test_hostile_categories_stay_in_their_cell() -> None:
 
 
 def test_escaped_text_holds_no_markup() -> None:
-    assert escape("a*b_[c](d) #1 !\n& x") == "a\\*b\\_\\[c\\](d) \\#1 \\! \\& x"
+    assert escape("a*b_[c](d) # !\n& x") == "a\\*b\\_\\[c\\](d) \\# \\! \\& x"
+
+
+@pytest.mark.parametrize(
+    ("text", "inert"),
+    [
+        ("ask @octo/team", "ask @&#8203;octo/team"),
+        ("a@b.example", "a@&#8203;b.example"),
+        ("fixes #12", "fixes \\#&#8203;12"),
+        ("gh-7", "gh-&#8203;7"),
+        ("https://evil.example", "https:&#8203;//evil.example"),
+        ("www.evil.example", "www&#8203;.evil.example"),
+        ("~~gone~~ $x$", "\\~\\~gone\\~\\~ \\$x\\$"),
+    ],
+)
+def test_escaped_text_names_nobody_and_links_nowhere(text: str, inert: str) -> None:
+    assert escape(text) == inert
 
 
 def test_what_is_known_of_the_judge_is_ids_and_numbers() -> None:

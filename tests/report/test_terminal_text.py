@@ -62,3 +62,20 @@ def test_a_huge_answer_costs_no_more_than_its_beginning() -> None:
     started = time.process_time()
     assert clean(text, 20).endswith("...")
     assert time.process_time() - started < 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::error file=a.py,line=1::no", ": :error file=a.py,line=1::no"),
+        ("x ::Stop-Commands::token", "x : :Stop-Commands::token"),
+        ("::add-mask::word", ": :add-mask::word"),
+        ("a ##[error]no", "a # #[error]no"),
+        ("\x1b[1m:\x00:warning::x", ": :warning::x"),
+        ("evals/eval_set.jsonl::error", "evals/eval_set.jsonl::error"),
+        ("a::b::c and std::vector", "a::b::c and std::vector"),
+        ("# # [x]", "# # [x]"),
+    ],
+)
+def test_a_text_gives_the_runner_of_a_ci_job_no_command(text: str, shown: str) -> None:
+    assert clean(text) == shown
