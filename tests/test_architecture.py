@@ -21,7 +21,7 @@ PURE = {
     "aggregate", "baseline_checks", "case_groups", "cassette_names", "citations", "columns",
     "comparability", "comparison", "comparison_flips", "comparison_noise", "comparison_pairs",
     "comparison_reasons", "contract", "explain", "fence", "gate", "gate_differences",
-    "gate_figures", "gate_rules", "judge_calibration", "judge_probes", "judge_reliability",
+    "gate_figures", "gate_rules", "json_line_edit", "judge_calibration", "judge_probes", "judge_reliability",
     "judge_trust", "matching", "metrics", "metrics_document", "operational", "outcomes", "report",
     "report_html", "rubric", "rubric_reply", "rubric_schema", "run_comparison", "run_summaries",
     "scoring", "spot_check", "stats", "summaries",
