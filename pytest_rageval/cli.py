@@ -24,6 +24,7 @@ COMMANDS: Final = (
     "calibrate",
     "check",
     "compare",
+    "doctor",
     "embeddings",
     "explain",
     "gate",
