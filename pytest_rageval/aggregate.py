@@ -223,6 +223,12 @@ def _warnings(
     table: CaseTable, unchecked: int, coverages: Sequence[Mapping[str, Any]]
 ) -> tuple[str, ...]:
     found = []
+    if table.n_uncounted:
+        n = table.n_uncounted
+        found.append(
+            f"{n} of {n + len(table)} cases {'is' if n == 1 else 'are'} not reviewed yet (review: "
+            "generated) and in no figure or check; go through them with `rageval label --review`"
+        )
     if len(table.cutoffs) > 1:
         found.append(f"cases use several cutoffs k: {', '.join(map(str, table.cutoffs))}")
     if unchecked:

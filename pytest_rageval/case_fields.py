@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Required
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, TypeAdapter, with_config
 
-from pytest_rageval.models import Anchor, Case, Difficulty, RecencyRule
+from pytest_rageval.models import Anchor, Case, Difficulty, RecencyRule, Review
 
 if sys.version_info >= (3, 12):
     from typing import TypedDict
@@ -115,6 +115,13 @@ class CaseLine(TypedDict, total=False):
     required: Annotated[
         StrictBool, Field(description="A miss fails the run whatever the gates say.")
     ]
+    review: Annotated[
+        Review,
+        Field(
+            description="generated: made by a program and not looked at yet; the case is asked "
+            "and shown, and no figure and no gate counts it."
+        ),
+    ]
     notes: Annotated[StrictStr, Field(description="Free text; changes nothing.")]
     metadata: Annotated[dict[StrictStr, Any], Field(description="Free values; change nothing.")]
 
@@ -150,6 +157,7 @@ EXPECTED: Final = {
     "language": "a string or null",
     "translation_of": "a string or null",
     "required": "true or false",
+    "review": "reviewed or generated",
     "notes": "a string",
     "metadata": "an object",
     "rel_path": "a path that is not empty",

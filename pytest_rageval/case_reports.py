@@ -44,7 +44,7 @@ def decide_report(
     reason = case_reason(records)
     must_fail = record.outcome == "missed" and (record.required or on_miss_fails)
     must_fail = must_fail or (record.outcome == "error" and record.required)
-    if must_fail:
+    if must_fail and record.counted:
         report.outcome = "failed"
         report.longrepr = f"{record.file}:{record.lineno}: {reason}"
     else:

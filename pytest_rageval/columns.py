@@ -117,16 +117,20 @@ class RecordColumns:
         self._reranked = False
         self._verdicts_failed = 0
         self._verdicts_needed = 0
+        self._uncounted: set[tuple[str, str]] = set()
 
     def __len__(self) -> int:
         return len(self._names)
 
     def add(self, record: CaseRecord) -> None:
-        """Take the numbers of one record."""
+        """Take the numbers of one record, if it counts."""
+        if not record.counted:
+            self._uncounted.add((record.file, record.case_id))
+            return
         row = len(self._names)
         # One string per file instead of one per record.
         file = self._files.setdefault(record.file, record.file)
-        self._names.append((file, record.case_id, record.repeat))
+        self._names.append((file, record.name, record.repeat))
         self._add_metrics(row, record)
         profile = Profile(
             record.category, record.difficulty, record.tags, record.vaults, record.answerable
@@ -332,6 +336,11 @@ class CaseTable:
         ends = np.cumsum(np.bincount(codes, minlength=len(self._columns._profiles.items)))
         cases = np.split(by_code, ends[:-1])
         yield from zip(self._columns._profiles.items, cases, strict=True)
+
+    @property
+    def n_uncounted(self) -> int:
+        """How many more cases there are, which no figure counts."""
+        return len(self._columns._uncounted)
 
     @property
     def cutoffs(self) -> list[int]:

@@ -66,13 +66,15 @@ def pair_cases(
 ) -> Pairing:
     """Pair the cases of two runs by file and id, where content and cutoff are the same.
 
+    A case that does not count in a run is as if that run had not asked it.
+
     Args:
         base: records of the earlier run.
         new: records of the later one.
         any_k: pair cases of different cutoffs, too.
     """
-    ours = {(c.first.file, c.first.case_id): c for c in group_repeats(base)}
-    theirs = {(c.first.file, c.first.case_id): c for c in group_repeats(new)}
+    ours = {(c.first.file, c.first.name): c for c in group_repeats(r for r in base if r.counted)}
+    theirs = {(c.first.file, c.first.name): c for c in group_repeats(r for r in new if r.counted)}
     pairs: list[CasePair] = []
     left_out: list[LeftOut] = []
     for key in sorted({*ours, *theirs}):
@@ -122,7 +124,7 @@ def paired_values(pairs: Iterable[CasePair], key: str) -> PairedValues:
 def newly_missed(pairs: Iterable[CasePair]) -> tuple[str, ...]:
     """Return the ids of the cases that the base passed and the new run missed."""
     return tuple(
-        pair.new.first.case_id
+        pair.new.first.name
         for pair in pairs
         if pair.base.outcome == "passed" and pair.new.outcome == "missed"
     )

@@ -38,13 +38,14 @@ __all__ = [
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _NOT_HASHED: Final = frozenset(
-    # The last one decides about the run, not about how its case is asked or scored.
-    {"notes", "metadata", "tags", "category", "difficulty", "required"}
+    # The last two decide about the run, not about how their case is asked or scored.
+    {"notes", "metadata", "tags", "category", "difficulty", "required", "review"}
 )
 _ANCHORS: Final = frozenset({"gold_supports", "irrelevant_supports"})
 _CHOICES: Final = {
     "recency_conflict_rule": ("cite_newer", "acknowledge_both", "cite_both"),
     "difficulty": ("easy", "medium", "hard"),
+    "review": ("reviewed", "generated"),
 }
 _SHOWN_CHARS: Final = 60
 _SHOWN_IDS: Final = 5
@@ -87,7 +88,7 @@ class LoadedSet:
 def case_hash(case: Case) -> str:
     """Name what of a case changes asking or scoring: 16 hex digits of a SHA-256.
 
-    Left out are notes, metadata, tags, category, difficulty and required. A field that holds its
+    Left out are notes, metadata, tags, category, difficulty, required and review. A field that holds its
     default counts as absent, so a later version that adds a field keeps the hashes of today.
     """
     return _digest(_CANONICAL.encode(_content(case, _CASE_DEFAULTS)))

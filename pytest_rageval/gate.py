@@ -256,14 +256,14 @@ def _plural(n: int, word: str) -> str:
 def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
     """What fails the run whatever the checks say."""
     found = []
-    required = [c.first.case_id for c in cases if c.first.required and c.outcome == "missed"]
-    erred = [c.first.case_id for c in cases if c.first.required and c.outcome == "error"]
+    required = [c.first.name for c in cases if c.first.required and c.outcome == "missed"]
+    erred = [c.first.name for c in cases if c.first.required and c.outcome == "error"]
     if required:
         found.append(f"{_plural(len(required), 'required case')} missed: {_names(required)}")
     if erred:
         found.append(f"{_plural(len(erred), 'required case')} failed: {_names(erred)}")
     if on_miss == "fail":
-        missed = [c.first.case_id for c in cases if c.outcome == "missed" and not c.first.required]
+        missed = [c.first.name for c in cases if c.outcome == "missed" and not c.first.required]
         if missed:
             found.append(f"{_plural(len(missed), 'case')} missed: {_names(missed)}")
     return found
@@ -333,7 +333,7 @@ def decide_gate(
     Args:
         thresholds: the checks, the implicit ones included (``with_implicit_checks``).
         aggregate: the run's numbers, from these very records.
-        records: one per case and repeat.
+        records: one per case and repeat; those of cases that do not count are only expected.
         selection: what part of the set was selected.
         n_expected: how many records the run should have produced.
         n_reported: how many it did.
@@ -357,7 +357,7 @@ def decide_gate(
     results = _decide_checks(thresholds, run, selection, baseline, baseline_info)
     cases = group_repeats(records)
     incomplete = _incomplete(cases, n_expected, n_reported)
-    case_failures = _case_failures(cases, thresholds.on_miss)
+    case_failures = _case_failures([c for c in cases if c.first.counted], thresholds.on_miss)
     n_failed, sentence = _check_sentences(results, _skipped_for(results, baseline_info))
     decided = any(r.status != "skip" for r in results)
 

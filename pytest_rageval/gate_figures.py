@@ -62,7 +62,8 @@ class Figure:
 
 def find_figure(check: Check, run: GateRun) -> Figure:
     """The figure of an absolute check, over the cases of its table."""
-    cases = [case for case in group_repeats(run.records) if _in_table(case, check)]
+    counted = (record for record in run.records if record.counted)
+    cases = [case for case in group_repeats(counted) if _in_table(case, check)]
     if check.metric in run.extra_figures:
         return Figure(estimate=run.extra_figures[check.metric])
     if check.metric.startswith("latency_ms."):
@@ -157,11 +158,11 @@ def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> F
     records = [r for case in cases for r in case.records]
     if phase in {"", "total"}:
         summary: LatencySummary | None = record_latency(records, run.timeout_ms)
-        timed = [(ms, r.case_id) for r in records if (ms := _total_ms(r)) is not None]
+        timed = [(ms, r.name) for r in records if (ms := _total_ms(r)) is not None]
     else:
         summary = phase_latency(records).get(phase)
         timed = [
-            (ms, r.case_id)
+            (ms, r.name)
             for r in records
             if r.status == "ok" and (ms := r.latency.get(f"{phase}_ms")) is not None
         ]
@@ -217,7 +218,7 @@ def _rate_figure(
 
     scored = [
         CaseValue(
-            case_id=case.first.case_id,
+            case_id=case.first.name,
             value=value,
             status="scored",
             cluster=case.first.cluster,

@@ -20,6 +20,7 @@ SCHEMA_VERSION = 1
 FolderMode = Literal["off", "on", "on_with_fallback"]
 RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]
 Difficulty = Literal["easy", "medium", "hard"]
+Review = Literal["reviewed", "generated"]
 Outcome = Literal["passed", "missed", "error"]
 FailureStage = Literal[
     "not_indexed",
@@ -90,6 +91,8 @@ class Case:
     translation_of: str | None = None
     required: bool = False
     """A miss of this case fails the run whatever the gates say."""
+    review: Review = "reviewed"
+    """``generated``: no person has looked at it yet, so it is asked and shown but counts nowhere."""
     notes: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -327,11 +330,23 @@ class CaseRecord:
     case: Case | None = None
     """The case as it was asked and scored, so that a stored run can be explained, judged and
     scored again whatever has become of its file; None in records of foreign origin."""
+    parameters: str = ""
+    """Of parametrized fixtures, as pytest appends them to the name of the item: ``[small]``."""
+
+    @property
+    def counted(self) -> bool:
+        """Whether figures and the gate count the case: not before a person has reviewed it."""
+        return self.case is None or self.case.review != "generated"
+
+    @property
+    def name(self) -> str:
+        """The name of the item: what tells apart the cases of a file within a run."""
+        return self.case_id + self.parameters
 
     @property
     def nodeid(self) -> str:
-        """The pytest node id of the case."""
-        return f"{self.file}::{self.case_id}"
+        """The pytest node id of the item."""
+        return f"{self.file}::{self.name}"
 
 
 # --- aggregates ----------------------------------------------------------------------------

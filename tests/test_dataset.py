@@ -40,6 +40,7 @@ FULL: Mapping[str, Any] = {
     "language": "de",
     "translation_of": "multi_hop_1",
     "required": True,
+    "review": "generated",
     "notes": "why",
     "metadata": {"source": [1, None]},
 }
@@ -94,6 +95,7 @@ def test_every_field_arrives_in_the_case() -> None:
         language="de",
         translation_of="multi_hop_1",
         required=True,
+        review="generated",
         notes="why",
         metadata={"source": [1, None]},
     )
@@ -457,6 +459,7 @@ def test_the_hash_of_a_case_is_stable_across_versions() -> None:
         {"category": "general"},
         {"difficulty": None},
         {"required": False},
+        {"review": "reviewed"},
     ],
     ids=lambda change: next(iter(change)),
 )

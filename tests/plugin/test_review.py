@@ -1,0 +1,69 @@
+"""Cases that a program made and nobody has reviewed yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plugin.scratch import CASES, REFUSED, Project, case, checks
+
+UNREVIEWED = case("made-1", "miss six", category="multi_hop", review="generated", required=True)
+STRICT = '[cases]\non_miss = "fail"\n[overall]\nhit_at_k = ">= 1"\n[category.multi_hop]\nhit_at_k = ">= 1"\n'
+SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+
+
+@SERIAL_AND_PARALLEL
+def test_a_generated_case_is_asked_and_stored_but_no_check_counts_it(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.cases([*CASES[:2], UNREVIEWED])
+    project.write("thresholds.toml", STRICT)
+    result = (project.run_apart if workers else project.run)(*workers)
+    assert result.ret == 0
+    assert result.parseoutcomes() == {"passed": 5, "missed": 1}
+    record = project.records()["made-1"]
+    assert (record["outcome"], record["case"]["review"]) == ("missed", "generated")
+    gate = project.stored("gate.json")
+    assert set(checks(gate).values()) == {"pass"}
+    assert (gate["n_expected"], gate["n_reported"], gate["complete"]) == (3, 3, True)
+    metrics = project.stored("metrics.json")
+    assert metrics["total_tests"] == 2
+    assert metrics["aggregate_metrics"]["hit_at_k_avg"] == 1
+    assert metrics["statistics"]["hit_at_k"]["n"] == 2
+
+
+def test_the_summary_says_how_many_cases_are_left_out(project: Project) -> None:
+    project.cases([*CASES[:2], UNREVIEWED])
+    text = " ".join(project.run().stdout.str().split())
+    assert "1 of 3 cases is not reviewed yet (review: generated) and in no figure" in text
+
+
+def test_a_reviewed_case_counts(project: Project) -> None:
+    project.cases([*CASES[:2], {**UNREVIEWED, "review": "reviewed"}])
+    project.write("thresholds.toml", STRICT)
+    assert project.run().ret == 1
+    assert project.stored("metrics.json")["aggregate_metrics"]["hit_at_k_avg"] == 2 / 3
+
+
+def test_an_error_of_a_generated_case_is_no_error_of_the_run(project: Project) -> None:
+    project.cases([*CASES[:2], {**REFUSED, "review": "generated"}])
+    assert project.run().ret == 0
+    assert project.stored("gate.json")["checks"][-1]["name"] == "error_rate"
+
+
+def test_a_set_of_generated_cases_alone_passes_no_gate(project: Project) -> None:
+    project.cases([UNREVIEWED])
+    result = project.run()
+    assert result.ret == 1
+    assert checks(project.stored("gate.json")) == {"recall_at_k": "fail", "error_rate": "fail"}
+
+
+def test_a_case_that_was_reviewed_since_the_baseline_is_new_to_the_comparison(
+    project: Project,
+) -> None:
+    project.write("thresholds.toml", "[overall]\nhit_at_k = { max_drop = 0.1 }\n")
+    project.cases([*CASES[:2], UNREVIEWED])
+    assert project.run("--rageval-run-id", "base").ret == 0
+    project.cases([*CASES[:2], {**UNREVIEWED, "review": "reviewed", "required": False}])
+    project.run("--rageval-run-id", "next", "--rageval-baseline", "base")
+    (folder,) = [path for path in project.run_folders() if path.name == "next"]
+    assert '"n_only_new": 1' in (folder / "gate.json").read_text(encoding="utf-8")
