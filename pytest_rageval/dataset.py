@@ -88,8 +88,9 @@ class LoadedSet:
 def case_hash(case: Case) -> str:
     """Name what of a case changes asking or scoring: 16 hex digits of a SHA-256.
 
-    Left out are notes, metadata, tags, category, difficulty, required and review. A field that holds its
-    default counts as absent, so a later version that adds a field keeps the hashes of today.
+    Left out are notes, metadata, tags, category, difficulty, required and review. A field that
+    holds its default counts as absent, so a later version that adds a field keeps the hashes of
+    today.
     """
     return _digest(_CANONICAL.encode(_content(case, _CASE_DEFAULTS)))
 

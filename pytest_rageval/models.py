@@ -92,7 +92,7 @@ class Case:
     required: bool = False
     """A miss of this case fails the run whatever the gates say."""
     review: Review = "reviewed"
-    """``generated``: no person has looked at it yet, so it is asked and shown but counts nowhere."""
+    """``generated``: no person has looked at it yet; it is asked and shown but counts nowhere."""
     notes: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 

@@ -7,7 +7,14 @@ import pytest
 from tests.plugin.scratch import CASES, REFUSED, Project, case, checks
 
 UNREVIEWED = case("made-1", "miss six", category="multi_hop", review="generated", required=True)
-STRICT = '[cases]\non_miss = "fail"\n[overall]\nhit_at_k = ">= 1"\n[category.multi_hop]\nhit_at_k = ">= 1"\n'
+STRICT = """
+[cases]
+on_miss = "fail"
+[overall]
+hit_at_k = ">= 1"
+[category.multi_hop]
+hit_at_k = ">= 1"
+"""
 SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
 
 
