@@ -66,3 +66,13 @@ def _git(rootdir: Path, *arguments: str) -> str | None:
     except (subprocess.SubprocessError, OSError):
         return None
     return done.stdout.strip()
+
+
+def git_repository(rootdir: Path) -> tuple[str, Path] | None:
+    """Return the address of ``origin`` and the top folder; None: there is no such repository.
+
+    The address is as git has it, which may hold credentials.
+    """
+    remote = _git(rootdir, "remote", "get-url", "origin")
+    top = _git(rootdir, "rev-parse", "--show-toplevel")
+    return (remote, Path(top)) if remote and top else None

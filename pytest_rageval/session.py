@@ -12,6 +12,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from pytest_rageval.preflight import is_xdist_controller
 from pytest_rageval.progress import Heartbeat
 from pytest_rageval.report.summary import counted
 from pytest_rageval.run import FinishedRun, Run
+from pytest_rageval.run_index import put_into_index
 from pytest_rageval.state import State
 from pytest_rageval.step_summary import append_step_summary
 from pytest_rageval.storage import record_from_json
@@ -389,11 +391,15 @@ class Controller:
             finished = self.run.finish(gate=complete)
         except StorageError as error:
             raise pytest.UsageError(str(error)) from error
-        warning = append_step_summary(finished.summary, os.environ)
-        if warning is None:
-            return finished
-        view = replace(finished.view, notes=[*finished.view.notes, warning])
-        return replace(finished, view=view)
+        warnings = (append_step_summary(finished.summary, os.environ), self._put_into_index())
+        notes = [*finished.view.notes, *filter(None, warnings)]
+        return replace(finished, view=replace(finished.view, notes=notes))
+
+    def _put_into_index(self) -> str | None:
+        settings = self.state.settings
+        rootdir = Path(settings.rootdir)
+        results = rootdir / settings.results_dir
+        return put_into_index([self.run.run_id], results, rootdir, os.environ)
 
     def _log_checks(self, session: pytest.Session) -> None:
         assert self.finished is not None

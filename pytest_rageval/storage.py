@@ -30,6 +30,7 @@ __all__ = [
     "RESULTS",
     "RUN_ID_RULE",
     "RunWriter",
+    "is_run",
     "is_run_id",
     "list_runs",
     "new_run_id",
@@ -39,6 +40,7 @@ __all__ = [
     "record_to_json",
     "redact",
     "resolve_run",
+    "run_time",
     "write_document",
     "write_text_document",
 ]
@@ -321,20 +323,29 @@ def list_runs(results_dir: Path) -> list[Path]:
     """
     if not results_dir.is_dir():
         return []
-    runs = [path for path in results_dir.iterdir() if _is_run(path)]
-    return sorted(runs, key=lambda path: (_run_time(path), path.name))
+    runs = [path for path in results_dir.iterdir() if is_run(path)]
+    return sorted(runs, key=lambda path: (run_time(path), path.name))
 
 
-def _is_run(path: Path) -> bool:
-    return any((path / name).is_file() for name in _RUN_FILES)
+def is_run(path: Path) -> bool:
+    """Say whether a folder holds a run; one that nobody lets us look into holds none."""
+    try:
+        return any((path / name).is_file() for name in _RUN_FILES)
+    except OSError:
+        return False
 
 
-def _run_time(path: Path) -> float:
+def run_time(path: Path) -> float:
+    """Return when the run of a folder was made, as ``list_runs`` orders runs: seconds since 1970.
+
+    Raises:
+        OSError: the folder is gone.
+    """
     try:
         stamp = datetime.fromisoformat(read_json(path / "metrics.json")["timestamp"])
     except (StorageError, KeyError, TypeError, ValueError):
         found = [path / name for name in _RUN_FILES if (path / name).is_file()]
-        return found[0].stat().st_mtime
+        return (found[0] if found else path).stat().st_mtime
     return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
 
 
@@ -371,14 +382,14 @@ def resolve_run(
         raise StorageError(f"run {name!r}: {len(matches)} runs begin so, among them {shown}")
     path = (relative_to or Path()) / name
     path = path.parent if path.is_file() else path
-    if name and _is_run(path):
+    if name and is_run(path):
         return path
     raise StorageError(f"run {name!r}: not found{_known(results_dir, runs, name, list(tags))}")
 
 
 def _tagged(results_dir: Path, tag: str, run_id: str) -> Path:
     # Though a run is under way, its tag means it and no other.
-    if not _is_run(results_dir / run_id):
+    if not is_run(results_dir / run_id):
         raise StorageError(
             f"run {tag!r}: the tag names run {run_id}, which is not in {results_dir}"
         )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pytest_rageval.errors import StorageError
 from pytest_rageval.folder_lock import FolderLock
 from pytest_rageval.run_tags import tags_by_run
-from pytest_rageval.storage import RESULTS, list_runs, read_json
+from pytest_rageval.storage import RESULTS, list_runs, read_json, run_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +42,32 @@ def run_entries(results_dir: Path) -> list[RunEntry]:
     return [run_entry(folder, tags.get(folder.name, ())) for folder in list_runs(results_dir)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDocuments:
+    """The JSON documents of a run; empty: it has none, or one that cannot be read."""
+
+    config: Mapping[str, Any]
+    metrics: Mapping[str, Any]
+    gate: Mapping[str, Any]
+
+
+def run_documents(folder: Path) -> RunDocuments:
+    """Read the documents of a run; one that was cut short, or of foreign origin, may lack any."""
+    return RunDocuments(
+        config=_read(folder / "config.json"),
+        metrics=_read(folder / "metrics.json"),
+        gate=_read(folder / "gate.json"),
+    )
+
+
 def run_entry(folder: Path, tags: tuple[str, ...]) -> RunEntry:
+    """Describe one run from its folder."""
+    return describe_run(folder, tags, run_documents(folder))
+
+
+def describe_run(folder: Path, tags: tuple[str, ...], documents: RunDocuments) -> RunEntry:
     """Describe one run from its documents."""
-    config, metrics = _read(folder / "config.json"), _read(folder / "metrics.json")
+    config, metrics = documents.config, documents.metrics
     git = config.get("git")
     commit = git.get("commit") if isinstance(git, Mapping) else None
     total = metrics.get("total_tests")
@@ -53,12 +77,29 @@ def run_entry(folder: Path, tags: tuple[str, ...]) -> RunEntry:
         tags=tags,
         timestamp=_text(metrics.get("timestamp") or config.get("timestamp")),
         n_cases=total if isinstance(total, int) else None,
-        verdict=_text(_read(folder / "gate.json").get("verdict")),
+        verdict=_text(documents.gate.get("verdict")),
         judge=_text(judge),
         dataset_hash=_text(metrics.get("dataset_hash") or config.get("dataset_hash")),
         commit=_text(commit),
         has_records=(folder / RESULTS).is_file(),
     )
+
+
+def config_hash_of(documents: RunDocuments) -> str | None:
+    """Return the hash of the configuration of a run; None: it does not say."""
+    return _text(documents.metrics.get("config_hash") or documents.config.get("config_hash"))
+
+
+def ran_at(folder: Path) -> datetime:
+    """Return when a run was made, in UTC, by which runs are ordered.
+
+    Raises:
+        OSError: the folder is gone.
+    """
+    try:
+        return datetime.fromtimestamp(run_time(folder), UTC)
+    except (OverflowError, ValueError):  # a year that no calendar has, in a file of others
+        return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
 
 
 def _text(value: object) -> str | None:

@@ -23,8 +23,8 @@ PURE = {
     "comparison_reasons", "contract", "explain", "fence", "gate", "gate_differences",
     "gate_figures", "gate_rules", "json_line_edit", "judge_calibration", "judge_probes", "judge_reliability",
     "judge_trust", "matching", "metrics", "metrics_document", "operational", "outcomes", "report",
-    "report_html", "rubric", "rubric_reply", "rubric_schema", "run_comparison", "run_summaries",
-    "scoring", "spot_check", "stats", "summaries",
+    "report_html", "rubric", "rubric_reply", "rubric_schema", "run_comparison", "run_figures",
+    "run_summaries", "scoring", "spot_check", "stats", "summaries", "trend",
 }  # fmt: skip
 EDGE_LIBRARIES = {
     "httpx": {"client", "embeddings", "http_exchange", "reference"},
@@ -36,7 +36,7 @@ EDGE_LIBRARIES = {
     "uvicorn": {"reference"},
     "click": {"cli", "commands"},
     "tomlkit": {"thresholds", "toml_places"},
-    "sqlalchemy": {"judge_cache"},
+    "sqlalchemy": {"history", "judge_cache"},
     "vcr": {"cassettes", "cassette_secrets"},
 }
 

@@ -10,6 +10,7 @@ import click
 
 from pytest_rageval.commands.judge_trust import read_labels
 from pytest_rageval.commands.output import NotComparableError, json_option, print_json
+from pytest_rageval.commands.run_history import put_and_warn
 from pytest_rageval.models import ExitCode
 from pytest_rageval.report.terminal_text import clean
 
@@ -48,6 +49,7 @@ def command(runs: tuple[str, ...], run_id: str | None, as_json: bool) -> ExitCod
     except DifferentRunsError as error:
         raise NotComparableError(str(error)) from error
     merged = _merged(parts, project, run_id)
+    put_and_warn(merged.view.run_id)
     if as_json:
         print_json(_document(parts, merged))
     else:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pytest_rageval.commands.lines import print_lines
 from pytest_rageval.commands.output import CommandError, json_option, print_json
+from pytest_rageval.commands.run_history import put_and_warn, sync_command, trend_command
 from pytest_rageval.models import ExitCode
 from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
+    from pytest_rageval.report.summary import Line, Style
     from pytest_rageval.stored_runs import RunEntry
+
+_STYLES: Final[Mapping[str, Style]] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
+"""Of the verdict of a gate, whose word says the same."""
 
 
 @click.group("runs")
 def command() -> None:
-    """List, show, tag and remove stored runs.
+    """List, show, tag, remove and look back over stored runs.
 
     A RUN is an id, a prefix of one, a tag, last, last~N or a path.
     """
@@ -47,14 +53,13 @@ def list_command(as_json: bool) -> ExitCode:
     elif not entries:
         click.echo(f"no runs in {clean(str(results))}")
     else:
-        for line in _list_lines(entries):
-            click.echo(line)
+        print_lines(_list_lines(entries))
     return ExitCode.YES
 
 
-def _list_lines(entries: list[RunEntry]) -> Iterator[str]:
+def _list_lines(entries: list[RunEntry]) -> Iterator[Line]:
     room = max(3, *(len(entry.run_id) for entry in entries))
-    yield f"{'run':<{room}}  {'when':<16}  {'cases':>5}  {'gate':<13}  tags"
+    yield ((f"{'run':<{room}}  {'when':<16}  {'cases':>5}  {'gate':<13}  tags", ""),)
     for entry in entries:
         when = (entry.timestamp or "-")[:16].replace("T", " ")
         cases = "-" if entry.n_cases is None else str(entry.n_cases)
@@ -63,7 +68,11 @@ def _list_lines(entries: list[RunEntry]) -> Iterator[str]:
         bare = "" if entry.has_records else "(numbers alone)"
         rest = "  ".join(filter(None, (tags, bare)))
         run_id, gate = clean(entry.run_id), clean(gate, 13)
-        yield f"{run_id:<{room}}  {clean(when):<16}  {cases:>5}  {gate:<13}  {rest}".rstrip()
+        yield (
+            (f"{run_id:<{room}}  {clean(when):<16}  {cases:>5}  ", ""),
+            (gate, _STYLES.get(entry.verdict or "", "")),
+            (f"{'':<{13 - len(gate)}}  {rest}", ""),
+        )
 
 
 # --- show ------------------------------------------------------------------------------------
@@ -91,25 +100,30 @@ def show_command(run: str, as_json: bool) -> ExitCode:
     if as_json:
         print_json({**entry.document(), "folder": str(folder), **documents})
     else:
-        for line in _show_lines(entry, folder, documents):
-            click.echo(clean(line) if not line.startswith(" ") else f"  {clean(line)}")
+        print_lines(_show_lines(entry, folder, documents))
     return ExitCode.YES
 
 
-def _show_lines(entry: RunEntry, folder: Path, documents: Mapping[str, Any]) -> Iterator[str]:
+def _show_lines(entry: RunEntry, folder: Path, documents: Mapping[str, Any]) -> Iterator[Line]:
+    for line in _fact_lines(entry, folder, documents["config"] or {}):
+        yield ((clean(line), ""),)
+    sentence = clean(str((documents["gate"] or {}).get("sentence") or "not decided"))
+    yield (("gate ", ""), (sentence, _STYLES.get(entry.verdict or "", "")))
+    for line in _figure_lines((documents["metrics"] or {}).get("statistics")):
+        yield ((f"  {clean(line)}", ""),)
+
+
+def _fact_lines(entry: RunEntry, folder: Path, config: Mapping[str, Any]) -> Iterator[str]:
     tags = f" [{', '.join(entry.tags)}]" if entry.tags else ""
     yield f"run {entry.run_id}{tags}"
     yield f"folder {folder}"
     yield f"made {entry.timestamp or 'at an unknown time'}, commit {entry.commit or 'unknown'}"
     yield f"judge {entry.judge or 'unknown'}, dataset {entry.dataset_hash or 'unknown'}"
-    gate, config = documents["gate"] or {}, documents["config"] or {}
-    yield f"gate {gate.get('sentence') or 'not decided'}"
     for name in ("index_build_version", "retriever_version", "answerer_version"):
         if config.get(name) is not None:
             yield f"{name} {config[name]}"
     if not entry.has_records:
         yield "its records are not here: it cannot be compared, explained or decided again"
-    yield from _figure_lines((documents["metrics"] or {}).get("statistics"))
 
 
 def _figure_lines(statistics: object) -> Iterator[str]:
@@ -122,7 +136,7 @@ def _figure_lines(statistics: object) -> Iterator[str]:
         if isinstance(found, Mapping) and found.get("n"):
             interval = interval_text(found.get("low"), found.get("high"))
             mean = format_value(found.get("mean"))
-            yield f"  {key} {mean} ({interval}, n {found['n']})"
+            yield f"{key} {mean} ({interval}, n {found['n']})"
 
 
 # --- tag -------------------------------------------------------------------------------------
@@ -146,6 +160,7 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitC
         if tag is not None:
             raise click.UsageError("--delete: got two names, expected the tag alone")
         gone = remove_tag(results, run)
+        put_and_warn(gone)
         return _told({"tag": run, "run_id": None, "before": gone}, as_json)
     if tag is None:
         raise click.UsageError("missing argument 'TAG', such as main")
@@ -153,6 +168,7 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitC
     if folder.parent.resolve() != results.resolve():
         raise CommandError(f"{folder}: is not in {results}, where tags name runs; copy it there")
     before = write_tag(results, tag, folder.name)
+    put_and_warn(*filter(None, dict.fromkeys((folder.name, before))))
     return _told({"tag": tag, "run_id": folder.name, "before": before}, as_json)
 
 
@@ -195,6 +211,8 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
             kept.append(str(error))
         else:
             gone.append(folder.name)
+    if gone and not dry_run:
+        put_and_warn(*gone)
     if as_json:
         print_json({"removed": gone, "not_removed": kept, "dry_run": dry_run})
     else:
@@ -223,3 +241,7 @@ def _baseline(results: Path) -> frozenset[str]:
         return frozenset({resolve_run(results, named).name} if named else ())
     except StorageError:  # it is not here, so it cannot be removed
         return frozenset()
+
+
+command.add_command(sync_command)
+command.add_command(trend_command)

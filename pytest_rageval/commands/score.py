@@ -18,6 +18,7 @@ from pytest_rageval.commands.judge_options import (
     warn_of_cache,
 )
 from pytest_rageval.commands.output import JsonList, json_option
+from pytest_rageval.commands.run_history import put_and_warn
 from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ def _score(
             if items is not None:
                 items.append(_item(record, judged=judge is not None))
         totals = scored.finish()
+        if run_id is not None:
+            put_and_warn(run_id)
         for warning in recorded.warnings:
             click.echo(clean(f"warning: {warning}"), err=True)
         warn_of_cache(judge)

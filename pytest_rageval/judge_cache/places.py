@@ -17,10 +17,17 @@ _GITIGNORE: Final = "# Made by pytest-rageval; this folder can be deleted at any
 _EXAMPLES: Final = "sqlite:///evals/cache/judge.sqlite or postgresql+psycopg://user@host/database"
 
 
-def parse_url(url_or_path: str | Path) -> URL:
+def parse_url(
+    url_or_path: str | Path, *, what: str = "judge cache", examples: str = _EXAMPLES
+) -> URL:
     """Read a path of an SQLite file or an SQLAlchemy URL.
 
     PostgreSQL without a named driver means psycopg, which the package's extra installs.
+
+    Args:
+        url_or_path: as a user gave it.
+        what: name of what lies there, for messages.
+        examples: what could have been given, for messages.
 
     Raises:
         ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
@@ -34,29 +41,25 @@ def parse_url(url_or_path: str | Path) -> URL:
         url = make_url(url_or_path)
     except (ArgumentError, ValueError):
         # The text itself is kept back: what cannot be read may hold a password anywhere.
-        raise ConfigError(
-            f"judge cache: got a URL that cannot be read, expected {_EXAMPLES}"
-        ) from None
+        raise ConfigError(f"{what}: got a URL that cannot be read, expected {examples}") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() not in ("sqlite", "postgresql"):
-        raise ConfigError(f"judge cache: got a URL of {url.drivername!r}, expected {_EXAMPLES}")
-    _check_driver(url)
+        raise ConfigError(f"{what}: got a URL of {url.drivername!r}, expected {examples}")
+    _check_driver(url, what, examples)
     return url
 
 
-def _check_driver(url: URL) -> None:
+def _check_driver(url: URL, what: str, examples: str) -> None:
     from sqlalchemy.exc import NoSuchModuleError
 
     try:
         url.get_dialect().import_dbapi()
     except NoSuchModuleError:
-        raise ConfigError(
-            f"judge cache: got a URL of {url.drivername!r}, expected {_EXAMPLES}"
-        ) from None
+        raise ConfigError(f"{what}: got a URL of {url.drivername!r}, expected {examples}") from None
     except ImportError as error:
         raise ConfigError(
-            f"judge cache: a URL of {url.drivername!r} needs the module {error.name!r}, which is "
+            f"{what}: a URL of {url.drivername!r} needs the module {error.name!r}, which is "
             "not installed (pip install 'pytest-rageval[postgres]')"
         ) from None
 
