@@ -54,7 +54,7 @@ class CaseGroup:
             erred = any(key in r.metrics and key not in r.not_applicable for r in self.records)
             status = "error" if erred else "not_applicable"
         return CaseValue(
-            case_id=self.first.case_id,
+            case_id=self.first.name,
             file=self.first.file,
             value=fmean(values),
             status=status,
@@ -80,8 +80,8 @@ def outcome_of_repeats(outcomes: Iterable[CaseOutcome]) -> CaseOutcome:
 def group_repeats(records: Iterable[CaseRecord]) -> list[CaseGroup]:
     """Records by case, in the order of file, case id and repeat."""
     cases: dict[tuple[str, str], list[CaseRecord]] = {}
-    for record in sorted(records, key=lambda r: (r.file, r.case_id, r.repeat)):
-        cases.setdefault((record.file, record.case_id), []).append(record)
+    for record in sorted(records, key=lambda r: (r.file, r.name, r.repeat)):
+        cases.setdefault((record.file, record.name), []).append(record)
     return [CaseGroup(records=tuple(repeats)) for repeats in cases.values()]
 
 

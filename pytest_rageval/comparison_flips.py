@@ -91,7 +91,7 @@ def _flip(
     before, after = _telling(base, new, ordered[0] if ordered else None, direction)
     return CaseFlip(
         file=new.first.file,
-        case_id=new.first.case_id,
+        case_id=new.first.name,
         category=new.first.category,
         direction=direction,
         base_outcome=base.outcome,

@@ -16,7 +16,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedCases:
-    """File and id of the cases to ask, and what the user should know about them."""
+    """File and name of the items to ask, and what the user should know about them."""
 
     cases: frozenset[tuple[str, str]]
     notes: tuple[str, ...] = ()
@@ -38,11 +38,12 @@ def select_failed(settings: Settings, known: Iterable[tuple[str, str]]) -> Faile
     if not failed:
         sentence = f"nothing to select: no case missed or erred in run {run.run_id}"
         return FailedCases(cases=frozenset(), notes=(sentence,))
-    still = frozenset(failed) & frozenset(known)
-    gone = [case_id for file, case_id in failed if (file, case_id) not in still]
+    there = frozenset(known)
+    gone = [(file, name) for file, name in failed if (file, name.split("[", 1)[0]) not in there]
+    still = frozenset(failed).difference(gone)
     if not gone:
         return FailedCases(cases=still)
-    ids = ", ".join(gone[:_SHOWN]) + (" ..." if len(gone) > _SHOWN else "")
+    ids = ", ".join(name for _, name in gone[:_SHOWN]) + (" ..." if len(gone) > _SHOWN else "")
     count = f"{len(gone)} of the {len(failed)} cases that failed in run {run.run_id}"
     sentence = f"{count} {'is' if len(gone) == 1 else 'are'} not in the set any more: {ids}"
     return FailedCases(cases=still, notes=(sentence,))

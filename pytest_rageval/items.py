@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -261,6 +261,7 @@ class CaseItem(pytest.Function):
             )
             state.breaker.count(record)
         record = redact(record, full_text=settings.store_full_text)
+        record = replace(record, parameters=self.name.removeprefix(self.located.case.id))
         deliver(record)
         return record
 

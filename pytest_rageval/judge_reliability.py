@@ -127,7 +127,7 @@ def judge_reliability(
 def _corrections(
     records: Sequence[CaseRecord], labels: JudgeLabels, confidence: float
 ) -> dict[str, Correction]:
-    cases = {(case.first.file, case.first.case_id): case for case in group_repeats(records)}
+    cases = {(case.first.file, case.first.name): case for case in group_repeats(records)}
     by_rubric = labels_by_case(labels, cases)
     return {
         rubric: _correction(rubric, by_rubric[rubric], cases, confidence)

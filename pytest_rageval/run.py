@@ -190,10 +190,8 @@ class Run:
         reason = f"its process died while it ran: {message}"
         judge = None if settings.judge == "none" else _LostJudge()
         for repeat in self.cases.missing_repeats(nodeid):
-            self.add(
-                nodeid,
-                not_attempted(located, file, settings, reason, repeat=repeat, judge=judge),
-            )
+            lost = not_attempted(located, file, settings, reason, repeat=repeat, judge=judge)
+            self.add(nodeid, replace(lost, parameters=nodeid.removeprefix(lost.nodeid)))
 
     def close(self) -> None:
         """Let others write the run, however the session ended; nothing is taken any more."""

@@ -62,7 +62,7 @@ class RunCases:
         """Take note of selected cases."""
         self.expected.update(cases)
         for nodeid in cases:
-            # Which of several parametrized items a stored record is of cannot be told.
+            # Which of several items a record without parameters stands for cannot be told.
             plain = nodeid.split("[", 1)[0]
             if plain != nodeid and self._kept.pop(plain, None) is not None:
                 self.drop(plain)
@@ -155,5 +155,6 @@ class RunCases:
 
     def dataset_hash(self) -> str | None:
         """Name the content of the cases; None: there are none yet."""
-        asked = self.asked
-        return dataset_hash(located.case_hash for located in asked.values()) if asked else None
+        # A case of several parameters is one case of the set.
+        cases = {nodeid.split("[", 1)[0]: located for nodeid, located in self.asked.items()}
+        return dataset_hash(located.case_hash for located in cases.values()) if cases else None

@@ -48,7 +48,7 @@ class RunSide:
     @property
     def n_cases(self) -> int:
         """Cases, each counted once."""
-        return len({(record.file, record.case_id) for record in self.records})
+        return len({(record.file, record.name) for record in self.records})
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -115,7 +115,7 @@ def _refuse_doubles(parts: Sequence[RunPart]) -> None:
     homes: dict[tuple[str, str, int], RunPart] = {}
     for part in parts:
         for record in part.records:
-            key = (record.file, record.case_id, record.repeat)
+            key = (record.file, record.name, record.repeat)
             other = homes.setdefault(key, part)
             if other is not part:
                 raise DifferentRunsError(
@@ -160,12 +160,14 @@ def reported_cases(parts: Sequence[RunPart], records: Iterable[CaseRecord]) -> s
 
 def selection_of(parts: Sequence[RunPart], records: Iterable[CaseRecord]) -> Selection:
     """Count the cases of all parts against those of the set."""
-    cases = {record.nodeid: record for record in records}
+    # A case of several parameters is one case of the set.
+    cases = {f"{record.file}::{record.case_id}": record for record in records}
+    skipped = {nodeid.split("[", 1)[0] for nodeid in skipped_cases(parts)}
     chosen = list(cases.values())
     found = Selection.of(chosen, chosen)
     told = parts[0].set
     totals = {key: told.get(key) or {} for key in ("by_category", "by_tag")}
-    n_selected = len(cases.keys() | skipped_cases(parts))
+    n_selected = len(cases.keys() | skipped)
     if n_selected == told.get("n_cases"):
         # All are there; of those that were skipped nobody knows the category.
         both = {key: {name: (n, n) for name, n in totals[key].items()} for key in totals}

@@ -158,16 +158,17 @@ def _deselect(
     """Take the cases that are not wanted out of the items, and return them."""
     if wanted is None:
         return []
-    out = [
-        item
-        for item in items
-        if isinstance(item, CaseItem) and (item.file, item.located.case.id) not in wanted
-    ]
+    out = [item for item in items if isinstance(item, CaseItem) and wanted.isdisjoint(_names(item))]
     if out:
         left_out = set(out)
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=out)
     return list(out)
+
+
+def _names(item: CaseItem) -> tuple[tuple[str, str], ...]:
+    """Return how a selection may name an item: without parameters it means all of them."""
+    return (item.file, item.name), (item.file, item.located.case.id)
 
 
 def _asks_nothing(config: pytest.Config) -> bool:

@@ -142,7 +142,7 @@ def summarise_spot_checks(
     pairs: dict[str, list[_Pair]] = {}
     for record in records:
         for key, one, other in _pairs(record):
-            pairs.setdefault(key, []).append(((record.file, record.case_id), one, other))
+            pairs.setdefault(key, []).append(((record.file, record.name), one, other))
     return {
         key: summarise_spot_check(pairs[key], scale=_scale(key), confidence=confidence)
         for keys in COMPARED.values()

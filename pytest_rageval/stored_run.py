@@ -91,8 +91,8 @@ def read_run(folder: Path) -> StoredRun:
 
 
 def failed_cases(run: StoredRun) -> list[tuple[str, str]]:
-    """Return file and id of the cases that missed or erred in any repeat, in their order."""
-    return list(dict.fromkeys((r.file, r.case_id) for r in run.records if r.outcome != "passed"))
+    """Return file and name of the cases that missed or erred in any repeat, in their order."""
+    return list(dict.fromkeys((r.file, r.name) for r in run.records if r.outcome != "passed"))
 
 
 def records_of_run(folder: Path) -> list[CaseRecord]:
@@ -107,16 +107,15 @@ def records_of_run(folder: Path) -> list[CaseRecord]:
     # While a run goes on, or after it was cut short, later lines stand for earlier ones.
     if len(records) < len(lines) and (folder / "metrics.json").is_file():
         raise StorageError(
-            f"{folder / 'results.jsonl'}: holds several records of one case and repeat, as a "
-            "parametrized fixture gives them, which records do not tell apart; run each parameter "
-            "as a run of its own (-k)"
+            f"{folder / 'results.jsonl'}: holds several records of one case and repeat, and "
+            "nothing tells which is meant; leave one line of each"
         )
     return records
 
 
 def latest_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Keep the last record of each case and repeat: a resumed run asks again what erred."""
-    found = {(record.file, record.case_id, record.repeat): record for record in records}
+    found = {(record.file, record.name, record.repeat): record for record in records}
     return sorted(found.values(), key=lambda r: (r.file, r.lineno, r.repeat))
 
 

@@ -138,7 +138,7 @@ def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict
     return embedding_document(
         run_id=run.run_id,
         source=obtained.named,
-        n_cases=len({(record.file, record.case_id) for record in records}),
+        n_cases=len({(record.file, record.name) for record in records}),
         wanted=wanted,
         vectors=obtained.vectors,
         analysis=analyse_embeddings(records, obtained.vectors, path_case=path_case),

@@ -123,6 +123,7 @@ def _named(records: Sequence[CaseRecord], name: str) -> list[str]:
     """Return the node ids that a name may mean: the exact ones, else those it begins."""
     rules: tuple[Callable[[CaseRecord], bool], ...] = (
         lambda record: record.nodeid == name,
+        lambda record: record.name == name,
         lambda record: record.case_id == name,
         lambda record: "::" in name and record.nodeid.endswith(f"/{name}"),
         lambda record: bool(name) and record.case_id.startswith(name),

@@ -243,6 +243,6 @@ def _failed_lines(scored: ScoredRun) -> Iterator[str]:
         reason: str = record.failure_stage or "expectation not met"
         if record.error is not None:
             reason = f"{record.error.kind}: {record.error.message}"
-        yield f"{record.outcome:<7} {clean(record.case_id)}  {clean(reason, 120)}"
+        yield f"{record.outcome:<7} {clean(record.name)}  {clean(reason, 120)}"
     if more := scored.n_failed - len(scored.shown):
         yield f"... and {more} more"

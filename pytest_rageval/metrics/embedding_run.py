@@ -197,9 +197,9 @@ def compare_translations(
 
     Several translations of one case stand or fall together, and form a cluster.
     """
-    cases = {(case.first.file, case.first.case_id): case for case in group_repeats(records)}
+    cases = {(case.first.file, case.first.name): case for case in group_repeats(records)}
     pairs = [
-        (key, (key[0], asked.translation_of))
+        (key, (key[0], asked.translation_of + case.first.parameters))
         for key, case in cases.items()
         if (asked := case.first.case) is not None and asked.translation_of is not None
     ]
@@ -234,7 +234,7 @@ def _value(case: CaseGroup, measured: Sequence[Mapping[str, float | None]], key:
         erred = any(_erred(record, key) for record in case.records)
         status = "error" if erred else "not_applicable"
     return CaseValue(
-        case_id=case.first.case_id,
+        case_id=case.first.name,
         file=case.first.file,
         value=fmean(values),
         status=status,

@@ -141,7 +141,7 @@ def _verdict(explanation: Explanation, run_id: str, width: int, *, verbose: bool
     word, style = _OUTCOMES[record.outcome]
     link = "though" if record.outcome == "passed" else "at"
     stage = f"  {link} {record.failure_stage}" if record.failure_stage else ""
-    name = clean(record.case_id, width - len(word) - len(stage) - 2)
+    name = clean(record.name, width - len(word) - len(stage) - 2)
     yield ((name, "bold"), ("  ", ""), (word, style), (stage, style))
     yield from (((line, "dim"),) for line in _wrap(_origin(record, run_id), width))
     yield from _labelled("question", record.question, width)

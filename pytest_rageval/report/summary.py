@@ -398,11 +398,11 @@ def slowest_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseR
 def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
     worst = worst_records(view.records)
     if worst:
-        shown = _joined([f"{r.case_id} {_why(r)}" for r in worst], width - 9)
+        shown = _joined([f"{r.name} {_why(r)}" for r in worst], width - 9)
         yield (("worst    ", "bold"), (shown, ""))
     for record in worst:
         yield from _judged_lines(record, width)
-    slow = [f"{r.case_id} {r.latency['total_ms']:.0f} ms" for r in slowest_records(view.records)]
+    slow = [f"{r.name} {r.latency['total_ms']:.0f} ms" for r in slowest_records(view.records)]
     if slow:
         yield (("slowest  ", "bold"), (_joined(slow, width - 9), ""))
 
@@ -421,7 +421,7 @@ def _judged_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     if below_pass_line("correctness", record.metrics):
         flaws += [("not stated", text) for text in missing_facts(record)]
     for word, text in flaws[:_FLAWS_SHOWN]:
-        head = f"{clean(record.case_id, min(width // 5, _ID_CHARS))} {word}: "
+        head = f"{clean(record.name, min(width // 5, _ID_CHARS))} {word}: "
         shown = cut_columns(clean(text, _FLAW_CHARS), max(width - 9 - len(head) - 2, 0))
         yield (("         ", ""), (head, "yellow"), (f'"{shown}"', ""))
 

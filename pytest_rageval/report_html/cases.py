@@ -57,7 +57,7 @@ def view_cases(
     rows = []
     for record in run.records:
         before = base.get(case_key(record))
-        flip = (flips or {}).get((record.file, record.case_id), "")
+        flip = (flips or {}).get((record.file, record.name), "")
         shown = everything or record.outcome != "passed" or bool(flip)
         row = _row(record, anchors[case_key(record)], columns, repeated, flip, options)
         if shown:
@@ -73,7 +73,7 @@ def view_cases(
 
 def case_key(record: CaseRecord) -> CaseKey:
     """Return what names a record within its run."""
-    return record.file, record.case_id, record.repeat
+    return record.file, record.name, record.repeat
 
 
 def case_anchors(records: Iterable[CaseRecord]) -> dict[CaseKey, str]:
@@ -82,7 +82,7 @@ def case_anchors(records: Iterable[CaseRecord]) -> dict[CaseKey, str]:
     found = {}
     for record in records:
         # A blank or a percent sign cannot stand in an address as it is.
-        name = plain = f"case-{quote(record.case_id, safe='/', errors='replace')}"
+        name = plain = f"case-{quote(record.name, safe='/', errors='replace')}"
         number = 1
         while name in taken:
             number += 1
@@ -109,7 +109,7 @@ def _row(
     total = record.latency.get("total_ms")
     return CaseView(
         anchor=anchor,
-        case_id=record.case_id,
+        case_id=record.name,
         repeat=f"repeat {record.repeat}" if record.nodeid in repeated else "",
         outcome="unchecked" if record.unchecked and record.outcome == "passed" else record.outcome,
         flip=flip,

@@ -28,7 +28,7 @@ def paired_records(
 ) -> dict[CaseKey, CaseRecord]:
     """Return the baseline's records of the cases that both runs asked alike."""
     paired = {
-        (pair.new.first.file, pair.new.first.case_id) for pair in baseline.comparison.pairing.pairs
+        (pair.new.first.file, pair.new.first.name) for pair in baseline.comparison.pairing.pairs
     }
     before = {case_key(record): record for record in baseline.run.records}
     keys = (case_key(record) for record in records)

@@ -196,7 +196,7 @@ def _latency(record: CaseRecord) -> Iterator[str]:
 
 
 def _named(record: CaseRecord) -> str:
-    return record.case_id if record.case_id else record.nodeid
+    return record.name if record.case_id else record.nodeid
 
 
 def _chunks(record: CaseRecord) -> tuple[ChunkView, ...] | None:

@@ -271,18 +271,6 @@ def test_a_test_function_of_ones_own_sees_the_stored_record(
     assert result.parseoutcomes()["failed"] == 3
 
 
-def test_parametrized_cases_are_asked_again(project: Project) -> None:
-    project.write(
-        "conftest.py",
-        ASKED.replace("@pytest.fixture(scope", "@pytest.fixture(params=['x', 'y'], scope"),
-    )
-    project.cases(CASES[:1])
-    folder = finished(project)
-    project.run("--rageval-resume", "one")
-    assert len(asked(project)) == 4
-    assert len(lines_of(folder)) == 2
-
-
 # --- what is refused -------------------------------------------------------------------------
 
 

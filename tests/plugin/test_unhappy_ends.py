@@ -13,21 +13,16 @@ from pytest_rageval.errors import StorageError
 from pytest_rageval.stored_run import read_run
 from tests.plugin.long_runs import ask_server, numbered_cases
 from tests.plugin.rag_server import rag_server
-from tests.plugin.scratch import CONFTEST, REFUSED, Project
-
-TWO_SYSTEMS = CONFTEST.replace(
-    '@pytest.fixture(scope="session")\ndef rag_client():',
-    '@pytest.fixture(scope="session", params=["old", "new"])\ndef rag_client(request):',
-)
+from tests.plugin.scratch import REFUSED, Project
 
 
-def test_a_run_of_two_systems_is_not_read_as_a_run_of_one(project: Project) -> None:
-    assert TWO_SYSTEMS != CONFTEST
-    project.write("conftest.py", TWO_SYSTEMS)
-    assert project.run("--rageval-run-id", "two").parseoutcomes()["passed"] >= 6
+def test_two_records_of_one_case_and_repeat_are_not_guessed_between(project: Project) -> None:
+    project.run("--rageval-run-id", "twice")
+    results = project.path / "evals" / "results" / "twice" / "results.jsonl"
+    results.write_bytes(results.read_bytes() * 2)
     with pytest.raises(StorageError, match="several records of one case and repeat"):
-        read_run(project.path / "evals" / "results" / "two")
-    result = project.run("--rageval-failed-from", "two")
+        read_run(results.parent)
+    result = project.run("--rageval-failed-from", "twice")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*results.jsonl: holds several records of one case and repeat*"])
 
