@@ -9,6 +9,7 @@ from typing import Final
 from pytest_rageval.comparison_pairs import (
     CasePair,
     PairedValues,
+    difference,
     newly_missed,
     paired_values,
 )
@@ -16,8 +17,7 @@ from pytest_rageval.gate_differences import Difference, needs_baseline
 from pytest_rageval.gate_figures import GateRun, find_figure
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.models import Check
-from pytest_rageval.stats.intervals import Interval, Sided
-from pytest_rageval.stats.paired import paired_difference, regression_p
+from pytest_rageval.stats.paired import regression_p
 
 _MAX_CASES: Final = 10
 
@@ -80,22 +80,8 @@ def _paired(
 ) -> Difference:
     values = paired_values((pair for pair in pairs if _in_table(pair, check)), info.key)
     low, high = info.scale
-    binary = info.binary and not values.repeated
-
-    def interval(sided: Sided) -> tuple[float | None, Interval]:
-        found = paired_difference(
-            values.base,
-            values.new,
-            lo=low,
-            hi=high,
-            binary=binary,
-            clusters=values.clusters,
-            confidence=confidence,
-            sided=sided,
-        )
-        return found.diff, found.interval
-
-    estimate, two_sided = interval(2)
+    two = difference(values, info, confidence=confidence, sided=2)
+    one = difference(values, info, confidence=confidence, sided=1)
     p = None
     if values.n and high is not None:
         p = regression_p(
@@ -104,16 +90,16 @@ def _paired(
             margin=check.limit,
             lo=low,
             hi=high,
-            binary=binary,
+            binary=info.binary and not values.repeated,
             clusters=values.clusters,
             # A drop is held against its limit, or a rise: whichever way of the metric is better.
             direction="higher" if check.kind == "max_drop" else "lower",
         )
     return Difference(
-        estimate=estimate,
+        estimate=two.diff,
         n=values.n,
-        one_sided=interval(1)[1],
-        two_sided=two_sided,
+        one_sided=one.interval,
+        two_sided=two.interval,
         p=p,
         missed_cases=_worst(check, values),
     )

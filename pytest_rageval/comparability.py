@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import Settings
+from pytest_rageval.models import NUMBERLESS_SETTINGS, Settings
 
 Affects = Literal["everything", "answers", "judged"]
 """Which metrics an invariant stands behind: all, those of the answer, or those a judge had a part
@@ -50,28 +50,7 @@ _JUDGING: Final[Mapping[str, str]] = {
 """Invariants among the settings of a judge that is asked over an API."""
 
 _NOT_LISTED: Final = frozenset(
-    {
-        *_SETTINGS,
-        "params",
-        "judge",
-        "judging",
-        "rootdir",
-        "testpaths",
-        "results_dir",
-        "run_id",
-        "resume",
-        "failed_from",
-        "shard",
-        "origins",
-        "store_full_text",
-        "no_report",
-        "max_errors",
-        "concurrency",
-        "extra_gates",
-        "baseline",
-        "allow_regressions",
-        *VERSIONS,
-    }
+    {*_SETTINGS, "params", "judge", "judging", *VERSIONS, *NUMBERLESS_SETTINGS}
 )
 """Settings that are an invariant, stand among the versions, or change no number."""
 

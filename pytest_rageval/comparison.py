@@ -18,6 +18,7 @@ from pytest_rageval.comparison_pairs import (
     LeftOutReason,
     PairedValues,
     Pairing,
+    difference,
     newly_missed,
     pair_cases,
     paired_values,
@@ -26,12 +27,10 @@ from pytest_rageval.gate_rules import Verdict, verdict
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.models import CaseRecord
 from pytest_rageval.operational import record_latency
-from pytest_rageval.stats.intervals import Sided, fmean
+from pytest_rageval.stats.intervals import fmean
 from pytest_rageval.stats.multiplicity import holm
 from pytest_rageval.stats.paired import (
-    PairedDifference,
     mcnemar,
-    paired_difference,
     sign_flip,
 )
 from pytest_rageval.stats.power import minimum_detectable_effect
@@ -181,22 +180,8 @@ def _change(
     p: float | None,
     noise: JudgeNoise | None,
 ) -> MetricChange:
-    low, high = info.scale
-    binary = info.binary and not values.repeated
-
-    def difference(sided: Sided) -> PairedDifference:
-        return paired_difference(
-            values.base,
-            values.new,
-            lo=low,
-            hi=high,
-            binary=binary,
-            clusters=values.clusters,
-            confidence=confidence,
-            sided=sided,
-        )
-
-    two, bounds = difference(2), difference(1).interval
+    two = difference(values, info, confidence=confidence, sided=2)
+    bounds = difference(values, info, confidence=confidence, sided=1).interval
     return MetricChange(
         key=info.key,
         base=fmean(values.base),

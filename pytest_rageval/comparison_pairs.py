@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_rageval.case_groups import CaseGroup, group_repeats
+from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.models import CaseRecord
+from pytest_rageval.stats.intervals import Sided
+from pytest_rageval.stats.paired import PairedDifference, paired_difference
 
 LeftOutReason = Literal["only_in_base", "only_in_new", "content_changed", "k_changed"]
 
@@ -118,6 +121,23 @@ def paired_values(pairs: Iterable[CasePair], key: str) -> PairedValues:
         repeated=repeated,
         n_base_only=lost[0],
         n_new_only=lost[1],
+    )
+
+
+def difference(
+    values: PairedValues, info: MetricInfo, *, confidence: float, sided: Sided
+) -> PairedDifference:
+    """Return the mean of new - base with its interval, as the scale of the metric asks for."""
+    low, high = info.scale
+    return paired_difference(
+        values.base,
+        values.new,
+        lo=low,
+        hi=high,
+        binary=info.binary and not values.repeated,
+        clusters=values.clusters,
+        confidence=confidence,
+        sided=sided,
     )
 
 

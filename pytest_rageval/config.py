@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.models import JudgeSettings, Settings, TargetSettings
+from pytest_rageval.models import NUMBERLESS_SETTINGS, JudgeSettings, Settings, TargetSettings
 from pytest_rageval.option_values import read_option_text, read_option_value, shorten
 from pytest_rageval.options import OPTIONS, REPEATABLE, Option
 from pytest_rageval.target_url import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
@@ -215,23 +215,6 @@ _SECRET_PARAM = re.compile(
     r"(^|[-_])(authorization|api[-_]?key|token|secret|password|passwd|cookie)$", re.IGNORECASE
 )
 
-_NOT_COMPARED = frozenset(
-    {
-        "rootdir",
-        "testpaths",
-        "results_dir",
-        "run_id",
-        "resume",
-        "failed_from",
-        "shard",
-        "origins",
-        "store_full_text",
-        "no_report",
-        "max_errors",
-        "concurrency",
-    }
-    | {"extra_gates", "baseline", "allow_regressions"}
-)
 _TARGET_NOT_COMPARED = frozenset({"connect_timeout_s", "read_timeout_s", "timeout_s", "retries"})
 
 
@@ -322,7 +305,7 @@ def _compared_judging(judge: object, judging: Mapping[str, Any]) -> dict[str, An
 
 def compared_settings(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a ``settings_document`` makes the numbers of two runs comparable."""
-    kept = {key: value for key, value in document.items() if key not in _NOT_COMPARED}
+    kept = {key: value for key, value in document.items() if key not in NUMBERLESS_SETTINGS}
     kept["target"] = {
         key: value for key, value in document["target"].items() if key not in _TARGET_NOT_COMPARED
     }

@@ -725,3 +725,26 @@ class Settings:
     answerer_version: str | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
     """Where each value came from: flag, environment variable, pyproject.toml or default."""
+
+
+NUMBERLESS_SETTINGS: Final = frozenset(
+    {
+        "rootdir",
+        "testpaths",
+        "results_dir",
+        "run_id",
+        "resume",
+        "failed_from",
+        "shard",
+        "origins",
+        "store_full_text",
+        "no_report",
+        "max_errors",
+        "concurrency",
+        "extra_gates",
+        "baseline",
+        "allow_regressions",
+    }
+)
+"""Settings that no number of a case depends on: where a run is kept, which part of the set it asks,
+how patient it is and what decides about it."""

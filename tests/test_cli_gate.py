@@ -90,7 +90,9 @@ def test_a_gate_that_fails_anyway_is_exit_1(capsys: Output) -> None:
     runs(run_of(200))
     write_run(RESULTS, "other", run_of(200), replace(SETTINGS, k=9), day=3)
     thresholds(DROP.replace("{", "{ min = 0.9,"))
-    gate(capsys, "r2", "--baseline", "other", code=ExitCode.NO)
+    found = gate(capsys, "r2", "--baseline", "other", code=ExitCode.NO)
+    assert found["verdict"] == "fail"
+    assert "not comparable" in found["baseline"]["problem"]
 
 
 def test_a_missing_baseline_is_said(capsys: Output) -> None:

@@ -86,7 +86,11 @@ def test_targets_of_other_versions_are_no_parts_of_one(told: dict[str, str], nam
 
 
 def test_what_one_target_does_not_tell_is_no_difference() -> None:
-    refuse_different([part("one", record("a", models={"llm_model": "m"})), part("two", B)])
+    parts = [part("one", record("a", models={"llm_model": "m"})), part("two", B)]
+    refuse_different(parts)  # says nothing of them
+    parts.append(part("three", record("c", models={"llm_model": "other"})))
+    with pytest.raises(DifferentRunsError, match="'m' in run one, 'other' in run three"):
+        refuse_different(parts)
 
 
 def test_a_repeat_of_a_case_in_another_run_is_refused_only_if_both_hold_it() -> None:

@@ -48,8 +48,15 @@ def test_one_thread_computes_while_all_may_wait() -> None:
 
 
 def test_who_has_no_turn_waits_as_ever() -> None:
+    turns = Turns()
+    with turns.computing(), ThreadPoolExecutor(1) as threads:
+        # Another thread has none to give away, so it takes none back either.
+        assert threads.submit(wait_and_return).result(timeout=2)
+
+
+def wait_and_return() -> bool:
     with waiting():
-        pass
+        return True
 
 
 def test_waiting_within_waiting_gives_one_turn_away() -> None:
