@@ -21,9 +21,9 @@ PURE = {
     "aggregate", "baseline_checks", "case_groups", "cassette_names", "citations", "columns",
     "comparability", "comparison", "comparison_flips", "comparison_noise", "comparison_pairs",
     "comparison_reasons", "contract", "explain", "fence", "gate", "gate_differences",
-    "gate_figures", "gate_rules", "json_line_edit", "judge_calibration", "judge_probes", "judge_reliability",
-    "judge_trust", "matching", "metrics", "metrics_document", "operational", "outcomes", "report",
-    "report_html", "rubric", "rubric_reply", "rubric_schema", "run_comparison", "run_figures",
+    "gate_figures", "gate_rules", "json_line_edit", "judge_calibration", "judge_probes",
+    "judge_reliability", "judge_trust", "linting", "matching", "metrics", "metrics_document",
+    "operational", "outcomes", "report", "report_html", "rubric", "rubric_reply", "rubric_schema", "run_comparison", "run_figures",
     "run_summaries", "scoring", "spot_check", "stats", "summaries", "trend",
 }  # fmt: skip
 EDGE_LIBRARIES = {
@@ -32,6 +32,7 @@ EDGE_LIBRARIES = {
     "jinja2": {"report_html", "rubric"},
     "openai": {"judge_client"},
     "jmespath": {"mappings"},
+    "markdown_it": {"notes", "reference"},
     "starlette": {"reference"},
     "uvicorn": {"reference"},
     "click": {"cli", "commands"},

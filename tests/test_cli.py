@@ -142,15 +142,19 @@ def test_a_stream_that_cannot_hold_a_character_gets_an_escape(tmp_path: Path) ->
 # --- check -----------------------------------------------------------------------------------
 
 
-def test_a_sound_file_gives_one_line(tmp_path: Path, capsys: Output) -> None:
-    other = {"id": "other", "question": "q", "answerable": False, "category": "factual"}
-    path = write(tmp_path / "a.jsonl", GOOD, other, {**other, "id": "third"})
+def test_a_sound_file_says_what_it_holds_and_can_show(tmp_path: Path, capsys: Output) -> None:
+    other = {"id": "other", "question": "who", "answerable": False, "category": "factual"}
+    path = write(tmp_path / "a.jsonl", GOOD, other, {**other, "id": "third", "question": "why"})
     assert cli.run(["check", path]) == ExitCode.YES
     out, err = capsys.readouterr()
     pattern = (
         r": 3 cases \(1 answerable, 2 unanswerable\); factual 2, general 1; hash [0-9a-f]{16}\n"
     )
-    assert re.fullmatch(re.escape(Path(path).as_posix()) + pattern, out)
+    assert re.match(re.escape(Path(path).as_posix()) + pattern, out)
+    assert out.splitlines()[1:] == [
+        f"{Path(path).as_posix()}: with this 1 case a drop of 0.88 in recall can be seen; 0.05 "
+        "takes about 303 cases"
+    ]
     assert err == ""
 
 
@@ -180,12 +184,14 @@ def test_check_as_json_is_one_object_and_nothing_else(tmp_path: Path, capsys: Ou
     assert (document["schema_version"], document["ok"]) == (1, False)
     first, second = document["files"]
     assert len(first.pop("dataset_hash")) == 16
+    assert first.pop("power")["n"] == 1
     assert first == {
         "file": Path(good).as_posix(),
         "ok": True,
         "n_cases": 1,
         "n_answerable": 1,
         "n_unanswerable": 0,
+        "n_generated": 0,
         "categories": {"general": 1},
         "faults": [],
         "warnings": [],
@@ -199,10 +205,13 @@ def test_check_as_json_is_one_object_and_nothing_else(tmp_path: Path, capsys: Ou
         "n_cases": None,
         "n_answerable": None,
         "n_unanswerable": None,
+        "n_generated": None,
         "categories": {},
         "dataset_hash": None,
+        "power": None,
         "warnings": [],
     }
+    assert document["findings"] == []
 
 
 # --- schema ----------------------------------------------------------------------------------

@@ -1,0 +1,77 @@
+"""What a linter says about a case. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_rageval.models import Case
+
+Severity = Literal["error", "warning"]
+Rule = Literal[
+    "unknown-document",
+    "unknown-section",
+    "unknown-snippet",
+    "not-in-index",
+    "duplicate",
+    "near-duplicate",
+    "contradiction",
+    "leakage",
+    "balance",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedCase:
+    """A case and where it stands."""
+
+    case: Case
+    file: str
+    lineno: int
+    """From 1."""
+
+    @property
+    def place(self) -> str:
+        """File and line, as editors take them."""
+        return f"{self.file}:{self.lineno}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintFinding:
+    """One thing that is wrong or odd; its text is one line."""
+
+    severity: Severity
+    rule: Rule
+    file: str
+    line: int
+    """0: the file as a whole."""
+    case_id: str | None = None
+    field: str = ""
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        parts = (where, self.severity, self.case_id or "", self.field, self.message)
+        return f"{': '.join(part for part in parts if part)} [{self.rule}]"
+
+
+def finding(
+    placed: PlacedCase, severity: Severity, rule: Rule, message: str, *, field: str = ""
+) -> LintFinding:
+    """Make a finding about one case."""
+    return LintFinding(
+        severity=severity,
+        rule=rule,
+        file=placed.file,
+        line=placed.lineno,
+        case_id=placed.case.id,
+        field=field,
+        message=message,
+    )
+
+
+def in_order(findings: Sequence[LintFinding], files: Sequence[str]) -> list[LintFinding]:
+    """Sort findings by file, in the order in which the files were named, and line."""
+    place = {file: number for number, file in enumerate(files)}
+    return sorted(findings, key=lambda one: (place.get(one.file, len(place)), one.line))

@@ -1,0 +1,14 @@
+"""Markdown notes of a folder, with their sections; imports markdown-it."""
+
+from pytest_rageval.notes.folder import NotesError, SkippedNote, Vault, read_notes
+from pytest_rageval.notes.sections import Note, Section, parse_note
+
+__all__ = [
+    "Note",
+    "NotesError",
+    "Section",
+    "SkippedNote",
+    "Vault",
+    "parse_note",
+    "read_notes",
+]
