@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pytest_rageval.errors import TargetErrorKind
 
