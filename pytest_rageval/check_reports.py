@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final, Literal
 
 import pytest
 
@@ -18,25 +20,65 @@ _OUTCOMES: dict[CheckStatus, Literal["passed", "failed", "skipped"]] = {
 }
 
 
+_PROPERTIES: Final = ("status", "value", "limit", "low", "high", "n")
+"""What JUnit keeps of a check, where it has a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureText:
+    """Why a check failed, as pytest and those who read its reports ask for it.
+
+    A plain text would stand in a JUnit file twice, all its lines in the title, too.
+    """
+
+    text: str
+    """The first line is the title."""
+    line: int
+    """Of thresholds.toml, from 1."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def toterminal(self, tw: Any) -> None:
+        """Write it where pytest shows failures."""
+        tw.line(self.text)
+
+    @property
+    def reprcrash(self) -> SimpleNamespace:
+        """Where it failed and why in a line, under the names that pytest has for it."""
+        title = self.text.partition("\n")[0]
+        return SimpleNamespace(path=THRESHOLDS, lineno=self.line, message=title)
+
+    @property
+    def reprtraceback(self) -> SimpleNamespace:
+        """The calls that led there: none."""
+        return SimpleNamespace(reprentries=[])
+
+
 def check_report(result: CheckResult) -> pytest.TestReport:
     """Return the report of one check: failed, passed, skipped or warned."""
     longrepr: Any = None
     line = max(result.check.line, 1)
     if result.status == "fail":
-        longrepr = check_text(result)
+        longrepr = FailureText(check_text(result), line)
     elif result.status == "skip":
         longrepr = (THRESHOLDS, line, f"Skipped: {result.message}")
     report = _report(result.check.name, _OUTCOMES[result.status], longrepr, line=line)
     report.rageval_check = result.status  # type: ignore[attr-defined]
     if result.status == "warn":
         report.wasxfail = result.message
-    _add_metadata(report, check_metadata(result))
+    values = check_metadata(result)
+    _add_metadata(report, values)
+    report.user_properties = [
+        (f"rageval.{name}", values[name]) for name in _PROPERTIES if values[name] is not None
+    ]
     return report
 
 
 def incomplete_report(sentence: str, hint: str = "") -> pytest.TestReport:
     """Return the failure of a run that lost cases; the hint says what may be the reason."""
-    report = _report("complete", "failed", "\n".join(filter(None, (sentence, hint))))
+    text = FailureText("\n".join(filter(None, (sentence, hint))), 1)
+    report = _report("complete", "failed", text)
     _add_metadata(report, {"status": "fail", "message": sentence})
     return report
 
@@ -54,6 +96,8 @@ def check_text(result: CheckResult) -> str:
     if result.missed_cases:
         # Of a drop, not all of them need to be misses.
         word = "worse" if check.kind in {"max_drop", "max_rise"} else "missed"
+        if check.metric == "error_rate":
+            word = "failed"
         lines.append(f"{word}: " + ", ".join(result.missed_cases))
     return "\n".join(lines)
 
@@ -87,6 +131,7 @@ def log_check(config: pytest.Config, report: pytest.TestReport) -> None:
     hook.pytest_runtest_logreport(report=report)
     _, line, name = report.location
     done = _report(name, "passed", None, line=(line or 0) + 1, when="teardown")
+    done.user_properties = report.user_properties  # JUnit reads those of the teardown
     hook.pytest_runtest_logreport(report=done)
     hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
 

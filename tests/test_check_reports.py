@@ -62,6 +62,27 @@ def test_the_metadata_of_a_check_holds_its_numbers_as_scalars() -> None:
 
 
 def test_a_lost_case_fails_with_the_sentence_before_the_hint() -> None:
-    assert incomplete_report("INCOMPLETE: 3 of 4", "why").longrepr == "INCOMPLETE: 3 of 4\nwhy"
-    assert incomplete_report("INCOMPLETE: 3 of 4").longrepr == "INCOMPLETE: 3 of 4"
+    report = incomplete_report("INCOMPLETE: 3 of 4", "why")
+    assert report.longreprtext == "INCOMPLETE: 3 of 4\nwhy"
+    assert incomplete_report("INCOMPLETE: 3 of 4").longreprtext == "INCOMPLETE: 3 of 4"
     assert incomplete_report("x").outcome == "failed"
+
+
+def test_the_title_of_a_failure_is_its_first_line() -> None:
+    crash = check_report(result(missed_cases=("a",))).longrepr.reprcrash  # type: ignore[union-attr]
+    assert (crash.path, crash.lineno) == ("thresholds.toml", 3)
+    assert crash.message == "0.700 is below min 0.750"
+
+
+def test_cases_that_failed_are_not_said_to_have_missed() -> None:
+    found = result(check={"metric": "error_rate"}, missed_cases=("a",))
+    assert check_text(found).splitlines()[-1] == "failed: a"
+
+
+def test_the_properties_of_a_check_are_those_of_its_numbers_that_there_are() -> None:
+    assert check_report(result(low=None, high=None)).user_properties == [
+        ("rageval.status", "fail"),
+        ("rageval.value", 0.7),
+        ("rageval.limit", 0.75),
+        ("rageval.n", 20),
+    ]

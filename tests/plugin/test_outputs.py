@@ -74,6 +74,52 @@ def test_junit_holds_scores_as_properties_and_checks_as_test_cases(project: Proj
     assert found["error_rate"].find("failure") is None
 
 
+def test_junit_titles_are_one_line_and_name_what_to_look_at(project: Project) -> None:
+    project.write("thresholds.toml", '[overall]\nrecall_at_k = ">= 0.9"\n')
+    project.cases([*CASES, REFUSED, case("must-1", "miss six", required=True)])
+    project.run("--junitxml=out.xml")
+    found = {c.get("name"): c for c in ET.parse(project.path / "out.xml").iter("testcase")}
+    assert {c.get("classname") for c in found.values()} == {
+        "evals.eval_set.jsonl",
+        "thresholds.toml",
+    }
+    titles = {
+        name: element.get("message")
+        for name, c in found.items()
+        for element in c
+        if element.tag in {"failure", "skipped"}
+    }
+    assert titles == {
+        "short-1": "not_retrieved: hit_at_k 0, recall_at_k 0, over_abstention_rate 0",
+        "dead-1": "connection: ConnectionRefusedError: nobody listens",
+        "must-1": "evals/eval_set.jsonl:6: not_retrieved: hit_at_k 0, recall_at_k 0, "
+        "over_abstention_rate 0",
+        "recall_at_k": "0.500 is below min 0.900",
+        "error_rate": "0.167 is above max 0.000",
+    }
+    failure = found["recall_at_k"].find("failure")
+    assert failure is not None
+    assert failure.text is not None
+    assert failure.text.splitlines()[1:] == [
+        "thresholds.toml:2  metric recall_at_k",
+        "missed: must-1, short-1",
+    ]
+    properties = {p.get("name"): p.get("value") for p in found["recall_at_k"].iter("property")}
+    assert properties.items() >= {
+        ("rageval.value", "0.5"),
+        ("rageval.limit", "0.9"),
+        ("rageval.n", "4"),
+        ("rageval.status", "fail"),
+    }
+    assert [
+        c.get("name") for c in found.values() if _property(c, "rageval.outcome") == "error"
+    ] == ["dead-1"]
+
+
+def _property(testcase: ET.Element, name: str) -> str | None:
+    return next((p.get("value") for p in testcase.iter("property") if p.get("name") == name), None)
+
+
 def test_a_run_leaves_a_folder_with_every_file(project: Project) -> None:
     project.run("--rageval-run-id", "mine")
     (folder,) = project.run_folders()
