@@ -37,6 +37,9 @@ _DEAD_MS: Final = 10_000
 """How long one waits for a server that no longer answers."""
 _BROKEN: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
+_TOO_LARGE: Final = "54"
+"""Class of PostgreSQL's errors about what is larger than it can keep."""
+
 
 class RowError(StorageError):
     """The rows of one run cannot be kept; those of others can."""
@@ -163,6 +166,8 @@ class IndexDatabase:
         except (DataError, IntegrityError) as error:
             raise RowError(self._reason(error)) from error
         except DBAPIError as error:
+            if (getattr(error.orig, "sqlstate", None) or "").startswith(_TOO_LARGE):
+                raise RowError(self._reason(error)) from error
             code = getattr(error.orig, "sqlite_errorcode", None)
             broken = code is not None and code & 0xFF in _BROKEN
             advice = "; delete the file and sync again" if broken else ""
