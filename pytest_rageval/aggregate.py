@@ -122,6 +122,7 @@ def aggregate_columns(
         cross_lingual=summarise_translations(table),
         correctness_by_reference=_by_reference(table, confidence),
         warnings=_warnings(table, outcomes["unchecked"], coverages),
+        target_warnings=target_warnings(coverages),
     )
 
 
@@ -217,6 +218,14 @@ def _phases(table: CaseTable) -> dict[str, LatencySummary]:
         for name in table.latency_names
         if name != "total_ms"
     }
+
+
+def target_warnings(coverages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return what the last of several indexing coverages says of itself, a line each."""
+    if not coverages:
+        return ()
+    told = indexing_summary(coverages[-1])["target_warnings"]
+    return tuple(f"indexing coverage: {line}" for line in told)
 
 
 def _warnings(

@@ -6,7 +6,7 @@ number is equal between serial and parallel runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -112,7 +112,7 @@ def aggregate_document(
             "uncached_usd": aggregate.cost_usd_uncached,
             "judge_tokens": aggregate.judge_tokens,
         },
-        "indexing_coverage": dict(aggregate.indexing) or None,
+        "indexing_coverage": _indexing_document(aggregate.indexing),
         "operational_metrics": {
             **{key: aggregate.rates.get(key) for key in _OPERATIONAL},
             **{k: v for k, v in aggregate.rates.items() if k not in {*_OPERATIONAL, "pass_rate"}},
@@ -163,8 +163,24 @@ def metrics_document(
         "statistics": statistics_document(aggregate.metrics),
         **groups_document(aggregate),
         **analyses_document(aggregate),
-        "warnings": list(aggregate.warnings),
+        "warnings": [*aggregate.warnings, *_told_elsewhere(aggregate)],
     }
+
+
+def _indexing_document(indexing: Mapping[str, Any]) -> dict[str, Any] | None:
+    # What the target says in words may quote its documents, and this file goes into git.
+    if not indexing:
+        return None
+    told = indexing.get("target_warnings", ())
+    numbers = {key: value for key, value in indexing.items() if key != "target_warnings"}
+    return {**numbers, "n_target_warnings": len(told)}
+
+
+def _told_elsewhere(aggregate: Aggregate) -> Iterator[str]:
+    n = len(aggregate.target_warnings)
+    if n:
+        lines = "1 line" if n == 1 else f"{n} lines"
+        yield f"indexing coverage: the target warns in {lines}, which results.jsonl holds"
 
 
 def groups_document(aggregate: Aggregate) -> dict[str, Any]:

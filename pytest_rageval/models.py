@@ -485,6 +485,8 @@ class Aggregate:
     """``correctness`` of the cases with a ``reference`` and of those with ``no_reference``; empty:
     not both occur."""
     warnings: tuple[str, ...] = ()
+    target_warnings: tuple[str, ...] = ()
+    """What the target itself says of its index; it may quote documents."""
 
 
 # --- gate ----------------------------------------------------------------------------------
@@ -719,6 +721,12 @@ class Settings:
     """Run to compare with, as a user names one; None: the one that thresholds.toml names."""
     allow_regressions: bool = False
     """Whether checks against the baseline warn instead of fail."""
+    documents_cleanup: Literal["none", "on-success", "always"] = "always"
+    """When documents that a set brings along are deleted from the target again."""
+    documents_path: str = "/api/v1/documents"
+    """Where below the target's URL they are put and deleted."""
+    documents_loader: str | None = None
+    """``module:function`` that returns the text of a document's ``ref``."""
     dataset_version: str | None = None
     index_build_version: str | None = None
     retriever_version: str | None = None

@@ -329,6 +329,15 @@ def test_an_index_that_changes_during_the_run_warns() -> None:
     assert "changed during the run" in found.warnings[0]
 
 
+def test_what_the_target_says_of_its_index_stands_apart_from_our_warnings() -> None:
+    coverages: list[dict[str, Any]] = [{"warnings": ["old.md: odd"]}, {"warnings": ["a.md: odd"]}]
+    found = aggregate(
+        [record(c, indexing_coverage=i) for c, i in zip("ab", coverages, strict=True)]
+    )
+    assert found.target_warnings == ("indexing coverage: a.md: odd",)
+    assert "odd" not in " ".join(found.warnings)
+
+
 # --- rules of the whole run --------------------------------------------------------------------
 
 BARE = RetrievedChunk(rel_path="a.md")

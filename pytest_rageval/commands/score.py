@@ -167,7 +167,7 @@ def _numbers(totals: Aggregate, judge: Judge | None) -> dict[str, Any]:
         "statistics": statistics_document(totals.metrics),
         **groups_document(totals),
         **analyses_document(totals),
-        "warnings": list(totals.warnings),
+        "warnings": [*totals.warnings, *totals.target_warnings],
         **({} if judge is None else {"judge": judge.identity}),
     }
 
@@ -193,7 +193,7 @@ def _lines(totals: Aggregate, scored: ScoredRun, notes: Sequence[str]) -> Iterat
     if totals.judge_tokens:
         spent = "price unknown" if totals.cost_usd is None else f"${totals.cost_usd:.4f}"
         yield f"cost    {spent}, {totals.judge_tokens} tokens"
-    for warning in (*notes, *totals.warnings):
+    for warning in (*notes, *totals.warnings, *totals.target_warnings):
         yield f"note    {clean(warning)}"
     yield from _failed_lines(scored)
     if scored.folder is not None:

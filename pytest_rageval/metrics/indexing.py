@@ -114,9 +114,10 @@ def indexing_summary(coverage: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         The three rates (0 to 1, lower is better, None: not reported or 0/0), ``consistent``
-        (whether the sums add up), ``warnings`` (sums that do not, then those of the target
-        itself: at most 20, of at most 200 characters), ``coverage_by_doc_type`` (the rates per
-        type) and ``chunk_tokens``, then the ``reported`` counts and versions as they came.
+        (whether the sums add up), ``warnings`` (sums that do not), ``target_warnings`` (what
+        the target itself says, which may quote documents: at most 20, of at most 200
+        characters), ``coverage_by_doc_type`` (the rates per type) and ``chunk_tokens``, then
+        the ``reported`` counts and versions as they came.
     """
     by_type = coverage.get("by_doc_type")
     types: dict[str, Mapping[str, Any]] = {}
@@ -128,7 +129,8 @@ def indexing_summary(coverage: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **_rates(coverage),
         "consistent": not wrong_sums,
-        "warnings": [*wrong_sums, *_target_warnings(coverage)],
+        "warnings": wrong_sums,
+        "target_warnings": _target_warnings(coverage),
         "coverage_by_doc_type": {name: _rates(types[name]) for name in sorted(types)},
         "chunk_tokens": {key: _number(stats, key) for key in ("min", "max", "mean", "p95")},
         "reported": {

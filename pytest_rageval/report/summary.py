@@ -449,6 +449,7 @@ def _reliability_lines(found: JudgeReliability, width: int, verbosity: int) -> I
 def _notes(view: SummaryView) -> Iterator[str]:
     yield from view.notes
     yield from view.aggregate.warnings
+    yield from view.aggregate.target_warnings
 
 
 def _wrapped(head: str, head_style: Style, text: str, style: Style, width: int) -> Iterator[Line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pytest_rageval.aggregate import target_warnings
 from pytest_rageval.report_html.cases import CasesView, view_cases
 from pytest_rageval.report_html.charts import forest_plot, latency_bars
 from pytest_rageval.report_html.compare import (
@@ -118,8 +119,10 @@ def _facts(run: RunFiles) -> Iterator[tuple[str, str]]:
 
 def _notes(run: RunFiles, options: ReportOptions) -> Iterator[str]:
     yield from run.notes
-    if not options.redact:  # some of them the target wrote
+    if not options.redact:  # what the target wrote of its index is among them
         yield from (note for note in items(run.metrics, "warnings") if isinstance(note, str))
+        coverages = (record.indexing_coverage for record in reversed(run.records))
+        yield from target_warnings([coverage for coverage in coverages if coverage][:1])
 
 
 def _cases(run: RunFiles, baseline: BaselineRun | None, options: ReportOptions) -> CasesView:

@@ -83,34 +83,37 @@ def test_token_statistics_stand_as_reported() -> None:
     assert found["chunk_tokens"] == {"min": 3, "max": None, "mean": None, "p95": 480.5}
 
 
-def test_warnings_of_the_target_follow_our_own_and_say_nothing_of_sums() -> None:
+def test_warnings_of_the_target_stand_apart_from_sums_that_do_not_add_up() -> None:
     found = indexing_summary({**SEED, "warnings": ["a.md: invalid UTF-8", "b.md: not read"]})
-    assert found["warnings"] == ["a.md: invalid UTF-8", "b.md: not read"]
+    assert found["target_warnings"] == ["a.md: invalid UTF-8", "b.md: not read"]
+    assert found["warnings"] == []
     assert found["consistent"] is True
     both = indexing_summary({**SEED, "chunks_embedded": 8449, "warnings": ["a.md: empty"]})
     assert both["warnings"][0].startswith("chunks_attempted")
-    assert both["warnings"][-1] == "a.md: empty"
+    assert both["target_warnings"] == ["a.md: empty"]
 
 
 def test_a_warning_of_the_target_is_cleaned_and_cut() -> None:
     hostile = "\x1b[31ma.md\x1b[0m:\n::error::no \u202eway"
     found = indexing_summary({"warnings": [hostile, "x" * 5000]})
-    assert found["warnings"] == ["a.md: ::error::no way", "x" * 197 + "..."]
+    assert found["target_warnings"] == ["a.md: : :error::no way", "x" * 197 + "..."]
 
 
 @pytest.mark.parametrize(
     ("count", "last"), [(21, "and 1 more warning"), (99, "and 79 more warnings")]
 )
 def test_many_warnings_of_the_target_are_counted_after_twenty(count: int, last: str) -> None:
-    told = indexing_summary({"warnings": [f"n{i}.md: odd" for i in range(count)]})["warnings"]
+    reported = [f"n{i}.md: odd" for i in range(count)]
+    told = indexing_summary({"warnings": reported})["target_warnings"]
     assert told[:20] == [f"n{i}.md: odd" for i in range(20)]
     assert told[20:] == [last]
 
 
 def test_a_warning_said_twice_stands_once() -> None:
-    assert indexing_summary({"warnings": ["a.md: odd", "a.md: odd"]})["warnings"] == ["a.md: odd"]
+    found = indexing_summary({"warnings": ["a.md: odd", "a.md: odd"]})
+    assert found["target_warnings"] == ["a.md: odd"]
 
 
 @pytest.mark.parametrize("odd", [None, "one text", 3, {"a": "b"}, [None, 3, ["x"], "", "\x07"]])
 def test_what_is_no_list_of_texts_gives_no_warning(odd: object) -> None:
-    assert indexing_summary({"warnings": odd})["warnings"] == []
+    assert indexing_summary({"warnings": odd})["target_warnings"] == []
