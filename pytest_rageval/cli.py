@@ -30,6 +30,7 @@ COMMANDS: Final = (
     "gate",
     "init",
     "judge",
+    "label",
     "merge",
     "report",
     "runs",

@@ -22,8 +22,9 @@ PURE = {
     "comparability", "comparison", "comparison_flips", "comparison_noise", "comparison_pairs",
     "comparison_reasons", "contract", "explain", "fence", "gate", "gate_differences",
     "gate_figures", "gate_rules", "json_line_edit", "judge_calibration", "judge_probes",
-    "judge_reliability", "judge_trust", "linting", "matching", "metrics", "metrics_document",
-    "operational", "outcomes", "report", "report_html", "rubric", "rubric_reply", "rubric_schema", "run_comparison", "run_figures",
+    "judge_reliability", "judge_trust", "labelling", "linting", "matching", "metrics", "metrics_document",
+    "offline", "operational", "outcomes", "report", "report_html", "rubric", "rubric_reply",
+    "rubric_schema", "run_comparison", "run_figures",
     "run_summaries", "scoring", "spot_check", "stats", "summaries", "trend",
 }  # fmt: skip
 EDGE_LIBRARIES = {
@@ -39,6 +40,8 @@ EDGE_LIBRARIES = {
     "tomlkit": {"thresholds", "toml_places"},
     "sqlalchemy": {"history", "judge_cache"},
     "vcr": {"cassettes", "cassette_secrets"},
+    "textual": {"label_app"},
+    "rich": {"label_app"},
 }
 
 
