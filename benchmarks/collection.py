@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any, Final
 
-_MB: Final = 1024
+from benchmarks.measuring import middle, positive, run_process
+
 PARAMETRIZED: Final = """
 import json, pathlib, pytest
 
@@ -84,31 +81,22 @@ def measure(contender: str, folder: Path, cases: int, *, select: bool) -> Result
     """
     chosen = ["-k", SELECTED] if select else []
     expected = len(range(0, cases, 100)) if select else cases
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q"]
+    plugins = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
     output = folder / "output.txt"
-    began = time.perf_counter()
-    with output.open("w", encoding="utf-8") as file:
-        process = subprocess.Popen(
-            [*command, *CONTENDERS[contender], *chosen],
-            cwd=folder,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    wall_s = time.perf_counter() - began
+    usage = run_process([*command, *plugins, *CONTENDERS[contender], *chosen], folder, output)
     with output.open(encoding="utf-8") as lines:
         listed = sum("::" in line for line in lines)
-    if process.returncode != 0 or listed != expected:
+    if usage.exit_code or listed != expected:
         said = output.read_text(encoding="utf-8")[-2000:]
-        raise RuntimeError(f"{contender}: exit {process.returncode}, {listed} listed\n{said}")
+        raise RuntimeError(f"{contender}: exit {usage.exit_code}, {listed} listed\n{said}")
     return Result(
         contender=contender,
         cases=cases,
         selected=listed,
-        wall_s=wall_s,
-        cpu_s=usage.ru_utime + usage.ru_stime,
-        rss_mb=usage.ru_maxrss / _MB,
+        wall_s=usage.wall_s,
+        cpu_s=usage.cpu_s,
+        rss_mb=usage.rss_mb,
     )
 
 
@@ -124,13 +112,8 @@ def measure_all(cases: Sequence[int], *, repeats: int) -> list[Result]:
                 for _ in range(repeats):
                     for one in CONTENDERS:
                         found[one].append(measure(one, folder, count, select=select))
-                results += [_middle(own) for own in found.values()]
+                results += [middle(own) for own in found.values()]
     return results
-
-
-def _middle(results: Sequence[Result]) -> Result:
-    middle = median(result.cpu_s for result in results)
-    return min(results, key=lambda result: abs(result.cpu_s - middle))
 
 
 def render(results: Sequence[Result]) -> str:
@@ -146,18 +129,11 @@ def render(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"got {number}, expected at least 1")
-    return number
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--cases", type=_positive, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--repeats", type=_positive, default=1)
+    parser.add_argument("--cases", type=positive, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--repeats", type=positive, default=1)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     results = measure_all(options.cases, repeats=options.repeats)

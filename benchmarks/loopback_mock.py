@@ -12,7 +12,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, cast
 
@@ -35,6 +35,11 @@ ANSWER: Final = json.dumps(
         "debug": {"retrieved_chunks": CHUNKS, "latency": {"retrieval_ms": 3.0}},
     }
 ).encode()
+VERDICT: Final = {
+    **{"score": 5, "grade": "C", "pass": True, "value": "pass"},
+    **{"reason": "ok", "reasoning": "ok"},
+}
+"""Of a judge that is asked for no shape; tools differ in what they look for."""
 
 
 @dataclass
@@ -109,25 +114,33 @@ class _Mock:
             done()
 
 
-def completion(request: dict[str, Any]) -> bytes:
-    """A chat completion in the shape that was asked for."""
+def completion(request: Mapping[str, Any]) -> bytes:
+    """A chat completion in the shape that was asked for: of a tool, of a schema, or ``VERDICT``."""
     schema = request.get("response_format", {}).get("json_schema", {}).get("schema")
-    content = simplest(schema) if schema else {"score": 5, "reasoning": "ok"}
-    message = {"role": "assistant", "content": json.dumps(content)}
+    if tools := request.get("tools"):
+        asked = tools[0]["function"]
+        arguments = json.dumps(simplest(asked["parameters"]))
+        function = {"name": asked["name"], "arguments": arguments}
+        call = {"id": "call-1", "type": "function", "function": function}
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    else:
+        content = simplest(schema) if schema else VERDICT
+        message = {"role": "assistant", "content": json.dumps(content)}
+    reason = "tool_calls" if tools else "stop"
     return json.dumps(
         {
             "id": "1",
             "object": "chat.completion",
             "created": 1,
             "model": "m-1",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+            "choices": [{"index": 0, "finish_reason": reason, "message": message}],
             "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
         }
     ).encode()
 
 
-def simplest(schema: dict[str, Any]) -> Any:
-    """The simplest value that a JSON schema allows."""
+def simplest(schema: Mapping[str, Any]) -> Any:
+    """The simplest value that a JSON schema allows: numbers small, lists of one."""
     if "enum" in schema:
         return schema["enum"][0]
     if "anyOf" in schema:
