@@ -752,6 +752,9 @@ NUMBERLESS_SETTINGS: Final = frozenset(
         "extra_gates",
         "baseline",
         "allow_regressions",
+        "documents_cleanup",
+        "documents_path",
+        "documents_loader",
     }
 )
 """Settings that no number of a case depends on: where a run is kept, which part of the set it asks,

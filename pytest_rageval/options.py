@@ -284,6 +284,15 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="write no report.html at the end; rageval report writes it at any time",
     ),
     Option(
+        setting="documents_cleanup",
+        key="documents.cleanup",
+        kind="choice",
+        flag="--rageval-cleanup",
+        choices=("none", "on-success", "always"),
+        help="when documents that a set brings along are deleted from the target again "
+        "(default: always)",
+    ),
+    Option(
         setting="extra_gates",
         key="gates",
         kind="gates",
@@ -469,6 +478,18 @@ OPTIONS: Final[tuple[Option, ...]] = (
         key="matching.coarse_chunks",
         kind="boolean",
         help="whether a chunk of a parent section matches when it holds all snippets of the gold",
+    ),
+    Option(
+        setting="documents_path",
+        key="documents.path",
+        kind="text",
+        help="where below the target's URL documents of a set are put and deleted",
+    ),
+    Option(
+        setting="documents_loader",
+        key="documents.loader",
+        kind="text",
+        help="module:function that returns the text of a document that a set names by a ref",
     ),
     Option(
         setting="dataset_version",

@@ -21,14 +21,16 @@ PURE = {
     "aggregate", "baseline_checks", "case_groups", "cassette_names", "citations", "columns",
     "comparability", "comparison", "comparison_flips", "comparison_noise", "comparison_pairs",
     "comparison_reasons", "contract", "explain", "fence", "gate", "gate_differences",
-    "gate_figures", "gate_rules", "json_line_edit", "judge_calibration", "judge_probes",
-    "judge_reliability", "judge_trust", "labelling", "linting", "matching", "metrics", "metrics_document",
+    "gate_figures", "gate_rules", "interchange", "json_line_edit", "judge_calibration",
+    "judge_probes", "judge_reliability", "judge_trust", "labelling", "linting", "matching", "metrics", "metrics_document",
     "offline", "operational", "outcomes", "report", "report_html", "rubric", "rubric_reply",
     "rubric_schema", "run_comparison", "run_figures",
     "run_summaries", "scoring", "spot_check", "stats", "summaries", "trend",
 }  # fmt: skip
 EDGE_LIBRARIES = {
-    "httpx": {"client", "embeddings", "http_exchange", "reference"},
+    "httpx": {
+        "client", "documents_client", "embeddings", "fetching", "http_exchange", "reference",
+    },  # fmt: skip
     "genai_prices": {"judge_price"},
     "jinja2": {"report_html", "rubric"},
     "openai": {"judge_client"},
@@ -40,6 +42,7 @@ EDGE_LIBRARIES = {
     "tomlkit": {"thresholds", "toml_places"},
     "sqlalchemy": {"history", "judge_cache"},
     "vcr": {"cassettes", "cassette_secrets"},
+    "yaml": {"interchange"},
     "textual": {"label_app"},
     "rich": {"label_app"},
 }

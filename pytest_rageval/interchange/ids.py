@@ -1,0 +1,170 @@
+"""Foreign names made into names that are allowed here: case ids, labels, paths and docnos."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import Any, Final
+from urllib.parse import unquote
+
+from pytest_rageval.models import Anchor
+
+_HIDDEN: Final = "\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+_NOT_IN_LABEL: Final = re.compile(rf"[\s\[\]{_HIDDEN}]+|::+")
+_NOT_IN_SEGMENT: Final = re.compile(r"[^\w.~()+=@,-]+")
+_WORD: Final = re.compile(r"[^\W_]+")
+_SLUG_WORDS: Final = 6
+_SLUG_CHARS: Final = 48
+_SEGMENT_CHARS: Final = 100
+NOTE_SUFFIXES: Final = (".md", ".markdown")
+
+
+def clean_label(text: str, *, blank: str = "-") -> str:
+    """Return a text as an id, category or tag may be: no space, bracket, ``::`` or control.
+
+    Args:
+        text: any.
+        blank: what stands for what is not allowed.
+
+    Returns:
+        The text itself where it is allowed; empty where nothing of it is.
+    """
+    return _NOT_IN_LABEL.sub(blank, text.strip()).strip(blank) if text else ""
+
+
+def clean_case_id(text: str) -> str:
+    """Return a text as a case id may be; empty where nothing of it is allowed."""
+    cleaned = text if _is_label(text) else clean_label(text)
+    segments = ["-" if part in {".", ".."} else part for part in cleaned.split("/")]
+    return "/".join(segments)
+
+
+def _is_label(text: str) -> bool:
+    return bool(text) and _NOT_IN_LABEL.search(text) is None
+
+
+def short_hash(text: str, chars: int = 6) -> str:
+    """Name a text by hex digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:chars]
+
+
+def id_from_question(question: str) -> str:
+    """Return an id for a case that has none: the same for the same question, wherever it stands.
+
+    >>> id_from_question("How long do I have to request a refund?")
+    'how-long-do-i-have-to-eb2e82'
+    """
+    words = _WORD.findall(unicodedata.normalize("NFC", question).casefold())
+    slug = "-".join(words[:_SLUG_WORDS])[:_SLUG_CHARS].strip("-")
+    return f"{slug or 'case'}-{short_hash(question)}"
+
+
+class UniqueIds:
+    """Gives each case an id that is allowed and that no other one has."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, wanted: str | None, question: str) -> str:
+        """Return the id of the next case.
+
+        Args:
+            wanted: the foreign id; None or empty: there is none.
+            question: what names a case without an id.
+        """
+        base = clean_case_id(wanted or "") or id_from_question(question)
+        found, number = base, 1
+        while found in self._taken:
+            number += 1
+            found = f"{base}-{number}"
+        self._taken.add(found)
+        return found
+
+
+# --- documents -------------------------------------------------------------------------------
+
+
+def folder_of_prefix(prefix: str) -> str:
+    """Return a scope prefix such as ``eval:sample:`` as a folder, ``eval/sample/``."""
+    segments = [_segment(part) for part in re.split(r"[:/\\]+", prefix) if part.strip()]
+    return "".join(f"{segment}/" for segment in segments)
+
+
+class DocumentPaths:
+    """Makes paths of Markdown notes of document ids, the same for the same id.
+
+    Args:
+        prefix: what ids of the dataset begin with, such as ``eval:sample:``; empty: nothing.
+        folder: where they go, with its final ``/``.
+    """
+
+    def __init__(self, prefix: str, folder: str) -> None:
+        self.folder = folder
+        self._prefix = prefix
+        self._paths: dict[str, str] = {}
+        self._owner: dict[str, str] = {}
+
+    def path(self, source_id: str) -> str:
+        """Return the path of a document: below the folder unless its id lacks the prefix."""
+        found = self._paths.get(source_id)
+        if found is None:
+            found = self._new_path(source_id)
+            # Two ids may look alike once they are paths.
+            if self._owner.setdefault(found, source_id) != source_id:
+                stem, dot, suffix = found.rpartition(".")
+                found = f"{stem}-{short_hash(source_id)}{dot}{suffix}"
+                self._owner[found] = source_id
+            self._paths[source_id] = found
+        return found
+
+    def _new_path(self, source_id: str) -> str:
+        inside = source_id.startswith(self._prefix)
+        tail = source_id[len(self._prefix) :] if inside else source_id
+        segments = [_segment(part) for part in re.split(r"[:/\\]+", tail) if part.strip()]
+        path = "/".join(segments) or _segment(source_id)
+        path = path if path.lower().endswith(NOTE_SUFFIXES) else f"{path}.md"
+        return f"{self.folder if inside else ''}{path}"
+
+
+def _segment(text: str) -> str:
+    """Return a text as one step of a path; what had to change gets a hash, to stay itself."""
+    cleaned = _NOT_IN_SEGMENT.sub("-", unicodedata.normalize("NFC", text.strip()))
+    cleaned = cleaned[:_SEGMENT_CHARS].strip("-")
+    if not cleaned.strip("."):
+        cleaned = "document"
+    return cleaned if cleaned == text else f"{cleaned}-{short_hash(text)}"
+
+
+# --- docnos ----------------------------------------------------------------------------------
+
+_HEADING_MARK: Final = "##"
+_NOT_IN_DOCNO: Final = re.compile(rf"[\s%{_HIDDEN}\u2028\u2029]")
+
+
+def docno(anchor: Anchor) -> str:
+    """Write document and heading as one word without spaces, as qrels and runs need it.
+
+    >>> docno(Anchor(rel_path="a b.md", heading_path="# A > ## B"))
+    'a%20b.md###%20A%20>%20##%20B'
+    """
+    path = _encoded(anchor.rel_path).replace("#", "%23")
+    return path + (f"{_HEADING_MARK}{_encoded(anchor.heading_path)}" if anchor.heading_path else "")
+
+
+def anchor_fields(name: str) -> dict[str, Any]:
+    """Read what ``docno`` wrote; any other name is the path of a document as it stands."""
+    path, mark, heading = name.partition(_HEADING_MARK)
+    if not path:
+        return {"rel_path": name}
+    found: dict[str, Any] = {"rel_path": unquote(path)}
+    if mark and heading:
+        found["heading_path"] = unquote(heading)
+    return found if docno(Anchor(**found)) == name else {"rel_path": name}
+
+
+def _encoded(text: str) -> str:
+    def escape(match: re.Match[str]) -> str:
+        return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace"))
+
+    return _NOT_IN_DOCNO.sub(escape, text)

@@ -1,0 +1,169 @@
+"""Test sets and evaluation datasets of ragas, in JSON, JSON Lines or CSV.
+
+Of 0.1 (``question``, ``ground_truth``) as well as of 0.2 and later (``user_input``, ``reference``).
+
+A ragas row knows the texts of its reference contexts, seldom where they stand. Where it does
+(``reference_context_ids``, ``metadata[].source``) they become golds; else they are kept in metadata
+for whoever labels the case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pytest_rageval.interchange.fields import BadFieldError
+from pytest_rageval.interchange.ids import UniqueIds, clean_label
+from pytest_rageval.interchange.parsing import parse_list, parse_records
+from pytest_rageval.interchange.suite import with_id
+from pytest_rageval.interchange.values import (
+    Imported,
+    Ledger,
+    Source,
+    fault,
+    keep_in_metadata,
+)
+
+_ROOM: Final = "ragas"
+_QUESTION: Final = ("user_input", "question")
+_REFERENCE: Final = ("reference", "ground_truth", "ground_truths")
+_CONTEXTS: Final = ("reference_contexts", "ground_truth_context")
+_CATEGORY: Final = ("synthesizer_name", "evolution_type")
+_ID: Final = ("id", "sample_id", "question_id")
+_LEFT: Final[Mapping[str, str]] = {
+    "approval_status": "a matter of its own tool",
+    "episode_done": "a matter of its own tool",
+    "multi_responses": "answers of a system, not of the case",
+    "reference_tool_calls": "no tools are called here",
+    "reference_topics": "belongs to conversations",
+}
+
+
+def read(source: Source) -> Imported:
+    """Read test sets.
+
+    Raises:
+        DatasetError: a file holds no rows, or a row has no question.
+    """
+    ledger, ids = Ledger(), UniqueIds()
+    lines: list[dict[str, Any]] = []
+    responses: list[dict[str, Any]] = []
+    for file in source.files:
+        rows = parse_records(file, delimiter=source.options.delimiter)
+        for number, row in enumerate(rows, 1):
+            given = _flat(row)
+            if isinstance(_take(given, _QUESTION, ledger, count=False), list):
+                ledger.leave("user_input", "a conversation, and a case is one question")
+                continue
+            try:
+                line, response = _case(given, ids, ledger)
+            except BadFieldError as error:
+                message = f"row {number}: {error}"
+                raise fault(file.name, message, field=error.name) from None
+            lines.append(line)
+            responses += [{"id": line["id"], "response": response}] if response else []
+    return ledger.close(cases=tuple(lines), responses=tuple(responses))
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Take a sample of a test set out of its wrapper."""
+    inner = row.get("eval_sample")
+    given = {**inner, **row} if isinstance(inner, dict) else dict(row)
+    if isinstance(inner, dict):
+        del given["eval_sample"]
+    return {name: value for name, value in given.items() if value not in (None, "", [])}
+
+
+def _take(
+    given: dict[str, Any], names: tuple[str, ...], ledger: Ledger, *, count: bool = True
+) -> Any:
+    for name in names:
+        if name in given:
+            if count:
+                ledger.carry(name)
+                return given.pop(name)
+            return given[name]
+    return None
+
+
+def _case(
+    given: dict[str, Any], ids: UniqueIds, ledger: Ledger
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    line: dict[str, Any] = {"question": _take(given, _QUESTION, ledger)}
+    if (own := _take(given, _ID, ledger)) is not None:
+        line["id"] = str(own)
+    references = parse_list(_take(given, _REFERENCE, ledger))
+    if references:
+        line["expected_answer"] = str(references[0])
+        if references[1:]:
+            keep_in_metadata(line, _ROOM, "more_references", references[1:])
+            ledger.keep("ground_truths[1:]", len(references) - 1)
+    category = _take(given, _CATEGORY, ledger)
+    if category is not None:
+        line["category"] = clean_label(str(category), blank="_") or "general"
+    response = _response(given, ledger)
+    _take_golds(given, line, ledger)
+    for name, why in _LEFT.items():
+        if given.pop(name, None) is not None:
+            ledger.leave(name, why)
+    for name, value in given.items():
+        keep_in_metadata(line, _ROOM, name, value)
+        ledger.keep(name)
+    return with_id(line, ids, room=_ROOM), response
+
+
+def _take_golds(given: dict[str, Any], line: dict[str, Any], ledger: Ledger) -> None:
+    # In a test set of 0.1 these are what the question was made from; elsewhere they were retrieved.
+    is_testset = "evolution_type" in given or "category" in line
+    names = (*_CONTEXTS, "contexts") if is_testset else _CONTEXTS
+    contexts: list[str] = []
+    for name in names:
+        if name in given:
+            contexts = [str(text) for text in parse_list(given.pop(name))]
+            keep_in_metadata(line, _ROOM, name, contexts)
+            ledger.keep(name)
+            break
+    paths = [str(one) for one in parse_list(given.pop("reference_context_ids", None))]
+    if paths:
+        ledger.carry("reference_context_ids")
+    sources = [
+        one["source"]
+        for one in parse_list(given.get("metadata"))
+        if isinstance(one, dict) and isinstance(one.get("source"), str)
+    ]
+    if sources and not paths:
+        paths = sources
+        del given["metadata"]
+        ledger.carry("metadata[].source")
+    golds = [{"rel_path": path} for path in dict.fromkeys(paths) if path.strip()]
+    if golds:
+        line["gold_supports"] = golds
+    elif contexts:
+        ledger.note(
+            "reference contexts do not say which document they are of; label the cases to "
+            "score retrieval"
+        )
+
+
+def _response(given: dict[str, Any], ledger: Ledger) -> dict[str, Any] | None:
+    """Take what a system answered, if the dataset holds it."""
+    answer = given.pop("response", None) or given.pop("answer", None)
+    paths = [str(one) for one in parse_list(given.pop("retrieved_context_ids", None))]
+    texts = [str(one) for one in parse_list(given.pop("retrieved_contexts", None))]
+    if not texts and "evolution_type" not in given and "synthesizer_name" not in given:
+        texts = [str(one) for one in parse_list(given.get("contexts"))]
+    found: dict[str, Any] = {"answer": str(answer or "")}
+    if paths:
+        padded = [*texts, *[None] * len(paths)]
+        found["debug"] = {
+            "retrieved_chunks": [
+                {"rel_path": path, "rank": rank, **({"text": text} if text else {})}
+                for rank, (path, text) in enumerate(zip(paths, padded, strict=False), 1)
+            ]
+        }
+    elif texts:
+        ledger.leave("retrieved_contexts", "no document is named for them")
+    if answer is None and not paths:
+        return None
+    ledger.carry("response" if answer else "retrieved_context_ids")
+    return found
