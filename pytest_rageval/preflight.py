@@ -218,6 +218,13 @@ def _check_results_dir(rootdir: Path, results_dir: str) -> None:
     from pytest_rageval.errors import ConfigError
 
     folder = rootdir / results_dir
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    effective = os.access in os.supports_effective_ids
+    if there.is_dir() and not os.access(there, os.W_OK | os.X_OK, effective_ids=effective):
+        raise ConfigError(
+            f"results {results_dir!r}: {str(there)!r} cannot be written, and there would be no "
+            "place for the answers; name another folder with --rageval-results"
+        )
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
             shown = path.relative_to(rootdir) if path.is_relative_to(rootdir) else path

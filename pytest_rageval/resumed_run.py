@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pytest_rageval.config_differences import current_config, differences, listed
 from pytest_rageval.dataset import LoadedSet, LocatedCase
-from pytest_rageval.errors import ConfigError
+from pytest_rageval.errors import ConfigError, StorageError
 from pytest_rageval.models import CaseRecord, Settings
 from pytest_rageval.storage import is_run_id, read_json, read_records, resolve_run
 from pytest_rageval.stored_run import latest_records
@@ -111,7 +111,12 @@ def read_resumed(folder: Path, settings: Settings, sets: Sequence[LoadedSet]) ->
                 "were asked with; start a new run"
             )
         return ResumedRun()
-    stored = read_json(config)
+    try:
+        stored = read_json(config)
+    except StorageError as error:
+        raise StorageError(
+            f"{error}; nothing else tells what the records were asked with: start a new run"
+        ) from None
     found = differences(stored, current_config(settings), also=("shard",))
     if found:
         raise ConfigError(

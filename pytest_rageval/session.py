@@ -394,7 +394,11 @@ class Controller:
             raise pytest.UsageError(str(error)) from error
         warnings = (append_step_summary(finished.summary, os.environ), self._put_into_index())
         notes = [*finished.view.notes, *filter(None, warnings)]
-        return replace(finished, view=replace(finished.view, notes=notes))
+        view = replace(finished.view, notes=notes)
+        if getattr(self.config, "cache", None) is None:
+            # Nothing remembers what failed last, but the run does.
+            view = replace(view, rerun=f"pytest --rageval-failed-from {self.run.run_id}")
+        return replace(finished, view=view)
 
     def _put_into_index(self) -> str | None:
         settings = self.state.settings

@@ -49,6 +49,8 @@ RESULTS: Final = "results.jsonl"
 
 _LAST: Final = re.compile(r"last(?:~([0-9]+))?")
 
+_LEAVE_OUT: Final = "take the line out, and --rageval-resume asks its case again"
+
 _RUN_FILES: Final = (RESULTS, "metrics.json", "config.json")
 """A folder with one of these is a run."""
 
@@ -286,13 +288,15 @@ def _read_line(file: Path, number: int, line: bytes) -> CaseRecord:
     try:
         document = json.loads(line)
     except ValueError as error:
-        raise StorageError(f"{file}:{number}: not JSON: {error}") from None
+        raise StorageError(f"{file}:{number}: not JSON: {error}; {_LEAVE_OUT}") from None
     if not isinstance(document, dict):
-        raise StorageError(f"{file}:{number}: got {document!r:.60}, expected an object")
+        raise StorageError(
+            f"{file}:{number}: got {document!r:.60}, expected an object; {_LEAVE_OUT}"
+        )
     try:
         return record_from_json(document)
     except StorageError as error:
-        raise StorageError(f"{file}:{number}: {error}") from None
+        raise StorageError(f"{file}:{number}: {error}; {_LEAVE_OUT}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:

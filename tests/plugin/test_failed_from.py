@@ -75,3 +75,9 @@ def test_an_unknown_run_is_a_usage_error(project: Project) -> None:
     result = project.run("--rageval-failed-from", "nope")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*run 'nope': not found*"])
+
+
+def test_it_is_advised_where_pytest_keeps_no_cache(project: Project) -> None:
+    assert "next     pytest --lf" in project.run().stdout.str()
+    result = project.run("-p", "no:cacheprovider", "--rageval-run-id", "one")
+    assert "next     pytest --rageval-failed-from one" in result.stdout.str()

@@ -6,6 +6,7 @@ import pytest
 
 from tests.fakes import unused_port
 from tests.plugin.scratch import CASES, Project, case
+from tests.root_rights import without_root_rights
 
 SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
 
@@ -128,6 +129,22 @@ def test_a_file_in_place_of_the_results_folder_is_refused_before_anything_is_ask
         ["*'evals/results' is a file, expected a folder for the results of runs*--rageval-results*"]
     )
     assert not (project.path / "asked").exists()
+
+
+@pytest.mark.parametrize("made", ["evals", "evals/results"])
+def test_a_results_folder_that_cannot_be_written_is_refused_before_anything_is_asked(
+    project: Project, made: str
+) -> None:
+    folder = project.path / made
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o555)
+    try:
+        with without_root_rights():
+            result = project.run()
+    finally:
+        folder.chmod(0o755)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"*/{made}' cannot be written*--rageval-results*"])
 
 
 def test_a_file_above_the_results_folder_is_named(project: Project) -> None:

@@ -304,6 +304,21 @@ def test_another_number_of_repeats_or_another_shard_is_refused(project: Project)
     )
 
 
+def test_what_is_broken_is_named_with_what_to_do(project: Project) -> None:
+    folder = finished(project)
+    results = folder / "results.jsonl"
+    whole = results.read_bytes()
+    results.write_bytes(whole.replace(b"{", b"", 1))
+    text = refused(project.run("--rageval-resume", "one"))
+    assert "results.jsonl:1: not JSON" in text
+    assert "take the line out, and --rageval-resume asks its case again" in text
+    results.write_bytes(whole)
+    (folder / "config.json").write_bytes(b"")
+    text = refused(project.run("--rageval-resume", "one"))
+    assert "config.json: not JSON" in text
+    assert "start a new run" in text
+
+
 def test_an_unknown_run_is_refused(project: Project) -> None:
     assert "run 'nope'" in refused(project.run("--rageval-resume", "nope"))
 
