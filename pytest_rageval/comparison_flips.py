@@ -59,6 +59,8 @@ class CaseFlip:
     """The most telling first; empty: only the outcome changed."""
     reason: str
     """A few words; they may hold paths and headings of the case file and of the target."""
+    brief_reason: str
+    """The same without any text of anybody's."""
 
 
 def find_flips(
@@ -89,6 +91,7 @@ def _flip(
     # What went the case's way comes first, whatever else changed beside it.
     ordered = tuple(sorted(changes, key=lambda change: change.direction != direction))
     before, after = _telling(base, new, ordered[0] if ordered else None, direction)
+    metric = ordered[0].metric if ordered else None
     return CaseFlip(
         file=new.first.file,
         case_id=new.first.name,
@@ -97,7 +100,8 @@ def _flip(
         base_outcome=base.outcome,
         new_outcome=new.outcome,
         changes=ordered,
-        reason=explain_flip(before, after, ordered[0].metric if ordered else None),
+        reason=explain_flip(before, after, metric),
+        brief_reason=explain_flip(before, after, metric, named=False),
     )
 
 

@@ -11,13 +11,16 @@ from pytest_rageval.models import Anchor, CaseRecord, Citation, RetrievedChunk
 _SHOWN: Final = 2
 
 
-def explain_flip(base: CaseRecord, new: CaseRecord, metric: str | None) -> str:
+def explain_flip(
+    base: CaseRecord, new: CaseRecord, metric: str | None, *, named: bool = True
+) -> str:
     """Say what happened to a case.
 
     Args:
         base: one record of the earlier run.
         new: one of the later.
         metric: the metric that changed; None: only the outcome did.
+        named: name the paths and headings of documents; False: no text of anybody's.
     """
     if new.error is not None and base.error is None:
         return f"fails now: {new.error.kind}"
@@ -25,7 +28,7 @@ def explain_flip(base: CaseRecord, new: CaseRecord, metric: str | None) -> str:
         return f"{_answers(new)} (was: {base.error.kind})"
     words = _EXPLAINERS if metric is None else (_BY_METRIC.get(metric, _abstention_words),)
     for explain in (*words, _abstention_words):
-        parts = tuple(explain(base, new))
+        parts = tuple(explain(base, new, named))
         if parts:
             return "; ".join(parts[:_SHOWN])
     return _stage_words(base, new)
@@ -35,7 +38,7 @@ def _answers(record: CaseRecord) -> str:
     return "abstains now" if record.abstained else "answers now"
 
 
-def _abstention_words(base: CaseRecord, new: CaseRecord) -> Iterator[str]:
+def _abstention_words(base: CaseRecord, new: CaseRecord, _named: bool) -> Iterator[str]:
     if _abstained(base) != _abstained(new) and _abstained(new) is not None:
         yield "abstains now" if _abstained(new) else "answers now"
 
@@ -68,7 +71,7 @@ def _ranks(record: CaseRecord) -> dict[int, int]:
     return found
 
 
-def _gold_words(base: CaseRecord, new: CaseRecord) -> Iterator[str]:
+def _gold_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]:
     before, after = _ranks(base), _ranks(new)
     golds = new.case.gold_supports if new.case is not None else ()
     single = len(golds) == 1
@@ -76,10 +79,11 @@ def _gold_words(base: CaseRecord, new: CaseRecord) -> Iterator[str]:
         was, now = before.get(gold), after.get(gold)
         had, has = was is not None and was <= base.k, now is not None and now <= new.k
         if had and not has:
-            yield _lost_words(gold, golds, new, now, single)
+            yield _lost_words(gold, golds, new, now, single, _gold(gold, golds, named))
         elif has and not had:
             place = f"(rank {now}, {_was(was, base)})"
-            yield f"gold now at rank {now}" if single else f"found {_gold(gold, golds)} {place}"
+            name = _gold(gold, golds, named)
+            yield f"gold now at rank {now}" if single else f"found {name} {place}"
 
 
 def _was(rank: int | None, base: CaseRecord) -> str:
@@ -89,7 +93,12 @@ def _was(rank: int | None, base: CaseRecord) -> str:
 
 
 def _lost_words(
-    gold: int, golds: Sequence[Anchor], new: CaseRecord, now: int | None, single: bool
+    gold: int,
+    golds: Sequence[Anchor],
+    new: CaseRecord,
+    now: int | None,
+    single: bool,
+    name: str,
 ) -> str:
     if now is not None:
         what = f"now at rank {now}"
@@ -102,7 +111,7 @@ def _lost_words(
     if single:
         return what if what in {"left the scope", "nothing retrieved"} else f"gold {what}"
     # With several golds the place itself says most; how far away it is comes after it.
-    return f"lost {_gold(gold, golds)}" + (f" ({what})" if what != "nothing retrieved" else "")
+    return f"lost {name}" + (f" ({what})" if what != "nothing retrieved" else "")
 
 
 def _left_scope(gold: int, golds: Sequence[Anchor], record: CaseRecord) -> bool:
@@ -114,8 +123,8 @@ def _left_scope(gold: int, golds: Sequence[Anchor], record: CaseRecord) -> bool:
     return gold < len(golds) and not in_scope(golds[gold].rel_path, selection.selected_folders)
 
 
-def _gold(index: int, golds: Sequence[Anchor]) -> str:
-    if index >= len(golds):
+def _gold(index: int, golds: Sequence[Anchor], named: bool) -> str:
+    if index >= len(golds) or not named:
         return f"gold {index}"
     return _place(golds[index].rel_path, golds[index].heading_path)
 
@@ -127,14 +136,14 @@ def _place(path: str | None, heading: str | None) -> str:
 # --- what should not be there, and what is cited -----------------------------------------------
 
 
-def _irrelevant_words(base: CaseRecord, new: CaseRecord) -> Iterator[str]:
+def _irrelevant_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]:
     before, after = _irrelevant(base), _irrelevant(new)
     for place in after:
         if place not in before:
-            yield f"now retrieves {place}, which is irrelevant"
+            yield f"now retrieves {place if named else 'a source'}, which is irrelevant"
     for place in before:
         if place not in after:
-            yield f"no longer retrieves {place}"
+            yield f"no longer retrieves {place if named else 'an irrelevant source'}"
 
 
 def _irrelevant(record: CaseRecord) -> dict[str, None]:
@@ -142,15 +151,18 @@ def _irrelevant(record: CaseRecord) -> dict[str, None]:
     return dict.fromkeys(_place(c.rel_path, c.heading_path) for c in chunks if c.irrelevant)
 
 
-def _citation_words(base: CaseRecord, new: CaseRecord) -> Iterator[str]:
+def _citation_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]:
     before, after = _cited(base), _cited(new)
     fresh = [place for place in after if place not in before]
     if fresh:
-        yield f"now cites {fresh[0]}" + (f" and {len(fresh) - 1} more" if len(fresh) > 1 else "")
+        yield f"now cites {fresh[0] if named else 'another source'}" + (
+            f" and {len(fresh) - 1} more" if len(fresh) > 1 else ""
+        )
     elif before and not after:
         yield "cites nothing now"
     else:
-        yield from (f"no longer cites {place}" for place in before if place not in after)
+        gone = (place for place in before if place not in after)
+        yield from (f"no longer cites {place if named else 'a source'}" for place in gone)
 
 
 def _cited(record: CaseRecord) -> dict[str, None]:
@@ -160,7 +172,7 @@ def _cited(record: CaseRecord) -> dict[str, None]:
     )
 
 
-_Explainer = Callable[[CaseRecord, CaseRecord], Iterator[str]]
+_Explainer = Callable[[CaseRecord, CaseRecord, bool], Iterator[str]]
 _EXPLAINERS: Final[tuple[_Explainer, ...]] = (_gold_words, _irrelevant_words)
 """Asked in turn where only the outcome changed; other citations alone change none."""
 _BY_METRIC: Final[Mapping[str, _Explainer]] = {

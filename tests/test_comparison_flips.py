@@ -74,6 +74,7 @@ def test_one_of_several_golds_is_named_by_its_place() -> None:
     new = asked(BOTH, "b.md | # B", *FILLER)
     (found,) = flips(base, new)
     assert found.reason == "lost meetings.md > # 2026-01-15 (not in top 9)"
+    assert found.brief_reason == "lost gold 0 (not in top 9)"
     assert [(c.metric, c.base, c.new) for c in found.changes] == [
         ("recall_all_at_k", 1.0, 0.0),
         ("recall_at_k", 1.0, 0.5),
@@ -110,6 +111,7 @@ def test_another_citation_is_named() -> None:
     (found,) = flips(base, new)
     assert (found.base_outcome, found.new_outcome) == ("passed", "passed")
     assert (found.direction, found.reason) == ("worse", "now cites x.md > # X")
+    assert found.brief_reason == "now cites another source"
     silent = asked(ONE, "a.md | # A", references=())
     assert reason(base, silent) == ("worse", "cites nothing now")
 
@@ -137,6 +139,7 @@ def test_an_outcome_is_explained_where_its_metric_was_not_scored_before() -> Non
     (found,) = flips(base, new)
     assert (found.changes, found.direction) == ((), "worse")
     assert found.reason == "now retrieves old.md > # Old, which is irrelevant"
+    assert found.brief_reason == "now retrieves a source, which is irrelevant"
 
 
 def test_a_change_that_records_do_not_explain_has_words_all_the_same() -> None:

@@ -1,4 +1,4 @@
-"""``diff.md``: a comparison of two runs in Markdown, with paths and headings but no other text."""
+"""``diff.md``: a comparison of two runs in Markdown: ids and numbers, no text of anybody's."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _flips(found: RunComparison) -> Iterator[str]:
         sign = "worse" if flip.direction == "worse" else "better"
         yield (
             f"| {sign} | {escape(flip.case_id)} | {escape(flip.category)} | {flip_value(flip)} "
-            f"| {escape(flip.reason)} |"
+            f"| {escape(flip.brief_reason)} |"
         )
     more = len(flips) - LISTED_CASES
     if more > 0:
