@@ -73,6 +73,8 @@ class Cassettes:
         self._mode = mode
         self._scrubber = Scrubber(settings, environ)
         self._embedded_url: str | None = None
+        self.served_at: str | None = None
+        """Where the embedded target is served already; None: it is started when it is needed."""
         self._judge: object = None
         self._second_judge: object = None
         self._opening = False
@@ -89,7 +91,8 @@ class Cassettes:
             if target_kind(self._settings) == "vault":
                 served_at = EMBEDDED_URL
                 if not self.replaying:
-                    served_at = stack.enter_context(serve_vault(self._settings))
+                    started = self.served_at or stack.enter_context(serve_vault(self._settings))
+                    served_at = started
                     self._embedded_url = served_at
             opened = open_target(
                 self._settings, environ=self.environ, served_at=served_at, **self._pauses()

@@ -46,6 +46,18 @@ class DocumentSet:
     documents: tuple[Document, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedDocument:
+    """A document with its text, ready to be put into a target."""
+
+    rel_path: str
+    """Begins with the scope prefix."""
+    text: str
+    scope_prefix: str
+    source_id: str | None = None
+    metadata: Mapping[str, Any]
+
+
 def documents_path(case_file: Path) -> Path:
     """Return where the documents of a case file stand, if it brings any."""
     return case_file.parent / FOLDER / case_file.name
@@ -193,6 +205,23 @@ def check_documents(documents: Iterable[Document], scope_prefix: str) -> None:
 
 
 # --- texts -----------------------------------------------------------------------------------
+
+
+def load_documents(found: DocumentSet, loader: Loader | None) -> Iterator[LoadedDocument]:
+    """Yield the documents of a set with their texts, one in memory at a time.
+
+    Raises:
+        DatasetError: a text cannot be had.
+        ConfigError: the loader gave none.
+    """
+    for one in found.documents:
+        yield LoadedDocument(
+            rel_path=one.rel_path,
+            text=load_text(one, found.path.parent, loader),
+            scope_prefix=found.scope_prefix,
+            source_id=one.source_id,
+            metadata=one.metadata,
+        )
 
 
 def load_text(document: Document, folder: Path, loader: Loader | None) -> str:

@@ -20,6 +20,7 @@ from pytest_rageval.options import OPTIONS
 from pytest_rageval.state import State
 
 if TYPE_CHECKING:
+    from pytest_rageval.document_sets import LoadedDocument
     from pytest_rageval.models import Case, CaseRecord, Settings
 
 STATE = pytest.StashKey[State]()
@@ -63,6 +64,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     from pytest_rageval.session import register
 
     register(session.config, state)
+    if any((file.parent / "documents" / file.name).is_file() for file in state.files):
+        from pytest_rageval.document_session import register_documents
+
+        register_documents(session.config, state)
 
 
 def _forget_session() -> None:
@@ -137,6 +142,19 @@ def _case_item(request: pytest.FixtureRequest) -> Any:
 def rageval_settings() -> Settings:
     """The settings of the run."""
     return _state("rageval_settings").settings
+
+
+@pytest.fixture(scope="session")
+def rageval_documents() -> tuple[LoadedDocument, ...]:
+    """The documents that the case files of the session bring along, with their texts.
+
+    For a ``rag_client`` of your own: it puts them into the system that it asks. The configured
+    target gets them over HTTP before the first case, without this fixture.
+    """
+    from pytest_rageval.document_session import loaded, read_sets
+
+    state = _state("rageval_documents")
+    return tuple(loaded(state, read_sets(state)))
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ PACKAGE = Path(pytest_rageval.__file__).parent
 FOUNDATION = {"models", "errors", "judgements", "options", "discovery", "state"}
 DOORS = {
     "plugin", "preflight", "session", "items", "lookahead", "cassettes", "cli", "commands",
-    "default_case",
+    "default_case", "document_session",
 }  # fmt: skip
 PURE = {
     "aggregate", "baseline_checks", "case_groups", "cassette_names", "citations", "columns",

@@ -97,6 +97,9 @@ class _Reader:
         if not isinstance(defaults, dict) or not isinstance(defaults.get("scopePrefix"), str):
             raise fault(file.name, "missing, expected a text", field="defaults.scopePrefix")
         prefix = defaults["scopePrefix"].strip()
+        self._ledger.note(
+            "the dataset judges retrieval alone: run it with --retrieval-only, or without a judge"
+        )
         for name in sorted(value.keys() - {"defaults", "documents", "queries"}):
             self._ledger.leave(name, "belongs to the dataset, and no case holds it")
         for name in sorted(defaults.keys() - {"scopePrefix", "topK", "mode", "thresholds"}):
