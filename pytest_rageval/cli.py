@@ -22,6 +22,7 @@ from pytest_rageval.report.terminal_text import clean
 
 COMMANDS: Final = (
     "calibrate",
+    "case",
     "check",
     "compare",
     "doctor",
@@ -29,6 +30,7 @@ COMMANDS: Final = (
     "explain",
     "export",
     "gate",
+    "generate",
     "import",
     "init",
     "judge",

@@ -139,4 +139,4 @@ def test_a_vault_that_is_none_is_one_line(capsys: Output) -> None:
 
 def test_an_empty_file_is_no_trouble(capsys: Output) -> None:
     assert cli.run(["check", write("a.jsonl"), "--vault", "vault"]) == ExitCode.YES
-    assert "with no case that has evidence" in capsys.readouterr().out
+    assert "with no reviewed case that has evidence" in capsys.readouterr().out

@@ -42,7 +42,7 @@ class Power:
     def sentence(self) -> str:
         """Say it in one line."""
         if self.drop is None:
-            return "with no case that has evidence, no change of recall can be seen"
+            return "with no reviewed case that has evidence, no change of recall can be seen"
         cases = "this 1 case" if self.n == 1 else f"these {self.n} cases"
         text = f"with {cases} a drop of {_shown(self.drop)} in recall can be seen"
         if self.drop_clustered is not None and self.n_documents < self.n:

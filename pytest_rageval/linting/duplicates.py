@@ -19,7 +19,8 @@ def find_duplicates(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
     """Yield a finding for each case whose question, or nearly it, stands before.
 
     Not the same are questions to other vaults or folders or of another cutoff, translations of one
-    another, and alike ones that differ in a number or name other evidence.
+    another, and alike ones that differ in a number, name other evidence, or of which only one has
+    an answer.
 
     Args:
         cases: of all files, in their order.
@@ -68,7 +69,12 @@ def resembles(one: Case, other: Case) -> bool:
     if asks_of_another(one.question, other.question):
         return False
     translated = one.id == other.translation_of or other.id == one.translation_of
-    if translated or _scope(one) != _scope(other) or _asked(one) == _asked(other):
+    if (
+        one.answerable != other.answerable
+        or translated
+        or _scope(one) != _scope(other)
+        or _asked(one) == _asked(other)
+    ):
         return False
     evidence, others = _evidence(one), _evidence(other)
     return not evidence or not others or bool(evidence & others)

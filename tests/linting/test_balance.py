@@ -48,7 +48,11 @@ def test_only_reviewed_cases_with_evidence_count() -> None:
 
 @pytest.mark.parametrize(
     ("n", "said"),
-    [(0, "with no case that has evidence"), (1, "with this 1 case a drop of 0.88"), (400, "0.05")],
+    [
+        (0, "with no reviewed case that has evidence"),
+        (1, "with this 1 case a drop of 0.88"),
+        (400, "0.05"),
+    ],
 )
 def test_small_and_large_sets_are_described(n: int, said: str) -> None:
     assert said in compute_power(cases(n)).sentence

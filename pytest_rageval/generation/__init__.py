@@ -1,0 +1,1 @@
+"""Cases made from notes, to be reviewed by a person before they count."""
