@@ -241,6 +241,8 @@ def _line(
         line |= {"gold_supports": golds} if golds else {}
     if case_id != query_id:
         keep_in_metadata(line, _ROOM, "id", query_id)
+    if corpus.scope_prefix and not own:
+        line["folders"] = [corpus.scope_prefix.rstrip("/")]
     if not_relevant := {name: grade for name, grade in grades.items() if grade < 1}:
         keep_in_metadata(line, _ROOM, "judged_not_relevant", not_relevant)
         ledger.keep("qrels[] with a score below 1", len(not_relevant))
