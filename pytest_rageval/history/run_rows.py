@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,25 @@ _SETTLED_S: Final = 2.0
 """A file that was changed just now may change again without another time or size to show it: some
 file systems count in seconds."""
 _BLOCK: Final = 1 << 20
+_VERSIONS: Final = (
+    "dataset_version",
+    "index_build_version",
+    "retriever_version",
+    "answerer_version",
+)
+_OUTCOMES: Final = ("passed", "missed", "errored", "unchecked")
+
+
+_NUMBERS: Final = (
+    "value",
+    "n",
+    "n_not_applicable",
+    "n_error",
+    "median",
+    "low",
+    "high",
+    "se",
+)
 
 Row = dict[str, Any]
 
@@ -140,15 +159,6 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
     )
 
 
-_VERSIONS: Final = (
-    "dataset_version",
-    "index_build_version",
-    "retriever_version",
-    "answerer_version",
-)
-_OUTCOMES: Final = ("passed", "missed", "errored", "unchecked")
-
-
 def _is_broken(path: Path, problems: list[str]) -> bool:
     if not path.exists():
         return False
@@ -163,9 +173,9 @@ def _is_broken(path: Path, problems: list[str]) -> bool:
 def _metric_rows(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[Row, ...]:
     rows: dict[tuple[str, ...], Row] = {}
     for figure in run_figures(metrics, config):
-        row = asdict(figure)
-        row["group_name"] = _text(row.pop("group"))
-        row["metric"] = _text(row["metric"])
+        row = {name: getattr(figure, name) for name in _NUMBERS}
+        row["scope"] = figure.scope
+        row["group_name"], row["metric"] = _text(figure.group), _text(figure.metric)
         # Two names may be one once what no database keeps is written out.
         rows[row["scope"], row["group_name"], row["metric"]] = row
     return tuple(rows.values())

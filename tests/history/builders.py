@@ -18,7 +18,7 @@ from pytest_rageval.models import CaseRecord, Settings
 from pytest_rageval.storage import write_document
 from tests.postgres_server import execute
 from tests.record_builders import failed
-from tests.run_builders import SETTINGS, config_of, run_of, scored, write_run
+from tests.run_builders import SETTINGS, scored, write_run
 
 RESULTS = Path("evals/results")
 TABLES = ("evaluation_runs", "test_results", "metrics", "rageval_history")
@@ -105,6 +105,3 @@ def indexed_runs(url: str, project: str = "acme/bot") -> list[str]:
     """Return the ids of the runs of a project."""
     found = rows(url, "evaluation_runs", "run_id", f"WHERE project = '{project}'")
     return sorted(row[0] for row in found)
-
-
-__all__ = ["cases", "change", "full_run", "indexed_runs", "rows", "run_of", "some_runs", "sync"]

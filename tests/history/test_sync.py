@@ -16,7 +16,7 @@ import pytest
 from pytest_rageval.errors import StorageError
 from pytest_rageval.history.database import IndexDatabase
 from pytest_rageval.history.projects import Origin
-from pytest_rageval.history.run_rows import stamp_of
+from pytest_rageval.history.run_rows import read_run_rows, stamp_of
 from pytest_rageval.history.sync import RunIndex
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import ErrorInfo
@@ -385,14 +385,11 @@ def test_a_folder_without_runs_is_an_empty_index(url: str) -> None:
 def test_a_run_that_changes_while_it_is_read_is_read_again(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pytest_rageval.history import sync as module
-
     full_run(RESULTS, "r1", cases(3))
-    read = module.read_run_rows
     seen: list[int] = []
 
     def read_and_write(folder: Path, tags: tuple[str, ...]) -> Any:
-        found = read(folder, tags)
+        found = read_run_rows(folder, tags)
         if not seen:
             path = folder / "results.jsonl"
             extra = json.dumps(record_to_json(replace(cases(3)[0], case_id="late")))
@@ -400,7 +397,7 @@ def test_a_run_that_changes_while_it_is_read_is_read_again(
         seen.append(len(found.results))
         return found
 
-    monkeypatch.setattr(module, "read_run_rows", read_and_write)
+    monkeypatch.setattr("pytest_rageval.history.sync.read_run_rows", read_and_write)
     assert sync(url).added == ["r1"]
     assert seen == [3, 4]
     assert len(rows(url, "test_results")) == 4
@@ -499,4 +496,3 @@ def test_some_runs_alone_can_be_put_in_or_taken_out(url: str) -> None:
         shutil.rmtree(RESULTS / "r2")
         assert index.put(["r2", "never"]).removed == ["r2"]
     assert indexed_runs(url) == []
-
