@@ -74,6 +74,11 @@ class LabelApp(App[None]):
         self._take("", "")
         threading.Thread(target=self._work, name="rageval-label", daemon=True).start()
 
+    @property
+    def waiting(self) -> bool:
+        """Whether some key is not worked off yet."""
+        return self._pending > 0
+
     # --- keys ----------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:

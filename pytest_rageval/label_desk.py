@@ -25,7 +25,7 @@ from pytest_rageval.labelling.entries import (
     latest,
     seen_chunks,
 )
-from pytest_rageval.labelling.session import Candidate, Fetched, LabelCase, SaveResult
+from pytest_rageval.labelling.queue import Candidate, Fetched, LabelCase, SaveResult
 from pytest_rageval.matching import order_chunks
 from pytest_rageval.models import AskResult, Case, RetrievedChunk, ScoreSettings
 

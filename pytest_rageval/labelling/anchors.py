@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pytest_rageval.matching import matches_anchor, norm_path, norm_text
+from pytest_rageval.matching import anchor_segments, matches_anchor, norm_path, norm_text
 from pytest_rageval.models import Anchor, RetrievedChunk, ScoreSettings
 
 Gold = Mapping[str, Any]
@@ -80,6 +80,15 @@ def same_section(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> 
     plain = ScoreSettings(path_case=settings.path_case)
     without = {key: value for key, value in gold.items() if key != "snippets"}
     return matches_anchor(anchor_of(without), chunk, plain) and matches_anchor(own, section, plain)
+
+
+def equal(one: Gold, other: Gold) -> bool:
+    """Tell whether two golds say the same, which a case file may not hold twice."""
+    a, b = anchor_of(one), anchor_of(other)
+    return (
+        (norm_path(a.rel_path), anchor_segments(a), a.vault)
+        == (norm_path(b.rel_path), anchor_segments(b), b.vault)
+    ) and set(map(norm_text, a.snippets)) == set(map(norm_text, b.snippets))
 
 
 def quoted(snippet: str, passage: str) -> bool:

@@ -144,7 +144,9 @@ def _list(document: Mapping[str, Any], name: str) -> Sequence[Any]:
 
 
 def _string(document: Mapping[str, Any], name: str) -> str:
-    found = document.get(name) or ""
+    found = document.get(name)
+    if found is None:
+        return ""
     if not isinstance(found, str):
         raise ValueError(f"{name}: {found!r:.40}, expected a string")
     return found

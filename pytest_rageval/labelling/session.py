@@ -7,15 +7,17 @@ the same keys write the same bytes whatever the face. Asking and saving are done
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
 
 from pytest_rageval.labelling import anchors
 from pytest_rageval.labelling.anchors import Gold
 from pytest_rageval.labelling.draft import Draft, groups_text, parse_groups
 from pytest_rageval.labelling.passages import split_passages
-from pytest_rageval.models import Case, RetrievedChunk, ScoreSettings
+from pytest_rageval.labelling.queue import Candidate, Desk, LabelCase, Work
+from pytest_rageval.labelling.snippets import SnippetChoice
+from pytest_rageval.models import RetrievedChunk, ScoreSettings
 
 MAX_INPUT: Final = 10_000
 """Longest note or search in characters."""
@@ -35,112 +37,6 @@ class Mode(Enum):
 
 TEXT_MODES: Final = frozenset({Mode.SEARCH, Mode.NOTE, Mode.GROUPS})
 """Modes in which a line of text is typed and ended with ``enter`` or ``escape``."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A gold that somebody named, and who."""
-
-    gold: Gold
-    names: tuple[str, ...] = ()
-    """Annotators; empty: the case file."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelCase:
-    """One case of the queue."""
-
-    case: Case
-    start: Draft
-    """What was decided before, and is kept already."""
-    proposal: Draft | None = None
-    """What to begin with in its place; it is kept only once the person confirms or changes it."""
-    candidates: tuple[Candidate, ...] = ()
-    """Golds to choose from besides those of ``start``."""
-    remarks: tuple[str, ...] = ()
-    """What the person should know, such as how annotators differ."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
-    """What came of asking the target for a case."""
-
-    chunks: tuple[RetrievedChunk, ...] = ()
-    problem: str = ""
-    """Why there is no chunk; empty: nothing went wrong."""
-    show_scores: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveResult:
-    """What came of saving."""
-
-    ok: bool
-    message: str = ""
-    conflict: str = ""
-    """The line as another program left it; empty: there is no conflict."""
-
-
-class Desk(Protocol):
-    """Asks and saves; the one side of a session that touches the world."""
-
-    def fetch(self, case: LabelCase) -> Fetched:
-        """Ask the target for the chunks of a case."""
-        ...
-
-    def save(
-        self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
-    ) -> SaveResult:
-        """Keep what was decided.
-
-        Args:
-            case: of the queue.
-            before: what was kept last.
-            after: what is to be kept.
-            confirmed: the person said that this is the decision, even if nothing changed.
-            over: write over a change that another program made, which the person has seen.
-        """
-        ...
-
-    def reload(self, case: LabelCase) -> LabelCase:
-        """Read a case again after another program changed it."""
-        ...
-
-
-@dataclass(slots=True)
-class Work:
-    """Everything about one case of the queue during a session."""
-
-    item: LabelCase
-    draft: Draft
-    saved: Draft
-    """What is kept."""
-    untouched: Draft
-    """What the person was shown first or kept last: only another draft is worth saving."""
-    fetched: Fetched | None = None
-    past: list[Draft] = field(default_factory=list)
-    future: list[Draft] = field(default_factory=list)
-
-    @classmethod
-    def on(cls, item: LabelCase, fetched: Fetched | None = None) -> Work:
-        """Begin with a case."""
-        shown = item.proposal or item.start
-        return cls(item=item, draft=shown, saved=item.start, untouched=shown, fetched=fetched)
-
-    @property
-    def changed(self) -> bool:
-        """Whether the person decided something that is not kept yet."""
-        return self.draft != self.untouched
-
-    @property
-    def chunks(self) -> tuple[RetrievedChunk, ...]:
-        """What the target retrieved."""
-        return self.fetched.chunks if self.fetched is not None else ()
-
-    @property
-    def known_golds(self) -> tuple[Candidate, ...]:
-        """Golds that were there before and golds of others, each once."""
-        return (*(Candidate(gold=gold) for gold in self.item.start.golds), *self.item.candidates)
 
 
 class LabelSession:
@@ -175,10 +71,8 @@ class LabelSession:
         self.typed = ""
         """Text typed so far in one of ``TEXT_MODES``."""
         self.help = False
-        self.passages: tuple[str, ...] = ()
-        """Sentences of the chunk in hand while a snippet is chosen."""
-        self.picked: frozenset[int] = frozenset()
-        self.passage_cursor = 0
+        self.choice: SnippetChoice | None = None
+        """Set while sentences of the chunk in hand are chosen."""
         self.conflict = ""
         self._after_save: Callable[[], None] = lambda: None
         self.n_saved = 0
@@ -416,9 +310,7 @@ class LabelSession:
             self._add([self.loose_golds[row - len(chunks)].gold], f"gold of row {row + 1} kept")
             return
         chunk = chunks[row]
-        problem = anchors.unusable(chunk)
-        if problem is None and self.irrelevant(row):
-            problem = "irrelevant_supports of the case names it as evidence against"
+        problem = anchors.unusable(chunk) or self._against(row)
         if problem is not None:
             self.notice = f"row {row + 1} cannot be marked: {problem}"
             return
@@ -493,28 +385,27 @@ class LabelSession:
                 return
             self._decide(replace(draft, groups=groups), f"enough together: {groups_text(groups)}")
 
-    # --- snippets --------------------------------------------------------------------------------
+    # --- snippets ------------------------------------------------------------------------------
 
     def _open_snippet(self) -> None:
         row, chunks = self.row, self.work.chunks
-        chunk = chunks[row] if row is not None and row < len(chunks) else None
-        if chunk is None or row is None:
+        if row is None or row >= len(chunks):
             self.notice = "no text here to quote from"
             return
-        problem = anchors.unusable(chunk)
-        if problem is None and self.irrelevant(row):
-            problem = "irrelevant_supports of the case names it as evidence against"
+        chunk = chunks[row]
+        problem = anchors.unusable(chunk) or self._against(row)
         sentences = split_passages(chunk.text or "")
-        self.passages = tuple(s for s in sentences if anchors.quotable(chunk, s))
-        if problem is not None or not self.passages:
+        quotable = tuple(s for s in sentences if anchors.quotable(chunk, s))
+        if problem is not None or not quotable:
             self.notice = f"row {row + 1}: {problem or 'no sentence to quote'}"
             return
-        held = self._snippets_of(self._own_gold(chunk))
-        self.picked = frozenset(
-            i for i, s in enumerate(self.passages) if any(anchors.quoted(h, s) for h in held)
-        )
-        self.passage_cursor = min(self.picked, default=0)
+        self.choice = SnippetChoice(quotable, self._snippets_of(self._own_gold(chunk)))
         self.mode = Mode.SNIPPET
+
+    def _against(self, row: int) -> str | None:
+        if self.irrelevant(row):
+            return "irrelevant_supports of the case names it as evidence against"
+        return None
 
     def _own_gold(self, chunk: RetrievedChunk) -> int | None:
         """Return the gold that quotes this chunk, or names its section and quotes nothing."""
@@ -531,48 +422,31 @@ class LabelSession:
         return () if gold is None else tuple(self.work.draft.golds[gold].get("snippets", ()))
 
     def _snippet(self, key: str) -> None:
-        last = len(self.passages) - 1
-        if key in {"down", "j"}:
-            self.passage_cursor = min(self.passage_cursor + 1, last)
-        elif key in {"up", "k"}:
-            self.passage_cursor = max(self.passage_cursor - 1, 0)
-        elif key == "space":
-            self.picked ^= {self.passage_cursor}
-        elif key.isascii() and key.isdigit() and len(key) < 6 and 1 <= int(key) <= last + 1:
-            self.passage_cursor = int(key) - 1
-            self.picked ^= {self.passage_cursor}
-        elif key in {"enter", "s"}:
+        if key in {"enter", "s"}:
             self.mode = Mode.BROWSE
             self._quote()
         elif key in {"escape", "q"}:
-            self.mode = Mode.BROWSE
+            self.mode, self.choice = Mode.BROWSE, None
+        elif self.choice is not None:
+            self.choice.press(key)
 
     def _quote(self) -> None:
-        row = self.row
-        assert row is not None  # nothing moves while a snippet is chosen
+        row, choice, self.choice = self.row, self.choice, None
+        assert row is not None  # nothing moves while sentences are chosen
+        assert choice is not None
         chunk, draft = self.work.chunks[row], self.work.draft
-        own = self._own_gold(chunk)
-        held = self._snippets_of(own)
-        snippets = [h for h in held if self._still_meant(h)]
-        snippets += [
-            passage
-            for i, passage in enumerate(self.passages)
-            if i in self.picked and not any(anchors.quoted(h, passage) for h in held)
-        ]
+        own, snippets = self._own_gold(chunk), choice.snippets()
         notice = f"row {row + 1}: {_listed('sentence', snippets, show=False)} quoted"
-        if own is None:
-            if snippets:
-                self._add([anchors.gold_for(chunk, snippets)], notice)
-            return
-        gold = dict(draft.golds[own])
-        if snippets or "snippets" in gold:
-            gold["snippets"] = snippets
-        self._decide(draft.with_gold(own, gold), notice)
-
-    def _still_meant(self, snippet: str) -> bool:
-        """Tell whether a snippet stays: a sentence with it is picked, or none here has it."""
-        holders = {i for i, p in enumerate(self.passages) if anchors.quoted(snippet, p)}
-        return not holders or bool(holders & self.picked)
+        if own is not None:
+            gold = dict(draft.golds[own])
+            if snippets or "snippets" in gold:
+                gold["snippets"] = snippets
+            same = any(i != own and anchors.equal(gold, g) for i, g in enumerate(draft.golds))
+            self._decide(
+                draft.without_golds([own]) if same else draft.with_gold(own, gold), notice
+            )
+        elif snippets:
+            self._add([anchors.gold_for(chunk, snippets)], notice)
 
     # --- the queue -------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pytest_rageval.labelling import anchors
 from pytest_rageval.labelling.draft import groups_text
 from pytest_rageval.labelling.session import TEXT_MODES, LabelSession, Mode
+from pytest_rageval.labelling.snippets import SnippetChoice
 from pytest_rageval.models import RetrievedChunk
 
 PROMPTS = {
@@ -112,7 +113,6 @@ def view_of(session: LabelSession) -> SessionView:
     work = session.work
     case, draft = work.item.case, work.draft
     current = session.row
-    choosing = session.mode is Mode.SNIPPET
     return SessionView(
         position=session.index + 1,
         total=session.total,
@@ -133,7 +133,7 @@ def view_of(session: LabelSession) -> SessionView:
         mode=session.mode.value,
         prompt=PROMPTS[session.mode] if session.mode in TEXT_MODES else "",
         typed=session.typed,
-        passages=_passage_views(session) if choosing else (),
+        passages=() if session.choice is None else _passage_views(session.choice),
         conflict=session.conflict,
         help=session.help,
         notice=session.notice,
@@ -192,13 +192,8 @@ def _gold_text(gold: anchors.Gold) -> str:
     return f"{anchors.place_of(gold)}  {quotes}".rstrip()
 
 
-def _passage_views(session: LabelSession) -> tuple[PassageView, ...]:
+def _passage_views(choice: SnippetChoice) -> tuple[PassageView, ...]:
     return tuple(
-        PassageView(
-            number=i + 1,
-            marked=i in session.picked,
-            current=i == session.passage_cursor,
-            text=text,
-        )
-        for i, text in enumerate(session.passages)
+        PassageView(number=i + 1, marked=i in choice.picked, current=i == choice.cursor, text=text)
+        for i, text in enumerate(choice.passages)
     )
