@@ -33,6 +33,8 @@ _QUIET: Final = {
     "PROMPTFOO_DISABLE_UPDATE": "1",
     "RAGAS_DO_NOT_TRACK": "true",
 }
+_NOWHERE: Final = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
+"""promptfoo reports that its telemetry is off. (In an httpx client a proxy would cost time.)"""
 
 PLAIN_TEST: Final = """
 import json, os, pathlib
@@ -98,17 +100,17 @@ class Contender:
     """What it ever has in flight; None: what it is told."""
     missed: bool = False
     """No case finds its gold."""
-    alone: bool = False
-    """It gets none of the caller's variables."""
+    variables: Mapping[str, str] | None = None
+    """That it gets in place of the caller's; None: it gets the caller's."""
 
 
 def environment(contender: Contender, url: str, home: Path) -> dict[str, str]:
     """The variables that a contender is started with."""
     mock = {"MOCK_URL": url, "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{url}/v1"}
-    if not contender.alone:
+    if contender.variables is None:
         return {**os.environ, **mock}
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, **_QUIET, "HOME": str(home), **mock}
+    return {**kept, **contender.variables, "HOME": str(home), **mock}
 
 
 # --- ours, and by hand ---------------------------------------------------------------------------
@@ -180,7 +182,11 @@ class Rival:
             shown = ["--no-table", "--no-progress-bar", "-o", "records.json"]
             return [program, "eval", "-c", script, *limits, *shown]
 
-        return Contender(name=self.name, command=node if self.of_node else python, alone=True)
+        return Contender(
+            name=self.name,
+            command=node if self.of_node else python,
+            variables={**_QUIET, **_NOWHERE} if self.of_node else _QUIET,
+        )
 
 
 RIVALS: Final[Mapping[str, Rival]] = {

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from benchmarks.loopback_mock import completion
 from tests.plugin.rag_server import hit_or_miss
 
 BACKLOG: Final = 1024
@@ -154,7 +155,7 @@ def http_json(payload: object, status: str = "200 OK", *headers: str) -> bytes:
 def good_reply(question: Question) -> bytes:
     """What a target that works, or a judge that is pleased, replies."""
     if question.of_judge:
-        return http_json(_completion(question.body))
+        return http(completion(question.body))
     return http_json(hit_or_miss(question.text, question.nth))
 
 
@@ -166,32 +167,3 @@ def after(ask_s: float, judge_s: float = 0.0) -> Answer:
         return good_reply(question)
 
     return answer
-
-
-def _completion(request: dict[str, Any]) -> dict[str, Any]:
-    schema = request["response_format"]["json_schema"]["schema"]
-    message = {"role": "assistant", "content": json.dumps(_pleased(schema))}
-    return {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m-1",
-        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
-    }
-
-
-def _pleased(schema: dict[str, Any]) -> Any:
-    """The simplest value of a JSON schema: numbers as small, lists as short as makes sense."""
-    if "enum" in schema:
-        return schema["enum"][0]
-    if "anyOf" in schema:
-        return _pleased(schema["anyOf"][0])
-    kind = schema.get("type")
-    kind = kind[0] if isinstance(kind, list) else kind
-    if kind == "object":
-        return {name: _pleased(inner) for name, inner in schema.get("properties", {}).items()}
-    if kind == "array":
-        return [_pleased(schema.get("items", {}))]
-    simple = {"integer": 1, "number": 1, "boolean": True, "null": None}
-    return max(1, schema.get("minimum", 1)) if kind == "integer" else simple.get(str(kind), "ok")

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.loopback_mock import simplest
 from pytest_rageval.doctor.findings import Finding
 from pytest_rageval.doctor.judge import check_judge
 from pytest_rageval.doctor.long_prompt import long_prompt, mark
 from pytest_rageval.models import JudgeSettings, Settings
 from tests.hostile_judge import Asked, Canned, HostileJudge, completion, error
-from tests.loopback_server import _pleased
 
 MODEL = "judge-2024-08-06"
 CODE = re.compile(r"code ([0-9A-F]{4}-[0-9A-F]{4})")
@@ -35,7 +35,7 @@ def verdict(asked: Asked) -> dict[str, Any]:
     if schema is None:
         found = {"claims": [], "score": 5} if "groundedness" in asked.prompt else {"score": 5}
         return {"reasoning": "fine", **found}
-    value: dict[str, Any] = _pleased(schema)
+    value: dict[str, Any] = simplest(schema)
     return value
 
 
