@@ -36,7 +36,12 @@ def run_process(
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT
         )
-        _, status, usage = os.wait4(process.pid, 0)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
         process.returncode = os.waitstatus_to_exitcode(status)
     return Usage(
         exit_code=process.returncode,

@@ -136,6 +136,9 @@ def test_another_tool_gets_a_home_and_no_account_of_the_caller(
     assert own["DEEPEVAL_TELEMETRY_OPT_OUT"] == own["PROMPTFOO_DISABLE_TELEMETRY"] == "1"
     assert own["OPENAI_BASE_URL"] == "http://127.0.0.1:1/v1"
     assert {"CONFIDENT_API_KEY", "HTTPS_PROXY"} & own.keys() == set()
+    node = contenders.RIVALS["promptfoo"].contender(tmp_path)
+    found = contenders.environment(node, "http://127.0.0.1:1", tmp_path)
+    assert found["HTTPS_PROXY"].startswith("http://127.0.0.1:")
     ours = contenders.environment(contenders.CONTENDERS["ours"], "http://127.0.0.1:1", tmp_path)
     assert ours["CONFIDENT_API_KEY"] == "secret"
 
