@@ -9,13 +9,17 @@ from typing import Any
 from pytest_rageval.comparability import ConfigDifference
 from pytest_rageval.comparison import LatencyChange, MetricChange
 from pytest_rageval.comparison_flips import CaseFlip
+from pytest_rageval.comparison_groups import GroupChange
 from pytest_rageval.models import CheckResult
 from pytest_rageval.record_json import to_plain
 from pytest_rageval.run_comparison import RunComparison, RunSide
 
 
 def comparison_document(
-    found: RunComparison, checks: Sequence[CheckResult] = (), notes: Sequence[str] = ()
+    found: RunComparison,
+    checks: Sequence[CheckResult] = (),
+    notes: Sequence[str] = (),
+    groups: Sequence[GroupChange] = (),
 ) -> dict[str, Any]:
     """Return a comparison as JSON values, without ``schema_version``.
 
@@ -23,6 +27,7 @@ def comparison_document(
         found: both runs and what came of comparing them.
         checks: of thresholds.toml against the baseline.
         notes: what a reader should know besides.
+        groups: by category and tag, exploratory.
     """
     comparison, comparability = found.comparison, found.comparability
     document: dict[str, Any] = {
@@ -48,6 +53,7 @@ def comparison_document(
         "runs": {"base": _side(found.base), "new": _side(found.new)},
         "checks": [_check(one) for one in checks],
         "notes": list(notes),
+        "groups": _groups(groups),
     }
     plain: dict[str, Any] = to_plain(document)
     return plain
@@ -71,6 +77,23 @@ def _metric(one: MetricChange) -> dict[str, Any]:
         "mde": one.mde,
         "judge_noise": None if one.noise is None else asdict(one.noise),
     }
+
+
+def _groups(groups: Sequence[GroupChange]) -> dict[str, Any]:
+    found: dict[str, dict[str, dict[str, Any]]] = {"category": {}, "tag": {}}
+    for one in groups:
+        change = one.change
+        found[one.table].setdefault(one.group, {})[change.key] = {
+            "base": change.base,
+            "new": change.new,
+            "delta": change.delta,
+            "low": change.low,
+            "high": change.high,
+            "n": change.n,
+            "clusters": change.clusters,
+            "verdict": one.verdict,
+        }
+    return found
 
 
 def _latency(one: LatencyChange) -> dict[str, Any]:

@@ -541,6 +541,8 @@ class Thresholds:
     baseline: str | None = None
     require_baseline: bool = False
     on_miss: Literal["report", "fail"] = "report"
+    min_n: int = 20
+    """Of ``[defaults]``: cases below which a mean is weak evidence."""
     path: str | None = None
     """Path as shown to the user; None: there is no file."""
 

@@ -216,7 +216,10 @@ class _Reader:
         self._metrics(("overall",), self._table(("overall",)), "overall", None)
         for table in ("category", "tag"):
             self._grouped(table, self._table((table,)))
-        return Thresholds(checks=_name_apart(self.checks), path=self.source.display, **top, **cases)
+        few = {key: value for key, value in self.defaults.items() if key == "min_n"}
+        return Thresholds(
+            checks=_name_apart(self.checks), path=self.source.display, **few, **top, **cases
+        )
 
     def _unknown_top(self, name: str) -> None:
         table = isinstance(self.source.values[name], (dict, list))

@@ -19,7 +19,8 @@ DOORS = {
 }  # fmt: skip
 PURE = {
     "aggregate", "baseline_checks", "case_groups", "cassette_names", "citations", "columns",
-    "comparability", "comparison", "comparison_flips", "comparison_noise", "comparison_pairs",
+    "comparability", "comparison", "comparison_flips", "comparison_groups",
+    "comparison_noise", "comparison_pairs",
     "comparison_reasons", "contract", "explain", "fence", "gate", "gate_differences",
     "gate_figures", "gate_rules", "interchange", "json_line_edit", "judge_calibration",
     "judge_probes", "judge_reliability", "judge_trust", "labelling", "linting", "matching", "metrics", "metrics_document",

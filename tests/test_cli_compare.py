@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
-from pytest_rageval.models import ExitCode, Settings
+from pytest_rageval.models import CaseRecord, ExitCode, Settings
 from pytest_rageval.run_tags import write_tag
 from tests.run_builders import SETTINGS, random_churn, run_of, scored, write_run
 
@@ -169,7 +169,7 @@ def test_one_changed_question_leaves_199_cases(capsys: Output) -> None:
 def test_ignored_invariants_stand_over_every_section(capsys: Output) -> None:
     write_run(RESULTS, "new", run_of(200, missed=DROPPED), replace(SETTINGS, judge="offline"))
     lines = printed(capsys, "base", "new", "--ignore-invariants")
-    assert sum(line.startswith("NOT COMPARABLE (judge)") for line in lines) == 3
+    assert sum(line.startswith("NOT COMPARABLE (judge)") for line in lines) == 4
     assert any(line.startswith("recall_at_k") for line in lines)
     found = compared(capsys, "base", "new", "--ignore-invariants")
     assert (found["comparable"], found["invariants_ignored"]) == (False, True)
@@ -309,3 +309,62 @@ def test_the_comparison_is_appended_to_the_summary_of_a_ci_step(
     printed(capsys, "base", "new", "--md", "diff.md")
     diff = Path("diff.md").read_text(encoding="utf-8")
     assert step.read_text(encoding="utf-8") == f"{diff}\n{diff}"
+
+
+# --- by group ----------------------------------------------------------------------------------
+
+
+def of_two_groups(missed: range) -> list[CaseRecord]:
+    tagged = ("work", "a|b`c`<b>@octo")
+    return [
+        scored(
+            f"c-{i:03}",
+            float(i not in missed),
+            category="multi_hop" if i < 30 else "few" if i < 35 else "factual",
+            tags=tagged if i < 30 else (),
+        )
+        for i in range(90)
+    ]
+
+
+def test_groups_that_changed_are_shown_and_all_of_them_on_request(capsys: Output) -> None:
+    write_run(RESULTS, "one", of_two_groups(range(0)))
+    write_run(RESULTS, "two", of_two_groups(range(15, 32)), day=2)
+    lines = printed(capsys, "one", "two")
+    (at,) = [i for i, line in enumerate(lines) if line.startswith("groups ")]
+    assert " ".join(line[9:] for line in lines[at : at + 2]) == (
+        "exploratory, not adjusted for looking at many groups; no verdict below 20 pairs"
+    )
+    rows = {
+        line.split("]")[0] + "]": line for line in lines[at:] if "_k [" in line or "mrr [" in line
+    }
+    assert rows["recall_at_k [multi_hop]"].split()[2:4] == ["30", "-0.500"]
+    assert rows["recall_at_k [multi_hop]"].endswith("  worse")
+    assert rows["recall_at_k [few]"].endswith("  too few")
+    assert "recall_at_k [factual]" not in rows
+    assert all(len(line) <= 80 for line in lines)
+    more = "\n".join(printed(capsys, "one", "two", "-v"))
+    assert "recall_at_k [factual]" in more
+    assert "more row" not in more
+
+
+def test_groups_are_in_json_and_markdown(capsys: Output) -> None:
+    write_run(RESULTS, "one", of_two_groups(range(0)))
+    write_run(RESULTS, "two", of_two_groups(range(15, 32)), day=2)
+    found = compared(capsys, "one", "two", "--md", "diff.md")["groups"]
+    assert [*found["category"]] == ["factual", "few", "multi_hop"]
+    change = found["category"]["multi_hop"]["recall_at_k"]
+    assert (change["n"], change["delta"], change["verdict"]) == (30, -0.5, "worse")
+    assert found["category"]["few"]["recall_at_k"]["verdict"] is None
+    text = Path("diff.md").read_text(encoding="utf-8")
+    assert "| multi\\_hop | recall_at_k | 30 | 1.000 | 0.500 | -0.500 |" in text
+    assert "| tag a\\|b\\`c\\`\\<b\\>@&#8203;octo |" in text
+    assert text.count("<details>") == text.count("</details>")
+
+
+def test_a_group_takes_its_minimum_from_the_thresholds(capsys: Output) -> None:
+    thresholds("[defaults]\nmin_n = 5\n")
+    write_run(RESULTS, "one", of_two_groups(range(0)))
+    write_run(RESULTS, "two", of_two_groups(range(30, 35)), day=2)
+    found = compared(capsys, "one", "two")["groups"]["category"]["few"]["recall_at_k"]
+    assert found["verdict"] == "worse"

@@ -78,6 +78,7 @@ def test_the_whole_file_becomes_checks_in_its_order() -> None:
         baseline="main",
         require_baseline=True,
         on_miss="fail",
+        min_n=10,
         path="thresholds.toml",
         checks=(
             replace(usual, metric="recall_at_k", limit=0.85, line=9),

@@ -47,7 +47,7 @@ def command(
     from pytest_rageval.report.comparison_markdown import render_comparison_markdown
 
     view = _compare(base, new, ignore_invariants=ignore_invariants)
-    document = comparison_document(view.found, view.checks, view.notes)
+    document = comparison_document(view.found, view.checks, view.notes, view.groups)
     _write(view, document, markdown, out_dir)
     if as_json:
         print_json(document)
@@ -63,7 +63,9 @@ def command(
 
 def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
     from pytest_rageval.baseline import read_side
+    from pytest_rageval.baseline_checks import margins
     from pytest_rageval.commands.judge_options import project_settings
+    from pytest_rageval.comparison_groups import compare_groups
     from pytest_rageval.report.comparison_text import ComparisonView
     from pytest_rageval.run_comparison import compare_runs
     from pytest_rageval.storage import resolve_run
@@ -85,8 +87,20 @@ def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
         notes.append("both names are of one run")
     if any(change.n > 1 and change.low is None for change in found.comparison.metrics.values()):
         notes.append("the cases of a metric are all about one document, so it has no interval")
+    groups = compare_groups(
+        found.comparison.pairing.pairs,
+        keys=found.comparison.metrics,
+        margins=margins(gate.thresholds.checks),
+        confidence=gate.thresholds.confidence,
+        min_n=gate.thresholds.min_n,
+    )
     return ComparisonView(
-        found=found, checks=checks, thresholds=gate.thresholds.path, notes=tuple(notes)
+        found=found,
+        checks=checks,
+        thresholds=gate.thresholds.path,
+        notes=tuple(notes),
+        groups=groups,
+        min_n=gate.thresholds.min_n,
     )
 
 

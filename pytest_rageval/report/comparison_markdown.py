@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from pytest_rageval.comparability import shown
+from pytest_rageval.report.comparison_groups_text import group_verdict, groups_text
+from pytest_rageval.report.comparison_numbers import interval_text, p_text
 from pytest_rageval.report.comparison_text import (
     BANNER,
     ComparisonView,
@@ -13,9 +16,7 @@ from pytest_rageval.report.comparison_text import (
     difference_text,
     flip_counts,
     flip_value,
-    interval_text,
     noise_text,
-    p_text,
     pairing_text,
 )
 from pytest_rageval.report.detectable import detectable_text
@@ -23,6 +24,9 @@ from pytest_rageval.report.markdown import LISTED_CASES, escape
 from pytest_rageval.report.numbers import format_value, unit_of
 from pytest_rageval.report.summary import change_text
 from pytest_rageval.run_comparison import RunComparison
+
+GROUP_ROWS: Final = 200
+"""Rows by category and tag: a comment on a change has a limit."""
 
 
 def render_comparison_markdown(view: ComparisonView) -> str:
@@ -41,6 +45,7 @@ def _lines(view: ComparisonView) -> Iterator[str]:
     yield from _invariants(found)
     yield from _checks(view)
     yield from _metrics(found)
+    yield from _groups(view)
     yield from _flips(found)
     yield from _config(found)
 
@@ -90,6 +95,32 @@ def _metrics(found: RunComparison) -> Iterator[str]:
             f"| {format_value(late.new, unit)} | {change_text(late.key, late.delta)} "
             "| - | - | - | not paired |"
         )
+
+
+def _groups(view: ComparisonView) -> Iterator[str]:
+    if not view.groups:
+        return
+    percent = f"{view.found.comparison.confidence * 100:g} % interval of delta"
+    yield from (
+        "",
+        "<details><summary>By category and tag</summary>",
+        "",
+        f"{escape(groups_text(view.min_n)).capitalize()}.",
+        "",
+        f"| group | metric | n | base | new | delta | {percent} | verdict |",
+        "|---|---|---:|---:|---:|---:|---|---|",
+    )
+    for one in view.groups[:GROUP_ROWS]:
+        change = one.change
+        yield (
+            f"| {escape(one.name)} | {change.key} | {change.n} | {format_value(change.base)} "
+            f"| {format_value(change.new)} | {change_text(change.key, change.delta)} "
+            f"| {interval_text(change)} | {group_verdict(one)} |"
+        )
+    more = len(view.groups) - GROUP_ROWS
+    if more > 0:
+        yield from ("", f"And {more} more.")
+    yield from ("", "</details>")
 
 
 def _flips(found: RunComparison) -> Iterator[str]:

@@ -13,8 +13,17 @@ from typing import Any, Final
 from pytest_rageval.comparability import ConfigDifference, shown
 from pytest_rageval.comparison import LatencyChange, LeftOutReason, MetricChange
 from pytest_rageval.comparison_flips import CaseFlip
+from pytest_rageval.comparison_groups import GroupChange
 from pytest_rageval.gate_rules import Verdict
 from pytest_rageval.models import CheckResult
+from pytest_rageval.report.comparison_groups_text import (
+    group_head,
+    group_row,
+    group_verdict,
+    groups_text,
+    telling,
+)
+from pytest_rageval.report.comparison_numbers import interval_text, p_text
 from pytest_rageval.report.detectable import detectable_text
 from pytest_rageval.report.numbers import format_value, unit_of
 from pytest_rageval.report.summary import (
@@ -62,6 +71,10 @@ class ComparisonView:
     thresholds: str | None = None
     """The file as shown; None: there is none."""
     notes: tuple[str, ...] = ()
+    groups: tuple[GroupChange, ...] = ()
+    """By category and tag; empty: not looked at."""
+    min_n: int = 20
+    """Pairs below which a group has no verdict."""
 
     @property
     def failed(self) -> bool:
@@ -89,6 +102,7 @@ def render_comparison(
     lines += _metric_lines(found, width, verbose)
     lines += _latency_lines(found, width)
     lines += _noise_lines(found, width)
+    lines += _group_lines(view, width, verbose)
     lines += _flip_lines(found, width, verbose)
     for note in view.notes:
         lines += _wrapped("note", note, width, style="yellow")
@@ -215,20 +229,6 @@ def _cut(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[: room - 2]}.."
 
 
-def interval_text(change: MetricChange) -> str:
-    """Show the interval of a difference as ``-0.09 .. +0.05``; ``-`` where there is none."""
-    if change.low is None or change.high is None:
-        return "-"
-    return f"{change.low:+.2f} .. {change.high:+.2f}"
-
-
-def p_text(p: float | None) -> str:
-    """Show a p-value; below 0.001 it is only said to be so."""
-    if p is None:
-        return "-"
-    return "<.001" if p < 0.001 else f"{p:.3f}"
-
-
 def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:
     for change in found.comparison.latency.values():
         yield ((_row(_latency_cells(change), width), ""), ("-", "dim"))
@@ -271,6 +271,22 @@ def noise_text(change: MetricChange) -> str:
             f"repeats of a case differ by a standard deviation of {format_value(noise.repeat_sd)}"
         )
     return "; ".join(parts)
+
+
+def _group_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Line]:
+    if not view.groups:
+        return
+    yield from _banner(view.found)
+    yield from _wrapped("groups", groups_text(view.min_n), width)
+    rows = view.groups if verbose else telling(view.groups)
+    if rows:
+        yield ((group_head(view.found.comparison.confidence, width), "dim"),)
+    for one in rows:
+        style: Style = "dim" if one.verdict is None else _STYLES[one.verdict]
+        yield ((group_row(one, width), ""), (group_verdict(one), style))
+    hidden = len(view.groups) - len(rows)
+    if hidden:
+        yield ((f"  and {counted(hidden, 'more row')} (-v)", "dim"),)
 
 
 # --- cases -------------------------------------------------------------------------------------
