@@ -79,8 +79,8 @@ def test_files_that_exist_are_listed_as_kept(tmp_path: Path, capsys: Output) -> 
     lines, _ = init(str(tmp_path), capsys=capsys)
     assert "kept     thresholds.toml" in lines
     assert "created  evals/eval_set.jsonl" in lines
-    assert "10 created, 1 kept as they are" in lines
-    assert "11 kept as they are" in init(str(tmp_path), capsys=capsys)[0][11]
+    assert "11 created, 1 kept as they are" in lines
+    assert "12 kept as they are" in init(str(tmp_path), capsys=capsys)[0][12]
 
 
 def test_the_ci_job_of_a_folder_within_a_repository_is_to_be_moved(

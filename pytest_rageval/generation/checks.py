@@ -18,7 +18,9 @@ from pytest_rageval.models import Anchor, Case
 if TYPE_CHECKING:
     from pytest_rageval.notes import Note, Section
 
-_MARKUP: Final = re.compile(r"[*_`~]+|!?\[(?P<text>[^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?|<[^<>]*>|\\")
+_MARKUP: Final = re.compile(
+    r"[*_`~]+|!?\[(?P<text>[^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?|<[^<>]*>|\\"
+)
 
 
 @dataclass(slots=True)

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from pytest_rageval.notes import inline_tokens
+
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 _TEXTUAL: Final = frozenset({"text", "code_inline", "image"})
 _BREAKS: Final = frozenset({"softbreak", "hardbreak"})
 _SUMMARY: Final = re.compile(r"<summary\b[^>]*>(?P<title>.*?)</summary>(?P<rest>.*)", re.S | re.I)
+_MAX_HTML_CHARS: Final = 20_000
 _TAG: Final = re.compile(r"<[^<>]*>")
 _SENTENCE: Final = re.compile(
     r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bca\.)(?<!\bz\.B\.)(?<!\bNo\.)"
@@ -51,17 +54,18 @@ def passages_of(section: Section) -> Iterator[Passage]:
         if token.type == "html_block":
             yield from _summaries(token.content, line)
         elif token.type == "inline" and tokens[position - 1].type == "paragraph_open":
+            children = inline_tokens(token.content)
             yield Passage(
                 kind="item" if items else "paragraph",
-                plain=plain_text(token.children or ()),
+                plain=plain_text(children),
                 raw=token.content,
-                lead=_lead(token.children or ()),
+                lead=_lead(children),
                 line=line,
             )
 
 
 def _summaries(content: str, line: int) -> Iterator[Passage]:
-    for found in _SUMMARY.finditer(content):
+    for found in _SUMMARY.finditer(content[:_MAX_HTML_CHARS]):
         title = " ".join(without_tags(found["title"]).split())
         rest = without_tags(found["rest"]).strip()
         yield Passage(kind="summary", plain=rest, raw=rest, lead=title, line=line)

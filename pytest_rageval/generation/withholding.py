@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.generation.checks import Dropped, comparable
@@ -49,10 +50,10 @@ def swap_subjects(
     """
     held = " ".join(f"{note.normal_path} {note.normal_text}" for note in notes).casefold()
     names = [name for name in NAMES if norm_text(name) not in held]
-    rng.shuffle(names)
+    names += [f"{one} {other}" for one, other in permutations(names, 2)]
     able = [(draft, subject) for draft in drafts if (subject := _subject(draft))]
     chosen = rng.sample(able, min(count, len(able), len(names)))
-    for (draft, subject), name in zip(chosen, names, strict=False):
+    for (draft, subject), name in zip(chosen, rng.sample(names, len(chosen)), strict=True):
         question = re.sub(rf"(?<!\w){re.escape(subject)}(?!\w)", name, draft.question)
         if name in question and norm_text(question) not in held:
             why = f"asks of {name} instead of {subject}; no note holds {name}"

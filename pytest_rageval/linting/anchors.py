@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import heapq
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.linting.findings import LintFinding, PlacedCase, finding
@@ -18,8 +20,12 @@ if TYPE_CHECKING:
 _NEAR: Final = 0.6
 """Similarity, 0 to 1, from which another text is offered."""
 _CLOSE_CHARS: Final = 90
-_MOST_CANDIDATES: Final = 2_000
-"""Lines of a document that a snippet is held against."""
+_COMPARED: Final = 5
+"""Sentences that a snippet is held against letter by letter: those that share most words."""
+_COMPARED_CHARS: Final = 500
+_COMMON_WORDS: Final = 0.2
+_MOST_GUESSES: Final = 200
+"""Missing documents for which all paths of the vault are searched for one that is spelt alike."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -33,6 +39,7 @@ class AnchorIndex:
     def __init__(self, notes: Iterable[Note]) -> None:
         self._notes = {note.normal_path: note for note in notes}
         self._by_name: dict[str, list[str]] = defaultdict(list)
+        self._guesses: dict[str, list[str]] = {}
         for path, note in self._notes.items():
             self._by_name[_name(path)].append(note.rel_path)
 
@@ -70,7 +77,10 @@ class AnchorIndex:
         paths = [note.rel_path for note in self._notes.values()]
         moved = self._by_name.get(_name(path), [])
         near = [moved[0]] if len(moved) == 1 else []
-        near = near or difflib.get_close_matches(anchor.rel_path[:200], paths, n=1, cutoff=_NEAR)
+        if not near and path not in self._guesses and len(self._guesses) < _MOST_GUESSES:
+            alike = difflib.get_close_matches(anchor.rel_path[:200], paths, n=1, cutoff=_NEAR)
+            self._guesses[path] = alike
+        near = near or self._guesses.get(path, [])
         return f", did you mean {near[0]!r}?" if near else ""
 
 
@@ -107,28 +117,30 @@ def _other_text(note: Note, within: Sequence[Section], wanted: str) -> str:
 
 
 def _nearest_sentence(sections: Iterable[Section], wanted: str) -> str | None:
+    sought = frozenset(wanted.split())
+    alike = (
+        (len(sought & held) / len(sought | held), sentence)
+        for section in sections
+        for sentence, held in _sentences(section.text, heading=section.depth > 0)
+    )
+    few = heapq.nlargest(_COMPARED, (pair for pair in alike if pair[0] >= _COMMON_WORDS))
     matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted[:500])
+    matcher.set_seq2(wanted[:_COMPARED_CHARS])
     best, best_ratio = None, _NEAR
-    for sentence in _sentences(sections):
-        matcher.set_seq1(norm_text(sentence)[:500])
-        if matcher.real_quick_ratio() > best_ratio and matcher.quick_ratio() > best_ratio:
-            ratio = matcher.ratio()
-            if ratio > best_ratio:
-                best, best_ratio = sentence, ratio
+    for _, sentence in few:
+        matcher.set_seq1(norm_text(sentence)[:_COMPARED_CHARS])
+        if matcher.ratio() > best_ratio:
+            best, best_ratio = sentence, matcher.ratio()
     return best
 
 
-def _sentences(sections: Iterable[Section]) -> Iterator[str]:
-    count = 0
-    for section in sections:
-        body = " ".join(section.text.split("\n")[1 if section.depth else 0 :])
-        for sentence in (*section.text.split("\n"), *_SENTENCE.split(body)):
-            if sentence.strip():
-                count += 1
-                if count > _MOST_CANDIDATES:
-                    return
-                yield sentence.strip()
+@lru_cache(maxsize=256)
+def _sentences(section: str, *, heading: bool) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return the lines and sentences of a section, with the words of each."""
+    lines = section.split("\n")
+    body = " ".join(lines[1 if heading else 0 :])
+    found = [text.strip() for text in (*lines, *_SENTENCE.split(body)) if text.strip()]
+    return tuple((text, frozenset(norm_text(text).split())) for text in dict.fromkeys(found))
 
 
 def _short(text: str) -> str:

@@ -1,7 +1,7 @@
 """Markdown notes of a folder, with their sections; imports markdown-it."""
 
 from pytest_rageval.notes.folder import NotesError, SkippedNote, Vault, read_notes
-from pytest_rageval.notes.sections import Note, Section, parse_note
+from pytest_rageval.notes.sections import Note, Section, inline_tokens, parse_note
 
 __all__ = [
     "Note",
@@ -9,6 +9,7 @@ __all__ = [
     "Section",
     "SkippedNote",
     "Vault",
+    "inline_tokens",
     "parse_note",
     "read_notes",
 ]

@@ -19,6 +19,7 @@ from pytest_rageval.matching import norm_heading, norm_path, norm_text
 _BOM: Final = "\ufeff"
 _BLANK: Final = " \t\n\r\x0b\x0c"
 """What Markdown takes for white space; Python knows more."""
+_MAX_INLINE_CHARS: Final = 20_000
 _DEEPEST: Final = 100
 """Levels of nesting that markdown-it follows; deeper ones stay text."""
 
@@ -80,7 +81,7 @@ def parse_note(rel_path: str, data: bytes) -> Note:
     text = data.decode("utf-8", "replace").removeprefix(_BOM)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     first = _front_matter_lines(lines)
-    tokens = _parser().parse("\n".join(lines[first:]))
+    tokens = _parser(inline=False).parse("\n".join(lines[first:]))
     return Note(
         rel_path=rel_path,
         lines=tuple(lines),
@@ -88,9 +89,25 @@ def parse_note(rel_path: str, data: bytes) -> Note:
     )
 
 
+def inline_tokens(text: str) -> list[Token]:
+    """Return the tokens of a paragraph's text; one too long for a person to read is left as text.
+
+    Args:
+        text: ``content`` of an ``inline`` token.
+    """
+    if len(text) > _MAX_INLINE_CHARS:
+        return [Token("text", "", 0, content=text)]
+    [paragraph] = _parser(inline=True).parseInline(text)
+    return paragraph.children or []
+
+
 @cache
-def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable("table")
+def _parser(*, inline: bool) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable("table")
+    if not inline:
+        # Most readers need no more than the headings, and it takes half the time.
+        parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
 
 
 def _front_matter_lines(lines: Sequence[str]) -> int:

@@ -172,10 +172,11 @@ def test_a_name_that_no_note_holds_takes_the_place_of_a_subject() -> None:
     held = " ".join(note.normal_text for note in VAULT)
     assert found
     for case in found:
-        [name] = [name for name in NAMES if name in case.question]
-        assert norm_text(name) not in held
+        names = [name for name in NAMES if name in case.question]
+        assert names
+        assert not any(norm_text(name) in held for name in names)
         assert norm_text(case.question) not in held
-        assert f"no note holds {name}" in case.notes
+        assert "no note holds" in case.notes
         assert case.gold_supports == ()
 
 

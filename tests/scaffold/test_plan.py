@@ -33,7 +33,7 @@ def test_an_empty_folder_needs_every_file_and_no_addition() -> None:
         ".gitignore",
         ".github/workflows/evals.yml",
     ]
-    assert sum(one.path.startswith("evals/vault/") for one in scaffold.files) == 6
+    assert sum(one.path.startswith("evals/vault/") for one in scaffold.files) == 7
     assert (scaffold.additions, scaffold.notes) == ((), ())
 
 
