@@ -116,7 +116,7 @@ def _golds(
             best = max(new, key=lambda index: case.gold_supports[index].grade)
             names.append(gold_names[best])
         else:
-            exact &= not matched or duplicate
+            exact &= not new and (not matched or duplicate)
             names.append(_free_name(_chunk_name(chunk), {*gold_names, *names}))
     grades = {name: gold.grade for name, gold in zip(gold_names, case.gold_supports, strict=True)}
     return names, grades, exact
