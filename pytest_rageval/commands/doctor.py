@@ -97,6 +97,7 @@ def _findings(
     yield from project.check_case_files(settings, sets)
     yield project.check_thresholds(settings, sets)
     yield project.check_results_folder(settings)
+    yield from project.check_fixture(settings)
     yield from _target(settings, _case(project.cases_of(sets), question))
     yield from judge.check_judge(settings, environ=os.environ, probe_chars=probe_chars)
 

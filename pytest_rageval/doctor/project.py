@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _FOUND: Final = Findings("project")
 _SHOWN_FAULTS: Final = 3
+_FIXTURE: Final = re.compile(r"^\s*(?:async\s+)?def\s+rag_client\b", re.MULTILINE)
 
 
 def broken_settings(error: ConfigError) -> Finding:
@@ -122,6 +124,24 @@ def check_results_folder(settings: Settings) -> Finding:
     except OSError as error:
         message = f"{settings.results_dir}: cannot be written: {error.strerror}"
         return _FOUND.fail("results", message, fix)
+
+
+def check_fixture(settings: Settings) -> Iterator[Finding]:
+    """Say where a ``conftest.py`` of the project takes the place of the configured target."""
+    root = Path(settings.rootdir)
+    for folder in ("", *settings.testpaths):
+        path = root / folder / "conftest.py"
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if _FIXTURE.search(text):
+            shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+            yield _FOUND.warn(
+                "rag_client",
+                f"{shown} defines the fixture rag_client, which pytest asks instead of the target",
+                "run pytest to ask the fixture; what follows is about the target of the settings",
+            )
 
 
 def _first_lines(error: Exception) -> str:

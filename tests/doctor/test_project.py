@@ -7,6 +7,7 @@ import pytest
 from pytest_rageval.config import load_settings
 from pytest_rageval.doctor.project import (
     check_case_files,
+    check_fixture,
     check_results_folder,
     check_settings,
     check_thresholds,
@@ -111,3 +112,18 @@ def test_a_secret_in_the_settings_warns_without_showing_it(tmp_path: Path) -> No
     found = check_settings(load_settings(tmp_path, flags={}, environ={}))
     assert found.level == "warn"
     assert "hunter2" not in found.message
+
+
+@pytest.mark.parametrize("folder", [".", "evals"])
+def test_a_fixture_that_takes_the_targets_place_is_told_of(folder: str, settings: Settings) -> None:
+    path = Path(settings.rootdir, folder, "conftest.py")
+    path.write_text("import x\n\n@x.fixture\nasync def rag_client(): ...\n", encoding="utf-8")
+    [found] = check_fixture(settings)
+    assert found.level == "warn"
+    assert "conftest.py defines the fixture rag_client" in found.message
+
+
+def test_another_fixture_takes_no_targets_place(settings: Settings) -> None:
+    path = Path(settings.rootdir, "conftest.py")
+    path.write_text("def test_x(rag_client): ...\n# def rag_client\n", encoding="utf-8")
+    assert list(check_fixture(settings)) == []
