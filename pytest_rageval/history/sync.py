@@ -16,7 +16,7 @@ from pytest_rageval.run_tags import tags_by_run
 from pytest_rageval.storage import RESULTS, is_run, list_runs
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection, Row, Select
 
 _ATTEMPTS: Final = 5
 """At reading a run that is being written; what is missed the next sync puts in."""
@@ -106,11 +106,12 @@ class RunIndex:
         """
         result = SyncResult()
         tags = tags_by_run(self._results)
-        known = self._known()
         for name in run_ids:
             folder = self._results / name
             if is_run(folder):
-                self._sync(folder, tags.get(name, ()), known.get(name), result)
+                with self._database.transaction() as connection:
+                    known = self._one(connection, name)
+                self._sync(folder, tags.get(name, ()), known, result)
             else:
                 self._remove([name], result)
         return result
@@ -236,18 +237,14 @@ class RunIndex:
     # --- what is known -----------------------------------------------------------------------
 
     def _known(self) -> dict[str, _Known]:
-        from sqlalchemy import select
-
         runs = tables().runs
-        statement = select(runs).where(runs.c.project == self._origin.project)
+        statement = _select_known().where(runs.c.project == self._origin.project)
         with self._database.transaction() as connection:
             return {row.run_id: _known(row) for row in connection.execute(statement)}
 
     def _one(self, connection: Connection, run_id: str) -> _Known | None:
-        from sqlalchemy import select
-
         runs = tables().runs
-        row = connection.execute(select(runs).where(*self._is(runs, run_id))).first()
+        row = connection.execute(_select_known().where(*self._is(runs, run_id))).first()
         return None if row is None else _known(row)
 
     def _is(self, table: Any, run_id: str) -> tuple[Any, Any]:
@@ -263,6 +260,13 @@ def _closed_folders(results_dir: Path) -> list[str]:
         except OSError:
             found.append(path.name)
     return found
+
+
+def _select_known() -> Select[Any]:
+    from sqlalchemy import select
+
+    c = tables().runs.c
+    return select(c.run_id, c.source, c.stamp, c.content_hash, c.has_records, c.unreadable)
 
 
 def _known(row: Row[Any]) -> _Known:
