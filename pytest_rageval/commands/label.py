@@ -325,6 +325,8 @@ def _run(session: LabelSession, *, plain: bool) -> ExitCode:
 def _typed_lines() -> Iterator[str]:
     import io
 
+    if sys.stdin is None:  # closed by whoever started us
+        return
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     while True:
