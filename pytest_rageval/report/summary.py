@@ -344,7 +344,7 @@ def _cell(summaries: Mapping[str, MetricSummary], key: str) -> str:
 
 def _group_sizes(title: str, records: Sequence[CaseRecord]) -> dict[str, int]:
     sizes: dict[str, int] = {}
-    for record in _one_of_each_case(records):
+    for record in _one_of_each_case(record for record in records if record.counted):
         names: Sequence[str | None] = record.tags
         if title == "category":
             names = (record.category,)

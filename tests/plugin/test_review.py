@@ -41,6 +41,7 @@ def test_a_generated_case_is_asked_and_stored_but_no_check_counts_it(
 def test_the_summary_says_how_many_cases_are_left_out(project: Project) -> None:
     project.cases([*CASES[:2], UNREVIEWED])
     text = " ".join(project.run().stdout.str().split())
+    assert "multi_hop 1 1.000" in text
     assert "1 of 3 cases is not reviewed yet (review: generated) and in no figure" in text
 
 
