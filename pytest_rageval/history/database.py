@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import quote
 
 from pytest_rageval.errors import ConfigError, StorageError
 from pytest_rageval.history.tables import check_tables, make_tables
@@ -17,6 +18,7 @@ from pytest_rageval.judge_cache.places import (
     file_of,
     make_folder,
     parse_url,
+    read_only_uris,
     show,
     without_password,
 )
@@ -208,21 +210,39 @@ def _engine(url: URL, *, write: bool, patience_s: float) -> Engine:
         known = wanted if url.get_driver_name() == "psycopg" else {}
         arguments = {key: value for key, value in known.items() if key not in url.query}
         return create_engine(url, poolclass=NullPool, hide_parameters=True, connect_args=arguments)
+    if not write:
+        return create_engine(
+            url,
+            poolclass=NullPool,
+            hide_parameters=True,
+            creator=lambda: _connect_to_read(Path(str(url.database)), patience_s),
+        )
     engine = create_engine(
         url, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": patience_s}
     )
     # The driver would begin a transaction at the first change, which is too late to read within it
     # what is to be changed, and would commit before tables are made.
-    begin = "BEGIN IMMEDIATE" if write else "BEGIN"
-    event.listen(engine, "connect", lambda driver, _: _prepare_sqlite(driver, write, patience_s))
-    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+    event.listen(engine, "connect", lambda driver, _: _prepare_to_write(driver, patience_s))
+    event.listen(engine, "begin", lambda held: held.exec_driver_sql("BEGIN IMMEDIATE"))
     return engine
 
 
-def _prepare_sqlite(driver: Any, write: bool, patience_s: float) -> None:
+def _connect_to_read(file: Path, patience_s: float) -> sqlite3.Connection:
+    """Open a file that others may be writing, or that nobody can write."""
+    first = ""
+    for uri in [f"file:{quote(str(file))}?mode=rw", *read_only_uris(file)]:
+        connection = sqlite3.connect(uri, uri=True, timeout=patience_s)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").close()
+            return connection
+        except sqlite3.OperationalError as error:
+            connection.close()
+            first = first or str(error)
+    raise sqlite3.OperationalError(first)
+
+
+def _prepare_to_write(driver: Any, patience_s: float) -> None:
     driver.isolation_level = None
-    if not write:
-        return
     give_up = time.monotonic() + patience_s
     while True:
         try:

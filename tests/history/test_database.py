@@ -13,6 +13,7 @@ from pytest_rageval.errors import ConfigError, RagEvalError, StorageError
 from pytest_rageval.history.database import IndexDatabase
 from tests.history.builders import indexed_runs, rows, some_runs, sync
 from tests.postgres_server import execute
+from tests.root_rights import without_root_rights
 
 
 def opened(url: str, *, write: bool = True) -> str:
@@ -136,6 +137,20 @@ def test_an_index_is_read_while_another_writes(project: Path) -> None:
     other.execute("BEGIN IMMEDIATE")
     assert opened("index.sqlite", write=False)
     other.close()
+
+
+def test_an_index_that_cannot_be_written_is_read_and_a_sync_says_so(project: Path) -> None:
+    some_runs(1)
+    sync("index.sqlite")
+    (project / "index.sqlite").chmod(0o444)
+    project.chmod(0o555)
+    try:
+        with without_root_rights():
+            assert opened("index.sqlite", write=False)
+            with pytest.raises(StorageError, match=r"index\.sqlite: attempt to write a readonly"):
+                sync("index.sqlite")
+    finally:
+        project.chmod(0o755)
 
 
 @pytest.mark.slow
