@@ -8,12 +8,13 @@ break; or one gold in the columns ``rel_path``, ``heading_path`` and ``snippet``
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pytest_rageval.errors import Fault
 from pytest_rageval.interchange.fields import ALIASES, ANCHOR_COLUMNS, BadFieldError, read_fields
 from pytest_rageval.interchange.ids import UniqueIds
-from pytest_rageval.interchange.parsing import Row, parse_table
+from pytest_rageval.interchange.parsing import parse_table
 from pytest_rageval.interchange.suite import with_id
 from pytest_rageval.interchange.values import (
     Imported,
@@ -45,9 +46,9 @@ def read(source: Source) -> Imported:
     faults: list[Fault] = []
     lines: list[dict[str, Any]] = []
     for file in source.files:
-        rows = parse_table(file, delimiter=source.options.delimiter)
-        _check_headers(file, rows, source)
-        for row in rows:
+        table = parse_table(file, delimiter=source.options.delimiter)
+        _check_headers(file, table.headers, source)
+        for row in table.rows:
             try:
                 line = read_fields(row.cells, ledger, room=_ROOM, columns=columns)
                 lines.append(with_id(line, ids, room=_ROOM))
@@ -60,13 +61,12 @@ def read(source: Source) -> Imported:
     return ledger.close(cases=tuple(lines))
 
 
-def _check_headers(file: SourceFile, rows: list[Row], source: Source) -> None:
-    headers = list(dict.fromkeys(header for row in rows for header in row.cells))
+def _check_headers(file: SourceFile, headers: Sequence[str], source: Source) -> None:
     for field, header in source.options.columns.items():
-        if rows and header not in headers:
+        if header not in headers:
             message = f"--column {field}={header}: no such header; there are {', '.join(headers)}"
             raise fault(file.name, message)
-    if not rows or "question" in source.options.columns:
+    if "question" in source.options.columns:
         return
     folded = {header.casefold().replace(" ", "_").replace("-", "_") for header in headers}
     if folded.isdisjoint(ALIASES["question"]):

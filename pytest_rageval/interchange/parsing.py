@@ -12,7 +12,7 @@ import datetime
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -188,7 +188,15 @@ class Row:
     """By header; without cells that are blank."""
 
 
-def parse_table(file: SourceFile, *, delimiter: str | None = None) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table with its header."""
+
+    headers: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def parse_table(file: SourceFile, *, delimiter: str | None = None) -> Table:
     """Read a table with a header: commas, semicolons, tabs or bars between its cells.
 
     Raises:
@@ -196,7 +204,7 @@ def parse_table(file: SourceFile, *, delimiter: str | None = None) -> list[Row]:
     """
     previous = csv.field_size_limit(MAX_FIELD_CHARS)  # process-wide, and 131,072 by default
     try:
-        return list(_rows(file, delimiter or _found_delimiter(file.text)))
+        return _table(file, delimiter or _found_delimiter(file.text))
     except csv.Error as error:
         raise fault(file.name, f"{error}, expected a table of comma-separated values") from None
     finally:
@@ -213,7 +221,7 @@ def _found_delimiter(text: str) -> str:
         return best if header.count(best) else ","
 
 
-def _rows(file: SourceFile, delimiter: str) -> Iterator[Row]:
+def _table(file: SourceFile, delimiter: str) -> Table:
     reader = csv.reader(io.StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
     headers: list[str] | None = None
     faults: list[Fault] = []
@@ -236,7 +244,7 @@ def _rows(file: SourceFile, delimiter: str) -> Iterator[Row]:
         raise fault(file.name, "empty, expected a table with a header")
     if faults:
         raise faults_error(faults)
-    yield from rows
+    return Table(headers=tuple(headers), rows=tuple(rows))
 
 
 def _headers(name: str, line: int, cells: list[str]) -> list[str]:
@@ -261,7 +269,7 @@ def parse_records(file: SourceFile, *, delimiter: str | None = None) -> list[dic
     """
     name = file.name.lower()
     if name.endswith((".csv", ".tsv")):
-        return [dict(row.cells) for row in parse_table(file, delimiter=delimiter)]
+        return [dict(row.cells) for row in parse_table(file, delimiter=delimiter).rows]
     if name.endswith((".jsonl", ".ndjson")):
         return [value for _, value in parse_json_lines(file)]
     value = parse_yaml(file) if is_yaml(file) else _json_or_lines(file)

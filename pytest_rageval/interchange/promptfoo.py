@@ -242,7 +242,7 @@ class _Reader:
 def _value(file: SourceFile) -> Any:
     name = file.name.lower()
     if name.endswith((".csv", ".tsv")):
-        return [_row_test(row.cells) for row in parse_table(file)]
+        return [_row_test(row.cells) for row in parse_table(file).rows]
     if name.endswith((".jsonl", ".ndjson")):
         return [value for _, value in parse_json_lines(file)]
     return parse_yaml(file) if is_yaml(file) else parse_json(file)

@@ -89,6 +89,9 @@ def _take(
 def _case(
     given: dict[str, Any], ids: UniqueIds, ledger: Ledger
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    # In a test set of 0.1 `contexts` are what the question was made from; elsewhere they were
+    # retrieved.
+    is_testset = not set(_CATEGORY).isdisjoint(given)
     line: dict[str, Any] = {"question": _take(given, _QUESTION, ledger)}
     if (own := _take(given, _ID, ledger)) is not None:
         line["id"] = str(own)
@@ -101,8 +104,8 @@ def _case(
     category = _take(given, _CATEGORY, ledger)
     if category is not None:
         line["category"] = clean_label(str(category), blank="_") or "general"
-    response = _response(given, ledger)
-    _take_golds(given, line, ledger)
+    response = _response(given, ledger, is_testset=is_testset)
+    _take_golds(given, line, ledger, is_testset=is_testset)
     for name, why in _LEFT.items():
         if given.pop(name, None) is not None:
             ledger.leave(name, why)
@@ -112,9 +115,9 @@ def _case(
     return with_id(line, ids, room=_ROOM), response
 
 
-def _take_golds(given: dict[str, Any], line: dict[str, Any], ledger: Ledger) -> None:
-    # In a test set of 0.1 these are what the question was made from; elsewhere they were retrieved.
-    is_testset = "evolution_type" in given or "category" in line
+def _take_golds(
+    given: dict[str, Any], line: dict[str, Any], ledger: Ledger, *, is_testset: bool
+) -> None:
     names = (*_CONTEXTS, "contexts") if is_testset else _CONTEXTS
     contexts: list[str] = []
     for name in names:
@@ -145,13 +148,13 @@ def _take_golds(given: dict[str, Any], line: dict[str, Any], ledger: Ledger) -> 
         )
 
 
-def _response(given: dict[str, Any], ledger: Ledger) -> dict[str, Any] | None:
+def _response(given: dict[str, Any], ledger: Ledger, *, is_testset: bool) -> dict[str, Any] | None:
     """Take what a system answered, if the dataset holds it."""
     answer = given.pop("response", None) or given.pop("answer", None)
     paths = [str(one) for one in parse_list(given.pop("retrieved_context_ids", None))]
     texts = [str(one) for one in parse_list(given.pop("retrieved_contexts", None))]
-    if not texts and "evolution_type" not in given and "synthesizer_name" not in given:
-        texts = [str(one) for one in parse_list(given.get("contexts"))]
+    if not texts and not is_testset:
+        texts = [str(one) for one in parse_list(given.pop("contexts", None))]
     found: dict[str, Any] = {"answer": str(answer or "")}
     if paths:
         padded = [*texts, *[None] * len(paths)]

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import csv
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.errors import DatasetError
+from pytest_rageval.interchange.parsing import (
+    parse_json,
+    parse_json_lines,
+    parse_list,
+    parse_records,
+    parse_table,
+    parse_yaml,
+    tidy,
+)
+from pytest_rageval.interchange.values import SourceFile
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{new}: &{new} [{','.join([f'*{old}'] * 10)}]\n"
+    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def file(text: str, name: str = "f.yaml") -> SourceFile:
+    return SourceFile(name=name, text=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOMB, "its aliases stand for more than 1,000,000 values"),
+        ("a: &a [*a]", "an alias stands within what it names"),
+        ("[" * 20_000, "nested too deeply"),
+        ("!!python/object/apply:os.system ['true']", "could not determine a constructor"),
+        ("a: [1", "f.yaml:"),
+        ("when: 2024-02-31", "expected YAML"),
+        ("a: b: c", "f.yaml:1:5: mapping values are not allowed here"),
+        ("\x00", "expected YAML"),
+    ],
+    ids=["bomb", "cycle", "deep", "code", "open", "date", "mapping", "control"],
+)
+def test_hostile_yaml_is_one_line_of_fault(text: str, message: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        parse_yaml(file(text))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_yaml_that_is_too_long_is_refused() -> None:
+    with pytest.raises(DatasetError, match="more than 8,000,000 characters"):
+        parse_yaml(file("x" * 8_000_001))
+
+
+def test_aliases_that_are_no_bomb_are_read() -> None:
+    assert parse_yaml(file("a: &a {b: 1}\nc: [*a, *a]")) == {"a": {"b": 1}, "c": [{"b": 1}] * 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("{", "f.json:1:2"), ("[" * 100_000, "f.json"), ("1" * 5000, "f.json"), ("", "f.json:1:1")],
+)
+def test_faulty_json_names_the_place(text: str, place: str) -> None:
+    with pytest.raises(DatasetError, match=place):
+        parse_json(file(text, "f.json"))
+
+
+def test_every_faulty_line_is_named() -> None:
+    with pytest.raises(DatasetError) as caught:
+        parse_json_lines(file('{"a": 1}\n[1]\n\n{"b"\n', "f.jsonl"))
+    assert [fault.line for fault in caught.value.faults] == [2, 4]
+
+
+def test_values_that_no_case_file_holds_are_tidied() -> None:
+    value = json.loads('{"a": NaN, "b": [Infinity], "c": "\\ud800x", "\\ud800": 1}')
+    assert tidy(value) == {"a": None, "b": [None], "c": "\ufffdx", "\ufffd": 1}
+
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.dates()),
+    lambda inner: st.one_of(
+        st.lists(inner), st.dictionaries(st.one_of(st.text(), st.integers()), inner)
+    ),
+    max_leaves=10,
+)
+
+
+@given(VALUES)
+def test_whatever_is_tidied_can_be_written_and_read(value: object) -> None:
+    tidied = tidy(value)
+    assert json.loads(json.dumps(tidied, allow_nan=False)) == tidied
+    assert tidy(tidied) == tidied
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8")), max_size=4))
+def test_a_list_is_read_as_python_and_as_json_write_it(texts: list[str]) -> None:
+    assert parse_list(str(texts)) == texts
+    assert parse_list(json.dumps(texts)) == texts
+
+
+@pytest.mark.parametrize("text", ["[" * 5000 + "]", "[__import__('os')]", "[1", "plain"])
+def test_what_is_no_list_is_one_text(text: str) -> None:
+    assert parse_list(text) == [text]
+
+
+def test_a_table_leaves_the_limit_of_the_process_alone() -> None:
+    before = csv.field_size_limit()
+    parse_table(file("a\n" + "x" * 200_000, "t.csv"))
+    assert csv.field_size_limit() == before
+
+
+def test_rows_of_uneven_columns_are_refused() -> None:
+    with pytest.raises(DatasetError, match="expected a list of objects"):
+        parse_records(file('{"a": [1, 2], "b": [1]}', "f.json"))
+
+
+def test_lines_under_the_name_of_json_are_read() -> None:
+    assert parse_records(file('{"a": 1}\n{"a": 2}\n', "f.json")) == [{"a": 1}, {"a": 2}]
+
+
+def test_no_number_is_a_not_a_number() -> None:
+    assert not any(
+        isinstance(value, float) and math.isnan(value)
+        for value in parse_records(file('[{"a": NaN}]', "f.json"))[0].values()
+    )
