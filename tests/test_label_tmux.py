@@ -128,12 +128,12 @@ def test_the_same_is_done_over_lines(cases: Path) -> None:
         terminal.wait_for("noted\n>")
         terminal.press("Enter")
         terminal.wait_for("2/2 hostile")
-        terminal.press("1", "Enter")
-        terminal.wait_for("row 1 is evidence")
+        terminal.press("a", "Enter")
+        terminal.wait_for("the right answer is to abstain")
         terminal.press("C-c")
         terminal.wait_for("left with 130")
     finally:
         terminal.close()
     first, second = map(json.loads, cases.read_text(encoding="utf-8").splitlines())
     assert (len(first["gold_supports"]), first["notes"]) == (1, "hi")
-    assert "gold_supports" not in second
+    assert "answerable" not in second
