@@ -1,4 +1,4 @@
-"""The list of retrieved chunks as markup; every text in it goes through ``harmless``."""
+"""Chunks and answers as markup; every text in it goes through ``harmless``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_rageval.report_html.markup import Element, harmless
 from pytest_rageval.report_html.values import ChunkView
+from pytest_rageval.report_html.word_diff import Piece
 
 
 def render_chunks(chunks: Sequence[ChunkView]) -> Element:
@@ -13,6 +14,20 @@ def render_chunks(chunks: Sequence[ChunkView]) -> Element:
     if not chunks:
         return Element("<p>None.</p>")
     return Element(f'<ol class="chunks">{"".join(map(_item, chunks))}</ol>')
+
+
+def render_pieces(pieces: Sequence[Piece], tag: str) -> Element:
+    """Return a text whose changed parts stand in elements of their own.
+
+    Args:
+        pieces: of the text.
+        tag: ``del`` or ``ins``.
+    """
+    parts = (
+        f"<{tag}>{harmless(text)}</{tag}>" if changed else harmless(text)
+        for changed, text in pieces
+    )
+    return Element("".join(parts))
 
 
 def _item(chunk: ChunkView) -> str:

@@ -24,6 +24,7 @@ from pytest_rageval.report_html.values import (
     ReportOptions,
     RunFiles,
 )
+from pytest_rageval.report_html.word_diff import WordDiff, diff_words
 
 _ANSWER_CHARS: Final = 10_000
 _CHUNK_CHARS: Final = 2_000
@@ -79,12 +80,17 @@ def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> Ca
         outcome=before.outcome,
         stage=stage_of(before),
         answer=None if same_answer else _answer(before),
+        diff=None if same_answer else _diff(_answer(before), detail.answer),
         chunks=None if same_chunks else old,
         same=tuple(
             name for name, same in (("answer", same_answer), ("chunks", same_chunks)) if same
         ),
     )
     return replace(detail, base=base, chunks=detail.chunks if same_chunks else new)
+
+
+def _diff(old: str | None, new: str | None) -> WordDiff | None:
+    return diff_words(old, new) if old and new else None
 
 
 def _places(chunks: Sequence[ChunkView] | None) -> list[tuple[str, str, str, str]]:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.report_html.chunks import render_chunks
+from pytest_rageval.report_html.chunks import render_chunks, render_pieces
 from pytest_rageval.report_html.texts import visible
 from pytest_rageval.report_html.values import ReportView
 
@@ -62,6 +62,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["chunk_list"] = render_chunks
+    environment.globals["word_pieces"] = render_pieces
     return environment
 
 

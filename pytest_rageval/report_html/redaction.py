@@ -31,7 +31,9 @@ def redacted(detail: CaseDetail, record: CaseRecord) -> CaseDetail:
         golds=tuple(_bare_gold(gold) for gold in detail.golds),
         judgements=tuple(_bare_judgement(one) for one in detail.judgements),
         steps=(),
-        base=None if base is None else replace(base, answer=None, chunks=_bare_chunks(base.chunks)),
+        base=None
+        if base is None
+        else replace(base, answer=None, diff=None, chunks=_bare_chunks(base.chunks)),
     )
 
 

@@ -11,6 +11,7 @@ from pytest_rageval.comparison import Comparison
 from pytest_rageval.explain.values import AnchorReason, CitationReason, JudgementReason
 from pytest_rageval.models import CaseRecord, ScoreSettings
 from pytest_rageval.report_html.markup import Element
+from pytest_rageval.report_html.word_diff import WordDiff
 
 # --- in ----------------------------------------------------------------------------------------
 
@@ -224,6 +225,8 @@ class BaseDetail:
     """None: not reported, or the same."""
     same: tuple[str, ...]
     """What is the same: ``answer``, ``chunks``."""
+    diff: WordDiff | None = None
+    """Both answers word by word; None: one is missing, or they have next to nothing in common."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

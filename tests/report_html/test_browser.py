@@ -110,7 +110,7 @@ def compared(name: str) -> RunFiles:
     """One of two runs with every kind of part: flips, failed checks, groups, a trend."""
     other = (passed, missed) if name == "old" else (missed, passed)
     records = [
-        passed("same", tags=("t",), difficulty="easy", answer=f"Said by {name}."),
+        passed("same", tags=("t",), difficulty="easy", answer=f"It is said by {name} today."),
         other[0]("worse", retrieved_chunks=(chunk(1), chunk(7, irrelevant=True))),
         other[1]("better", category="two"),
         errored("broken"),
@@ -188,6 +188,19 @@ def test_the_page_is_never_wider_than_the_window(open_page: Open, width: int) ->
     tab.locator("a.open").first.click()
 
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_that_changed_are_told_by_more_than_colour(open_page: Open, scheme: str) -> None:
+    tab = open_page(
+        page(compared("new"), baseline=compared("old")), "#case-same", color_scheme=scheme
+    )
+
+    for tag, word, mark in (("del", "old", "line-through"), ("ins", "new", "underline")):
+        found = tab.locator(f"#case-same .two {tag}")
+        assert found.all_text_contents() == [word]
+        assert found.evaluate("e => getComputedStyle(e).textDecorationLine") == mark
+        assert found.is_visible()
 
 
 # --- filter, order, keyboard, address ----------------------------------------------------------

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_rageval.report_html.compare import paired_records, view_changes, view_comparison
+from pytest_rageval.report_html.values import ReportOptions
 from tests.report_html.builders import against, config, missed, page, passed, run
 
 
@@ -68,6 +69,28 @@ def test_the_page_shows_both_answers_side_by_side() -> None:
 
     html = page(new, baseline=old)
 
-    assert html.index("The old answer.") < html.index("The new answer.")
+    before, now = "The <del>old</del> answer.", "The <ins>new</ins> answer."
+    assert html.index(before) < html.index(now)
+    assert "are <del>struck out</del> or <ins>underlined</ins>" in html
     assert html.index('id="compare"') < html.index('id="metrics"')
     assert "Hollow dot: baseline" in html
+
+
+def test_answers_with_nothing_in_common_are_not_marked() -> None:
+    old = run([passed("a", answer="Five days.")], "old")
+    new = run([replace(missed("a"), answer="I do not know that")], "new")
+
+    html = page(new, baseline=old)
+
+    assert html.index("Five days.") < html.index("I do not know that")
+    assert "<ins>" not in html
+
+
+def test_a_redacted_answer_is_in_no_piece_either() -> None:
+    old = run([passed("a", answer="The secret one.")], "old")
+    new = run([replace(missed("a"), answer="The secret two.")], "new")
+
+    html = page(new, baseline=old, options=ReportOptions(redact=True))
+
+    assert "secret" not in html
+    assert "<ins>" not in html

@@ -105,6 +105,21 @@ def test_each_hostile_text_is_shown_as_text_wherever_it_stands(text: str) -> Non
     assert shown.count(beginning) > 8
 
 
+@pytest.mark.parametrize("text", HOSTILE[:-1], ids=range(len(HOSTILE) - 1))
+def test_hostile_words_that_changed_are_shown_as_text(text: str) -> None:
+    rest = "and all the rest of the answer stays as it was"
+    with_it = run([passed("a", answer=f"{text} {rest}")], "old")
+    without = run([passed("a", answer=rest)], "new")
+    plain = run([passed("a", answer=f"word {rest}")], "old"), run([passed("a", answer=rest)])
+    tags = {tag for tag, _ in read(page(plain[1], baseline=plain[0])).elements}
+    beginning = re.split(r"[\x00-\x1f\u200b\u202e\ud800\s]", text)[0].strip()
+    for tag, old, new in (("del", with_it, without), ("ins", without, with_it)):
+        found = read(page(new, baseline=old))
+        assert {name for name, _ in found.elements} <= {*tags, "ins", "del"}
+        assert found.unbalanced == []
+        assert beginning in "".join(found.texts[tag])
+
+
 def test_template_syntax_in_text_is_not_run() -> None:
     html = page(run([passed("c", question="{{ 7 * 7 }} {% raw %} {# gone #}")]))
 
