@@ -1,0 +1,283 @@
+"""Sets that bring documents: in before the first case, out after the last, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.plugin.document_server import DocumentServer, document_server
+from tests.plugin.scratch import Project
+
+PREFIX = "evals/garden/"
+HEAD = {"scope_prefix": PREFIX}
+ROSES = {"rel_path": f"{PREFIX}roses.md", "text": "All about roses."}
+BEANS = {"rel_path": f"{PREFIX}beans.md", "text": "All about beans."}
+URL = "--rag-url"
+
+
+def case(case_id: str, word: str, path: str) -> dict[str, object]:
+    return {"id": case_id, "question": f"What of {word}?", "gold_supports": [{"rel_path": path}]}
+
+
+@pytest.fixture
+def server() -> Iterator[DocumentServer]:
+    with document_server() as found:
+        found.documents["notes/own.md"] = "what was there before"
+        yield found
+
+
+@pytest.fixture
+def garden(project: Project) -> Project:
+    project.write("conftest.py", "")
+    cases = [case("a", "roses", ROSES["rel_path"]), case("b", "beans", BEANS["rel_path"])]
+    project.cases(cases, "garden")
+    (project.path / "evals" / "eval_set.jsonl").unlink()
+    documents(project, HEAD, ROSES, BEANS)
+    return project
+
+
+def documents(project: Project, *lines: object, name: str = "garden") -> None:
+    project.write(f"evals/documents/{name}.jsonl", "\n".join(map(json.dumps, lines)))
+
+
+def test_documents_are_there_before_the_first_case_and_gone_after_the_last(
+    garden: Project, server: DocumentServer
+) -> None:
+    result = garden.run("evals", URL, server.url)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            f"rageval: 2 documents of evals/documents/garden.jsonl are below {PREFIX} now",
+            f"rageval: documents below {PREFIX} are deleted again",
+        ]
+    )
+    assert server.log == [f"PUT {PREFIX} 2", "ASK", f"DELETE {PREFIX}"]
+    assert server.documents == {"notes/own.md": "what was there before"}
+    assert garden.stored("metrics.json")["aggregate_metrics"]["recall_at_k_avg"] == 1
+
+
+@pytest.mark.slow
+def test_workers_ask_what_their_controller_put_in_once(
+    garden: Project, server: DocumentServer
+) -> None:
+    result = garden.run_apart("evals", "-n", "2", URL, server.url)
+    assert result.ret == 0
+    assert server.changes == [f"PUT {PREFIX} 2", f"DELETE {PREFIX}"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "passes", "cleaned"),
+    [
+        ("none", True, False),
+        ("none", False, False),
+        ("on-success", True, True),
+        ("on-success", False, False),
+        ("always", True, True),
+        ("always", False, True),
+    ],
+)
+def test_the_policy_decides_what_stays(
+    garden: Project, server: DocumentServer, policy: str, passes: bool, cleaned: bool
+) -> None:
+    limit = "0.5" if passes else "1.5"
+    garden.write("thresholds.toml", f'[overall]\nrecall_at_k = ">= {limit}"\n')
+    result = garden.run("evals", f"--rageval-cleanup={policy}", URL, server.url)
+    assert result.ret == (0 if passes else 1)
+    assert (ROSES["rel_path"] not in server.documents) is cleaned
+    assert "notes/own.md" in server.documents
+    if not cleaned:
+        result.stdout.fnmatch_lines([f"rageval: documents stay below {PREFIX} (cleanup {policy}*"])
+
+
+def test_the_policy_may_stand_in_the_project(garden: Project, server: DocumentServer) -> None:
+    text = (garden.path / "pyproject.toml").read_text(encoding="utf-8")
+    garden.write("pyproject.toml", f'{text}\n[tool.rageval.documents]\ncleanup = "none"\n')
+    assert garden.run("evals", URL, server.url).ret == 0
+    assert server.changes == [f"PUT {PREFIX} 2"]
+
+
+def test_the_embedded_server_takes_documents_over_its_vault(garden: Project) -> None:
+    garden.write("evals/vault/other.md", "# Other\n\nSomething about tea.\n")
+    text = (garden.path / "pyproject.toml").read_text(encoding="utf-8")
+    garden.write(
+        "pyproject.toml", text.replace("retries = 0", 'retries = 0\nvault = "evals/vault"')
+    )
+    result = garden.run("evals")
+    assert result.ret == 0
+    assert garden.stored("metrics.json")["aggregate_metrics"]["recall_at_k_avg"] == 1
+    assert [one.name for one in (garden.path / "evals" / "vault").iterdir()] == ["other.md"]
+
+
+def test_only_sets_with_a_selected_case_are_put_in(garden: Project, server: DocumentServer) -> None:
+    garden.cases([case("c", "tea", "evals/drinks/tea.md")], "drinks")
+    documents(
+        garden,
+        {"scope_prefix": "evals/drinks/"},
+        {"rel_path": "evals/drinks/tea.md", "text": "All about tea."},
+        name="drinks",
+    )
+    assert garden.run("evals", "-k", "tea or c", URL, server.url).ret in {0, 5}
+    garden.run("evals/drinks.jsonl", URL, server.url)
+    assert server.changes[-2:] == ["PUT evals/drinks/ 1", "DELETE evals/drinks/"]
+    assert f"PUT {PREFIX} 2" not in server.changes[-2:]
+
+
+@pytest.mark.parametrize("flag", ["--collect-only", "--setup-only"])
+def test_nothing_is_put_in_where_nothing_is_asked(
+    garden: Project, server: DocumentServer, flag: str
+) -> None:
+    garden.run("evals", flag, URL, server.url)
+    assert server.log == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (({"scope_prefix": ""}, ROSES), "*garden.jsonl:1: scope_prefix: '', expected*"),
+        (({"scope_prefix": "/"}, ROSES), "*garden.jsonl:1: scope_prefix: '/', expected*"),
+        (({"scope_prefix": "notes/"}, ROSES), "*garden.jsonl:1: scope_prefix: 'notes/'*"),
+        ((HEAD, {"rel_path": "notes/own.md", "text": "x"}), "*garden.jsonl:2: rel_path:*outside*"),
+    ],
+)
+def test_a_faulty_file_of_documents_ends_the_session_before_anything_is_sent(
+    garden: Project, server: DocumentServer, lines: tuple[object, ...], message: str
+) -> None:
+    documents(garden, *lines)
+    result = garden.run("evals", URL, server.url)
+    assert result.ret == 2
+    result.stdout.fnmatch_lines([message])
+    assert server.log == []
+
+
+def test_a_target_that_takes_no_documents_is_a_usage_error(
+    garden: Project, server: DocumentServer
+) -> None:
+    server.put_status = 405
+    result = garden.run("evals", URL, server.url)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*documents of evals/documents/garden.jsonl could not be put in*"])
+    # Some may have come in, so they go out again.
+    assert server.log == [f"PUT {PREFIX} 2", f"DELETE {PREFIX}"]
+
+
+def test_documents_that_cannot_be_deleted_are_told_of_and_change_no_verdict(
+    garden: Project, server: DocumentServer
+) -> None:
+    server.delete_status = 500
+    result = garden.run("evals", URL, server.url)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines([f"rageval: documents below {PREFIX} could not be deleted: *500*"])
+
+
+OWN_CLIENT = """
+import pytest
+
+@pytest.fixture(scope="session")
+def rag_client({argument}):
+    texts = {{one.rel_path: one.text for one in {documents}}}
+    def ask(request):
+        word = request.question.split()[-1].strip("?")
+        found = [path for path, text in texts.items() if word in text]
+        chunks = [{{"rel_path": path, "heading_path": ""}} for path in found]
+        return {{"answer": "So.", "abstained": False, "debug": {{"retrieved_chunks": chunks}}}}
+    return ask
+"""
+
+
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)])
+def test_a_client_of_ones_own_takes_the_documents(
+    garden: Project, workers: tuple[str, ...]
+) -> None:
+    text = OWN_CLIENT.format(argument="rageval_documents", documents="rageval_documents")
+    garden.write("conftest.py", text)
+    result = garden.run_apart("evals", *workers)
+    assert result.ret == 0
+    assert garden.stored("metrics.json")["aggregate_metrics"]["recall_at_k_avg"] == 1
+
+
+def test_a_client_of_ones_own_that_takes_none_is_a_usage_error(garden: Project) -> None:
+    garden.write("conftest.py", OWN_CLIENT.format(argument="", documents="()"))
+    result = garden.run("evals")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
+        ["*the case 'a' brings documents*add the argument rageval_documents*"]
+    )
+
+
+@pytest.mark.slow
+def test_with_workers_it_fails_its_cases(garden: Project) -> None:
+    garden.write("conftest.py", OWN_CLIENT.format(argument="", documents="()"))
+    result = garden.run_apart("evals", "-n", "2")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*add the argument rageval_documents*"])
+
+
+def test_a_client_around_the_target_asks_what_was_put_in(
+    garden: Project, server: DocumentServer
+) -> None:
+    garden.write(
+        "conftest.py",
+        "import pytest\n@pytest.fixture(scope='session')\ndef rag_client(rag_client):\n"
+        "    return rag_client\n",
+    )
+    assert garden.run("evals", URL, server.url).ret == 0
+    assert server.changes == [f"PUT {PREFIX} 2", f"DELETE {PREFIX}"]
+
+
+def test_texts_come_from_the_loader_of_the_project(garden: Project, server: DocumentServer) -> None:
+    documents(garden, HEAD, {"rel_path": ROSES["rel_path"], "ref": "roses"}, BEANS)
+    garden.write("my_garden_texts.py", "def load(ref):\n    return f'All about {ref}.'\n")
+    result = garden.run("evals", URL, server.url)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*its text is that of the ref 'roses'*"])
+    text = (garden.path / "pyproject.toml").read_text(encoding="utf-8")
+    loader = 'loader = "my_garden_texts:load"'
+    garden.write("pyproject.toml", f"{text}\n[tool.rageval.documents]\n{loader}\n")
+    assert garden.run("evals", URL, server.url).ret == 0
+
+
+INTERRUPTED = """
+import os, signal, time, pytest
+
+@pytest.fixture(scope="session")
+def rag_client(rag_client):
+    def ask(request):
+        open("asked", "w").close()
+        time.sleep(30)
+    return ask
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "cleaned"), [("always", True), ("on-success", False)])
+def test_an_interrupted_session_keeps_to_the_policy(
+    garden: Project, server: DocumentServer, policy: str, cleaned: bool
+) -> None:
+    garden.write("conftest.py", INTERRUPTED)
+    command = [
+        sys.executable, "-m", "pytest", "evals", "-q", "--rageval-concurrency=1",
+        f"--rageval-cleanup={policy}", "--rag-url", server.url,
+    ]  # fmt: skip
+    done = subprocess.Popen(
+        command, cwd=garden.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (garden.path / "asked").exists():
+            assert time.monotonic() < deadline
+            assert done.poll() is None
+            time.sleep(0.05)
+        done.send_signal(signal.SIGINT)
+        output, _ = done.communicate(timeout=60)
+    finally:
+        done.kill()
+        done.wait()
+    assert done.returncode == 2, output
+    assert (ROSES["rel_path"] not in server.documents) is cleaned
+    assert "notes/own.md" in server.documents
