@@ -38,7 +38,7 @@ class LabelApp(App[None]):
     """
 
     CSS = """
-    Screen { layers: base; }
+    Screen { overflow: hidden; }
     #head, #rows, #foot { height: auto; }
     #head { text-style: bold; }
     #rows { border-top: solid gray; }
@@ -148,18 +148,18 @@ class LabelApp(App[None]):
     # --- screen --------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
-        """Lay the same things out anew."""
-        self._show()
+        """Lay the same things out anew, once the new size is known everywhere."""
+        self.call_after_refresh(self._show)
 
     def _show(self) -> None:
         view = self._view
         if view is None or not self.is_running:
             return
         width, height = self.size
-        head = text.head_lines(view, width, most=_MOST_HEAD)
+        head = text.head_lines(view, width, most=max(min(_MOST_HEAD, height // 4), 2))
         foot = _foot(view, width)
         # The two borders, and as much for the text of the row as for the rows.
-        room = max((height - len(head) - len(foot) - 2) // 2, 3)
+        room = max((height - len(head) - len(foot) - 2) // 2, 2)
         rows = text.window(view.rows, min(len(view.rows), room)) if view.rows else ()
         if view.help:  # it needs the room
             rows = ()

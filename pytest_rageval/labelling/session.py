@@ -442,9 +442,7 @@ class LabelSession:
             if snippets or "snippets" in gold:
                 gold["snippets"] = snippets
             same = any(i != own and anchors.equal(gold, g) for i, g in enumerate(draft.golds))
-            self._decide(
-                draft.without_golds([own]) if same else draft.with_gold(own, gold), notice
-            )
+            self._decide(draft.without_golds([own]) if same else draft.with_gold(own, gold), notice)
         elif snippets:
             self._add([anchors.gold_for(chunk, snippets)], notice)
 

@@ -68,23 +68,37 @@ def _facts(view: SessionView) -> Iterator[tuple[str, str]]:
 
 def wrapped(text: str, width: int) -> list[str]:
     """Return a text as lines of at most some columns, without what acts on a terminal."""
-    found = []
-    for line in textwrap.wrap(clean(text), max(width, 10), break_on_hyphens=False):
-        while line:
-            part = _fitting(line, max(width, 2))
-            found.append(part)
-            line = line[len(part) :]
-    return found
+    width, harmless = max(width, 10), clean(text)
+    if harmless.isascii():
+        return textwrap.wrap(harmless, width, break_on_hyphens=False)
+    lines: list[str] = []
+    line = ""
+    for word in harmless.split():
+        longer = f"{line} {word}" if line else word
+        if _fits(longer, width):
+            line = longer
+            continue
+        if line:
+            lines.append(line)
+        *whole, line = _parts(word, width)
+        lines += whole
+    return [*lines, line] if line else lines
 
 
-def _fitting(line: str, width: int) -> str:
-    """Return the longest beginning of a line that is not wider: some characters take two."""
-    if cut_columns(line, width) == line:
-        return line
-    end = len(line)
-    while end > 1 and cut_columns(line[:end], width) != line[:end]:
-        end -= 1
-    return line[:end]
+def _fits(text: str, width: int) -> bool:
+    return cut_columns(text, width) == text
+
+
+def _parts(word: str, width: int) -> list[str]:
+    """Cut a word into parts that fit: some characters take two columns."""
+    parts = []
+    while not _fits(word, width):
+        end = min(len(word), width)
+        while end > 1 and not _fits(word[:end], width):
+            end -= 1
+        parts.append(word[:end])
+        word = word[end:]
+    return [*parts, word]
 
 
 def row_line(row: RowView, width: int) -> str:
