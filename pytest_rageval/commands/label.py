@@ -42,6 +42,9 @@ class _Wanted:
 
     file: Path
     plain: bool
+    web: bool
+    port: int
+    open_browser: bool
     case_ids: tuple[str, ...]
     unlabeled: bool
     categories: tuple[str, ...]
@@ -56,6 +59,10 @@ class _Wanted:
 @click.command("label")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--plain", is_flag=True, help="Numbered lines instead of a full-screen app.")
+@click.option("--web", is_flag=True, help="A page for a browser on this machine.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0,
+              help="Of --web, on 127.0.0.1; 0 takes a free one.")  # fmt: skip
+@click.option("--open", "open_browser", is_flag=True, help="Open the page of --web in the browser.")
 @click.option("--case", "case_ids", metavar="ID", multiple=True, help="Only this case; repeatable.")
 @click.option("--unlabeled", is_flag=True, help="Only answerable cases without evidence.")
 @click.option("--category", "categories", metavar="NAME", multiple=True,
@@ -76,7 +83,7 @@ def command(agreement: bool, as_json: bool, rag_url: str | None, **options: Any)
 
     What is marked is written to the line of the case as anchors: path, heading path and quoted
     sentences. Nothing else of the file changes. Exit code 1 if the input ended before the last
-    decision was saved, 4 if the target cannot be reached.
+    decision was saved, 4 if the target cannot be reached, 130 after Ctrl-C.
     """
     wanted = _Wanted(**options)
     _check(wanted, agreement=agreement, as_json=as_json)
@@ -88,6 +95,10 @@ def command(agreement: bool, as_json: bool, rag_url: str | None, **options: Any)
 def _check(wanted: _Wanted, *, agreement: bool, as_json: bool) -> None:
     if as_json and not agreement:
         raise click.UsageError("--json: goes with --agreement only")
+    if wanted.web and wanted.plain:
+        raise click.UsageError("--web and --plain: expected one of them")
+    if not wanted.web and (wanted.port or wanted.open_browser):
+        raise click.UsageError(f"{'--port' if wanted.port else '--open'}: goes with --web only")
     ways = {
         "--annotator": wanted.annotator is not None,
         "--adjudicate": wanted.adjudicate,
@@ -113,7 +124,7 @@ def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
     for warning in loaded.warnings:
         click.echo(clean(f"warning: {warning}"), err=True)
     cases = _chosen(loaded, wanted, settings)
-    if not wanted.plain:
+    if not (wanted.plain or wanted.web):
         _require_terminal()
     with open_target(settings, environ=os.environ) as client:
         assert isinstance(client, HttpRagClient)
@@ -122,6 +133,8 @@ def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
         if session is None:
             click.echo("no case to label")
             return ExitCode.YES
+        if wanted.web:
+            return _run_web(session, wanted)
         return _run(session, plain=wanted.plain)
 
 
@@ -320,6 +333,48 @@ def _run(session: LabelSession, *, plain: bool) -> ExitCode:
         click.echo(f"the input ended before these were saved: {ids}", err=True)
         return ExitCode.NO
     return ExitCode.YES
+
+
+def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
+    from pytest_rageval.label_web.server import LabelServer
+
+    opened = not wanted.open_browser
+
+    def announce(address: str) -> None:
+        nonlocal opened
+        click.echo(f"Labelling at {address} (lets one browser in; Ctrl-C ends)")
+        if not opened:
+            opened = True
+            _open_browser(address)
+
+    server = LabelServer(session, port=wanted.port, announce=announce)
+    if os.environ.get("SSH_CONNECTION"):
+        click.echo(f"On your own machine, to reach it: ssh -L {_tunnel(server.port)}")
+    interrupted = False
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        interrupted = True
+    click.echo(f"{session.n_saved} saved")
+    if not interrupted:
+        return ExitCode.YES
+    if session.unsaved:
+        click.echo(f"not saved: {clean(', '.join(session.unsaved), 200)}", err=True)
+    return ExitCode.INTERRUPTED
+
+
+def _tunnel(port: int) -> str:
+    import socket
+
+    return clean(f"{port}:127.0.0.1:{port} {socket.gethostname()}")
+
+
+def _open_browser(address: str) -> None:
+    import threading
+    import webbrowser
+
+    # A browser for terminals returns only when it is left.
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def _typed_lines() -> Iterator[str]:

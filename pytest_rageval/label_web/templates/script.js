@@ -1,0 +1,136 @@
+"use strict";
+(() => {
+  const NAMED = { ArrowUp: "up", ArrowDown: "down", Home: "home", End: "end", " ": "space",
+    Enter: "enter", Escape: "escape", Backspace: "backspace" };
+  const MOVES = new Set(["up", "down", "j", "k", "backspace"]);
+  const PATIENCE_MS = 300;
+  const byId = (id) => document.getElementById(id);
+  const waiting = [];
+  let busy = false;
+
+  const said = byId("said"), alarm = byId("alarm");
+  history.replaceState(null, "", location.pathname);  // the token is used up
+
+  // --- showing -------------------------------------------------------------------------------
+
+  const alike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName &&
+    (a.nodeType !== Node.ELEMENT_NODE || a.id === b.id);
+
+  // Changes what differs and nothing else, so that focus and place are kept.
+  function patch(old, fresh) {
+    if (old.isEqualNode(fresh)) return;
+    if (old.nodeType !== Node.ELEMENT_NODE) { old.nodeValue = fresh.nodeValue; return; }
+    for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    const olds = [...old.childNodes], news = [...fresh.childNodes];
+    if (olds.length === news.length && olds.every((node, i) => alike(node, news[i]))) {
+      olds.forEach((node, i) => patch(node, news[i]));
+    } else {
+      old.replaceChildren(...news);
+    }
+  }
+
+  function show(html) {
+    const mode = byId("work").dataset.mode;
+    const held = document.activeElement && document.activeElement.id;
+    const fresh = new DOMParser().parseFromString(html, "text/html");
+    for (const id of ["head", "work"]) patch(byId(id), fresh.getElementById(id));
+    const work = byId("work");
+    document.title = work.dataset.title;
+    const button = held && byId(held);
+    if (button && button.matches("button") && mode === work.dataset.mode) button.focus({ preventScroll: true });
+    else focus();
+    settle();
+  }
+
+  function focus() {
+    const wanted = document.querySelector("[data-focus]");
+    if (wanted) wanted.focus({ preventScroll: true });
+  }
+
+  function settle() {
+    document.documentElement.style.scrollPaddingTop = `${byId("top").offsetHeight + 8}px`;
+    const current = document.querySelector(".row.current");
+    if (current) current.scrollIntoView({ block: "nearest" });
+    else scrollTo(0, 0);
+  }
+
+  // --- sending -------------------------------------------------------------------------------
+
+  async function send(key) {
+    const field = byId("typed");
+    const body = { key, revision: Number(byId("work").dataset.revision) };
+    if (field && key === "enter") body.text = field.value;
+    busy = true;
+    const patience = setTimeout(() => { said.textContent = "asking the target ..."; }, PATIENCE_MS);
+    try {
+      const reply = await fetch("/key", {
+        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+      });
+      if (reply.ok || reply.status === 409) {
+        const shown = await reply.json();
+        if (shown.stale) waiting.length = 0;
+        show(shown.html);
+        said.textContent = shown.said;
+        alarm.textContent = shown.alarm;
+      } else {
+        fail(await reply.text());
+      }
+    } catch {
+      fail("Nobody answers: the command in the terminal has ended. What was saved is in the file.");
+    }
+    clearTimeout(patience);
+    busy = false;
+    while (waiting.length && !busy) act(waiting.shift());
+  }
+
+  function fail(sentence) {
+    waiting.length = 0;
+    said.textContent = "";
+    alarm.textContent = sentence;
+  }
+
+  function act(key) {
+    const field = byId("typed");
+    if (!field || key === "enter" || key === "escape") return send(key);
+    field.focus();
+    if (key === "backspace") field.value = [...field.value].slice(0, -1).join("");
+    else if (key === "space") field.value += " ";
+    else if ([...key].length === 1) field.value += key;
+  }
+
+  function take(key) {
+    if (byId("work").dataset.mode === "closed") return;
+    if (busy) waiting.push(key);
+    else act(key);
+  }
+
+  // --- hearing -------------------------------------------------------------------------------
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.isComposing || event.keyCode === 229) return;
+    const key = NAMED[event.key] || ([...event.key].length === 1 ? event.key : "");
+    const target = event.target;
+    if (!key || (event.repeat && !MOVES.has(key) && target.id !== "typed")) return;
+    if ((key === "enter" || key === "space") && target.closest("button")) return;
+    // Only while nothing is on its way does the field take its keys itself.
+    if (target.id === "typed" && !busy && key !== "enter" && key !== "escape") return;
+    event.preventDefault();
+    take(key);
+  });
+
+  document.addEventListener("click", (event) => {
+    const place = event.target.closest("[data-key]");
+    if (!place || (place.matches("li") && String(getSelection()))) return;
+    if (event.detail > 0) focus();  // after a pointer, space marks again instead of clicking again
+    take(place.dataset.key);
+  });
+
+  document.addEventListener("paste", (event) => {
+    if (busy) event.preventDefault();
+  });
+
+  focus();
+  settle();
+})();
