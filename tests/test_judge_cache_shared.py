@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +19,7 @@ import pytest
 
 from pytest_rageval.errors import StorageError
 from pytest_rageval.judge_cache import JudgeCache
+from tests.postgres_server import postgres_server
 from tests.test_judge_cache import JUDGE, Clock, filled, left, nth
 
 
@@ -163,33 +162,8 @@ def test_a_forked_child_opens_a_connection_of_its_own(file: Path) -> None:
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """A PostgreSQL server of its own on a Unix socket; its URL."""
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
-    tools = {name: shutil.which(name) for name in ("initdb", "pg_ctl")}
-    if None in tools.values():
-        pytest.skip("no PostgreSQL server here (initdb, pg_ctl)")
-    # Sockets have short names, and a server does not run as root.
-    folder = Path(tempfile.mkdtemp(prefix="rageval-pg-"))
-    user = "nobody" if os.geteuid() == 0 else None
-    if user:
-        shutil.chown(folder, user)
-
-    def run(name: str, *arguments: str) -> None:
-        program = [str(tools[name]), "-D", str(folder / "data"), *arguments]
-        log = folder / f"{name}.log"
-        with log.open("w", encoding="utf-8") as output:
-            done = subprocess.run(program, stdout=output, stderr=output, user=user, cwd=folder)
-        assert done.returncode == 0, log.read_text(encoding="utf-8")
-
-    try:
-        run("initdb", "-U", "judge", "-A", "trust", "-E", "UTF8", "--no-sync")
-        options = f"-c listen_addresses= -c fsync=off -k {folder}"
-        run("pg_ctl", "-w", "-l", str(folder / "server.log"), "-o", options, "start")
-        try:
-            yield f"postgresql://judge:hunter2@/postgres?host={folder}"
-        finally:
-            run("pg_ctl", "-w", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder)
+    with postgres_server("judge", "hunter2") as url:
+        yield url.replace("+psycopg", "")
 
 
 @pytest.fixture
