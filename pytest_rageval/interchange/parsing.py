@@ -248,8 +248,8 @@ def _table(file: SourceFile, delimiter: str) -> Table:
 
 
 def _headers(name: str, line: int, cells: list[str]) -> list[str]:
-    headers = [cell.strip() for cell in cells]
-    twice = sorted({header for header in headers if header and headers.count(header) > 1})
+    headers = [cell.strip() or f"column {number}" for number, cell in enumerate(cells, 1)]
+    twice = sorted({header for header in headers if headers.count(header) > 1})
     if twice:
         raise fault(name, f"the header {shown(twice[0])} stands twice", line=line)
     return headers

@@ -52,6 +52,7 @@ _STRING: Final = re.compile(
     r"(?P<type>(?:not-)?[a-z]+(?:-[a-z]+)*)(?:\([\d.]+\))?:(?P<value>.*)", re.DOTALL
 )
 _CODE: Final = ("javascript:", "fn:", "eval:", "python:", "file://")
+_COMMA: Final = re.compile(r"(?<!\\),")
 _MAX_TESTS: Final = 100_000
 
 
@@ -228,9 +229,9 @@ class _Reader:
         elif kind == "is-refusal":
             line["answerable"] = False
             self._ledger.carry(name)
-        elif kind in _RUBRICS and plain:
-            rubrics = line.setdefault("metadata", {}).setdefault(_ROOM, {})
-            rubrics.setdefault("rubrics", []).append({"type": kind, "value": plain[0]})
+        elif (kind in _RUBRICS or kind in _ANSWERS) and plain:
+            kept = line.setdefault("metadata", {}).setdefault(_ROOM, {})
+            kept.setdefault("asserts", []).append({"type": kind, "value": plain[0]})
             self._ledger.keep(name)
         else:
             self._ledger.leave(name, "a case cannot say it")
@@ -257,8 +258,11 @@ def _row_test(cells: Mapping[str, str]) -> dict[str, Any]:
         elif header == "__description":
             test["description"] = cell
         elif header.startswith("__metadata:"):
-            key = header.removeprefix("__metadata:").removesuffix("[]")
-            test.setdefault("metadata", {})[key] = cell
+            key = header.removeprefix("__metadata:")
+            values: Any = cell
+            if key.endswith("[]"):
+                values = [part.replace("\\,", ",").strip() for part in _COMMA.split(cell)]
+            test.setdefault("metadata", {})[key.removesuffix("[]")] = values
         elif header.startswith("__"):
             test[header.lstrip("_")] = cell
         else:

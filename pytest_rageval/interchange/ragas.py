@@ -26,7 +26,7 @@ from pytest_rageval.interchange.values import (
 
 _ROOM: Final = "ragas"
 _QUESTION: Final = ("user_input", "question")
-_REFERENCE: Final = ("reference", "ground_truth", "ground_truths")
+_REFERENCE: Final = ("reference", "ground_truth", "ground_truths", "expected_answer")
 _CONTEXTS: Final = ("reference_contexts", "ground_truth_context")
 _CATEGORY: Final = ("synthesizer_name", "evolution_type")
 _ID: Final = ("id", "sample_id", "question_id")

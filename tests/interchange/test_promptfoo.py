@@ -17,7 +17,7 @@ def test_a_config_becomes_cases() -> None:
     assert roses.metadata["promptfoo"] == {
         "category": "care of flowers",
         "owner": "club",
-        "rubrics": [{"type": "llm-rubric", "value": "names the season"}],
+        "asserts": [{"type": "llm-rubric", "value": "names the season"}],
         "season": "winter",
     }
     assert (may.question, march.question) == ("What is sown in May?", "What is sown in March?")
@@ -82,6 +82,16 @@ def test_assertions_of_a_table_are_read(cell: str, facts: tuple[str, ...], answe
     table = f'question,__expected\nWhere?,"{cell}"\n'
     (case,) = cases_of(read_texts("promptfoo", {"t.csv": table}))
     assert (case.expected_key_facts, case.expected_answer) == (facts, answer)
+
+
+def test_metadata_of_a_table_is_read_with_its_lists() -> None:
+    table = (
+        "topic,__expected,__metadata:category,__metadata:tags[]\n"
+        'physics,contains: quantum,science,"hard,advanced\\,theory"\n'
+    )
+    (case,) = cases_of(read_texts("promptfoo", {"t.csv": table}))
+    assert (case.question, case.category) == ("physics", "science")
+    assert case.tags == ("hard", "advanced,theory")
 
 
 @pytest.mark.parametrize(

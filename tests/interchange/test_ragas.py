@@ -72,6 +72,18 @@ def test_contexts_of_a_dataset_that_was_answered_are_no_golds() -> None:
     assert found.responses[0]["response"] == {"answer": "b"}
 
 
+def test_a_table_with_a_comma_too_many_and_loose_quotes_is_read() -> None:
+    table = (
+        "question,expected_answer,\n"
+        '"What is said?\n",In the "Logs" tab,\n'
+        '"Which ""name""?\n",pip install x["y"],odd\n'
+    )
+    first, second = cases_of(read_texts("ragas", {"t.csv": table}))
+    assert (first.question, first.expected_answer) == ("What is said?\n", 'In the "Logs" tab')
+    assert (second.question, second.expected_answer) == ('Which "name"?\n', 'pip install x["y"]')
+    assert second.metadata["ragas"] == {"column 3": "odd"}
+
+
 def test_a_row_without_question_names_its_place() -> None:
     with pytest.raises(DatasetError, match=r"set\.json: question: row 2: missing"):
         read_texts("ragas", {"set.json": '[{"question": "a"}, {"reference": "b"}]'})
