@@ -165,7 +165,7 @@ def _points(runs: Sequence[TrendRun], metric: str) -> Iterator[TrendPoint]:
         if before is None:
             yield TrendPoint(run=run)
         else:
-            breaks, changed = _differences(before, run, metric)
+            breaks, changed = differences(before, run, metric)
             delta = None if breaks else _delta(before.figure, run.figure)
             yield TrendPoint(run=run, breaks=breaks, changed=changed, delta=delta)
         before = run
@@ -177,9 +177,10 @@ def _delta(before: RunFigure | None, now: RunFigure | None) -> float | None:
     return now.value - before.value
 
 
-def _differences(
+def differences(
     before: TrendRun, now: TrendRun, metric: str
 ) -> tuple[tuple[ConfigDifference, ...], tuple[str, ...]]:
+    """Return what keeps a figure of two runs from being compared, and what else differs."""
     found = compare_configs(before.config, now.config)
     breaks: list[ConfigDifference] = []
     if before.dataset_hash != now.dataset_hash:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final
 
@@ -13,8 +14,12 @@ from pytest_rageval.report_html.charts import TrendPoint, trend_panel
 from pytest_rageval.report_html.documents import number, text
 from pytest_rageval.report_html.figures import known_metrics, place_on_scale
 from pytest_rageval.report_html.values import RunFiles, Trend, TrendRun
+from pytest_rageval.trend import TrendRun as RunPoint
+from pytest_rageval.trend import compared_config, differences
 
 _PANELS: Final = 6
+_UNTOLD: Final = datetime.min.replace(tzinfo=UTC)
+"""Runs come in their order, so when each ran need not be known."""
 _FIRST: Final = (
     "recall_at_k",
     "recall_all_at_k",
@@ -24,14 +29,6 @@ _FIRST: Final = (
     "correctness",
 )
 """One of each side of a system: what was found, where, when it refuses, what it says."""
-_INVARIANTS: Final = (
-    ("dataset", ("dataset_hash",)),
-    ("configuration", ("config_hash",)),
-    ("judge", ("judge",)),
-    ("k", ("settings", "k")),
-    ("metric definitions", ("metric_definitions_version",)),
-)
-"""What must agree for figures of two runs to mean the same, as config.json names it."""
 
 
 def view_trend(runs: Sequence[RunFiles], current: str) -> Trend | None:
@@ -46,7 +43,7 @@ def view_trend(runs: Sequence[RunFiles], current: str) -> Trend | None:
         return None
     present = {key for run in shown for key in known_metrics(run.metrics)}
     keys = [key for key in dict.fromkeys([*_FIRST, *HEADLINE]) if key in present][:_PANELS]
-    changes = [(), *(changed(a.config, b.config) for a, b in pairwise(shown))]
+    breaks = {key: _breaks(shown, key) for key in keys}
     return Trend(
         columns=tuple(keys),
         runs=tuple(
@@ -54,10 +51,10 @@ def view_trend(runs: Sequence[RunFiles], current: str) -> Trend | None:
                 run_id=run.run_id,
                 when=text(run.metrics, "timestamp")[:16].replace("T", " "),
                 current=run.run_id == current,
-                changed=change,
+                changed=tuple(dict.fromkeys(n for key in keys for n in breaks[key][place])),
                 cells=tuple(format_value(_mean(run.metrics, key)) for key in keys),
             )
-            for run, change in zip(shown, changes, strict=True)
+            for place, run in enumerate(shown)
         ),
         charts=tuple(
             trend_panel(
@@ -68,10 +65,10 @@ def view_trend(runs: Sequence[RunFiles], current: str) -> Trend | None:
                         run_id=run.run_id,
                         place=place_on_scale(_mean(run.metrics, key), METRICS[key]),
                         text=format_value(_mean(run.metrics, key)),
-                        breaks=bool(change),
+                        breaks=bool(names),
                         current=run.run_id == current,
                     )
-                    for run, change in zip(shown, changes, strict=True)
+                    for run, names in zip(shown, breaks[key], strict=True)
                 ],
             )
             for number, key in enumerate(keys)
@@ -79,9 +76,21 @@ def view_trend(runs: Sequence[RunFiles], current: str) -> Trend | None:
     )
 
 
-def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
-    """Name what two configurations differ in that figures depend on."""
-    return tuple(name for name, path in _INVARIANTS if text(before, *path) != text(now, *path))
+def _breaks(runs: Sequence[RunFiles], key: str) -> list[tuple[str, ...]]:
+    """Name, for each run, what keeps a metric from being compared with that of the run before."""
+    points = [_point(run) for run in runs]
+    found = (differences(one, other, key)[0] for one, other in pairwise(points))
+    return [(), *(tuple(one.name for one in breaks) for breaks in found)]
+
+
+def _point(run: RunFiles) -> RunPoint:
+    return RunPoint(
+        run_id=run.run_id,
+        ran_at=_UNTOLD,
+        figure=None,
+        dataset_hash=text(run.config, "dataset_hash") or None,
+        config=compared_config(run.config),
+    )
 
 
 def _mean(metrics: Mapping[str, Any], key: str) -> float | None:

@@ -29,9 +29,8 @@ def test_the_trend_shows_each_run_and_which_one_this_is() -> None:
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"config_hash": "other"}, ("configuration",)),
-        ({"judge": None}, ("judge",)),
-        ({"settings": {"k": 10}}, ("k",)),
+        ({"settings": {"k": 10, "judge": "offline"}}, ("k",)),
+        ({"settings": {"k": 5, "judge": "offline", "snippets": "all"}}, ("matching.snippets",)),
         ({"dataset_hash": "other"}, ("dataset",)),
     ],
 )
@@ -48,6 +47,22 @@ def test_the_line_breaks_where_an_invariant_changed(
     assert found.charts[0].count('class="break"') == 1
     assert found.charts[0].count("<polyline") == 2
     assert "(changed) c" in found.charts[0]
+
+
+def test_what_a_metric_does_not_depend_on_does_not_break_its_line() -> None:
+    judged = {"recall_at_k": 1.0, "groundedness": 4.0}
+    a = run([passed("x", metrics=judged)], "a")
+    b = run([passed("x", metrics=judged)], "b", config=config(settings={"k": 5, "judge": "m-1"}))
+
+    found = view_trend([a, b], "b")
+
+    assert found is not None
+    breaks = {
+        key: 'class="break"' in chart
+        for key, chart in zip(found.columns, found.charts, strict=True)
+    }
+    assert (breaks["recall_at_k"], breaks["groundedness"]) == (False, True)
+    assert found.runs[1].changed == ("judge",)
 
 
 def test_a_run_without_the_metric_leaves_a_gap() -> None:
