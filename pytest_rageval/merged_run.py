@@ -22,7 +22,7 @@ from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, GateResult, Settin
 from pytest_rageval.project_thresholds import project_thresholds
 from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView
-from pytest_rageval.run_comparison import RunSide
+from pytest_rageval.run_comparison import RunComparison, RunSide
 from pytest_rageval.run_documents import RunFacts, gate_document
 from pytest_rageval.run_parts import (
     RunPart,
@@ -47,6 +47,8 @@ class MergedRun:
     gate: GateResult
     metrics_document: Mapping[str, Any]
     gate_document: Mapping[str, Any]
+    comparison: RunComparison | None = None
+    """The run held against its baseline; None: there is none."""
 
 
 def merge_parts(
@@ -125,7 +127,13 @@ class _Merging:
         except BaseException:
             writer.discard()
             raise
-        return MergedRun(view=view, gate=gate, metrics_document=metrics, gate_document=decision)
+        return MergedRun(
+            view=view,
+            gate=gate,
+            metrics_document=metrics,
+            gate_document=decision,
+            comparison=None if baseline is None else baseline.comparison,
+        )
 
     def _figures(self) -> dict[str, float]:
         figures = {}

@@ -48,6 +48,7 @@ class ScoredRun:
         self._started = time.monotonic()
         self.shown: list[CaseRecord] = []
         """The first cases that did not pass."""
+        self.n_records = 0
         self.n_failed = 0
         """How many did not pass."""
         self.folder: str | None = None
@@ -69,6 +70,7 @@ class ScoredRun:
             self._case_hashes[record.file, record.case_id] = record.case_hash
         self._columns.add(record)
         self._facts.add(record)
+        self.n_records += 1
         if record.outcome != "passed":
             self.n_failed += 1
             if len(self.shown) < _SHOWN:

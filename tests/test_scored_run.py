@@ -49,12 +49,16 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_saved_run_has_every_file_and_can_be_named(files: list[str], capsys: Output) -> None:
     assert cli.run(["score", *files, "--save", "recorded-1"]) == ExitCode.YES
-    assert capsys.readouterr().out.splitlines()[-1] == "saved   evals/results/recorded-1"
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "saved   evals/results/recorded-1",
+        "report  evals/results/recorded-1/report.html",
+    ]
     folder = resolve_run(Path("evals/results"), "last")
     assert sorted(path.name for path in folder.iterdir()) == [
         "config.json",
         "gate.json",
         "metrics.json",
+        "report.html",
         "results.jsonl",
         "summary.md",
     ]
@@ -172,3 +176,58 @@ def test_a_target_without_a_reranker_reports_no_reranking(files: list[str], caps
     Path("r.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
     assert cli.run(["score", *files, "--json"]) == ExitCode.YES
     assert json.loads(capsys.readouterr().out)["rerank"] is None
+
+
+# --- the page ----------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_saved_run_is_the_one_that_report_writes(files: list[str]) -> None:
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
+    assert cli.run(["report", "one", "-o", "again.html"]) == ExitCode.YES
+    written = Path("evals/results/one/report.html").read_text(encoding="utf-8")
+    assert "case-lost" in written
+    assert Path("again.html").read_text(encoding="utf-8") == written
+
+
+@pytest.mark.parametrize("way", ["flag", "variable", "file"])
+def test_the_page_can_be_left_out(
+    files: list[str], capsys: Output, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    flags = ["--no-report"] if way == "flag" else []
+    if way == "variable":
+        monkeypatch.setenv("RAGEVAL_NO_REPORT", "1")
+    if way == "file":
+        Path("pyproject.toml").write_text("[tool.rageval]\nno_report = true\n", encoding="utf-8")
+    assert cli.run(["score", *files, "--save", "one", *flags]) == ExitCode.YES
+    assert not Path("evals/results/one/report.html").exists()
+    assert "report" not in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_page_that_cannot_be_written_costs_nothing_else(
+    files: list[str], capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr("pytest_rageval.report_files.render_report", broken)
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
+    said = "report.html was not written: RuntimeError: no luck"
+    assert capsys.readouterr().out.splitlines()[-1] == f"note    {said}"
+    assert cli.run(["score", *files, "--save", "two", "--json"]) == ExitCode.YES
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["cases"]
+    assert shown.err == f"warning: {said}\n"
+
+
+def test_without_a_run_there_is_no_page(files: list[str], tmp_path: Path) -> None:
+    assert cli.run(["score", *files]) == ExitCode.YES
+    assert [*tmp_path.rglob("*.html")] == []
+
+
+def test_the_page_of_a_great_many_records_is_left_to_be_asked_for(
+    files: list[str], capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_rageval.commands.score._PAGE_RECORDS", 2)
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
+    assert "rageval report does so" in capsys.readouterr().out
+    assert not Path("evals/results/one/report.html").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 
 from pytest_rageval.commands.judge_trust import read_labels
 from pytest_rageval.commands.output import NotComparableError, json_option, print_json
+from pytest_rageval.commands.page import no_report_option, write_page
 from pytest_rageval.commands.run_history import put_and_warn
 from pytest_rageval.models import ExitCode
 from pytest_rageval.report.terminal_text import clean
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
 @click.option(
     "--run-id", metavar="ID", help="Name of the new run (default: UTC time and 4 hex digits)."
 )
+@no_report_option
 @json_option
-def command(runs: tuple[str, ...], run_id: str | None, as_json: bool) -> ExitCode:
+def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json: bool) -> ExitCode:
     """Put runs together that each asked a part of the set, and decide the gate over the whole.
 
     RUN is an id, a prefix of one, last, last~N or a path. The new run has the figures of one that
@@ -49,6 +52,8 @@ def command(runs: tuple[str, ...], run_id: str | None, as_json: bool) -> ExitCod
     except DifferentRunsError as error:
         raise NotComparableError(str(error)) from error
     merged = _merged(parts, project, run_id)
+    if not (no_report or project.no_report):
+        merged = _with_page(merged, Path(project.rootdir))
     put_and_warn(merged.view.run_id)
     if as_json:
         print_json(_document(parts, merged))
@@ -62,6 +67,16 @@ def _merged(parts: list[RunPart], project: Settings, run_id: str | None) -> Merg
     from pytest_rageval.merged_run import merge_parts
 
     return merge_parts(parts, project, run_id=run_id, labels=_labels(parts, project))
+
+
+def _with_page(merged: MergedRun, rootdir: Path) -> MergedRun:
+    from pytest_rageval.report_files import REPORT
+
+    view = merged.view
+    problem = write_page(rootdir / view.folder, merged.comparison)
+    if problem:
+        return replace(merged, view=replace(view, notes=[*view.notes, problem]))
+    return replace(merged, view=replace(view, report=f"{view.folder}/{REPORT}"))
 
 
 def _labels(parts: list[RunPart], project: Settings) -> JudgeLabels | None:

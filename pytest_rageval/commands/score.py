@@ -18,6 +18,7 @@ from pytest_rageval.commands.judge_options import (
     warn_of_cache,
 )
 from pytest_rageval.commands.output import JsonList, json_option
+from pytest_rageval.commands.page import no_report_option, write_page
 from pytest_rageval.commands.run_history import put_and_warn
 from pytest_rageval.report.terminal_text import clean
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 _JUDGED = ("groundedness", "correctness", "abstention", "judgements", "cost")
 """What a judge adds to a case, as in a record."""
+
+_PAGE_RECORDS = 20_000
+"""Above, the page is left to be asked for: scoring itself keeps no record in memory."""
 
 
 @click.command("score")
@@ -46,6 +50,7 @@ _JUDGED = ("groundedness", "correctness", "abstention", "judgements", "cost")
     metavar="RUN_ID",
     help="Write a run of this name, as any other run is written.",
 )
+@no_report_option
 @click.option(
     "--retrieval-only", is_flag=True, help="Score retrieval alone; answers need not be recorded."
 )
@@ -63,6 +68,7 @@ def command(
     responses: Path,
     k: int | None,
     run_id: str | None,
+    no_report: bool,
     retrieval_only: bool,
     rubrics: tuple[str, ...],
     as_json: bool,
@@ -80,7 +86,18 @@ def command(
 
     settings = _settings(flags, k, rubrics, retrieval_only=retrieval_only)
     with open_judge(settings, environ=os.environ) as judge:
-        _score(cases, responses, settings, judge, run_id=run_id, as_json=as_json)
+        scored, lines = _score(cases, responses, settings, judge, run_id=run_id, as_json=as_json)
+    page = problem = ""
+    if scored.folder is not None and not (no_report or settings.no_report):
+        page, problem = _page(scored, Path(settings.rootdir) / scored.folder)
+    if as_json:
+        lines = [f"warning: {clean(problem)}"] if problem else []
+    elif problem:
+        lines.append(f"note    {clean(problem)}")
+    elif page:
+        lines.append(f"report  {clean(scored.folder or '')}/{page}")
+    for line in lines:
+        click.echo(line, err=as_json)
 
 
 def _score(
@@ -91,7 +108,8 @@ def _score(
     *,
     run_id: str | None,
     as_json: bool,
-) -> None:
+) -> tuple[ScoredRun, list[str]]:
+    """Score everything, print the JSON document if asked for, and return what is left to print."""
     from pytest_rageval.recorded import RecordedRun
     from pytest_rageval.scored_run import ScoredRun
 
@@ -114,9 +132,22 @@ def _score(
         warn_of_cache(judge)
         if items is not None:
             items.print_in("cases", _numbers(totals, judge))
-            return
-    for line in _lines(totals, scored, watch.notes(settings)):
-        click.echo(line)
+            return scored, []
+    return scored, [*_lines(totals, scored, watch.notes(settings))]
+
+
+def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
+    """Write the page of a saved run, which reads all of its records again.
+
+    Returns:
+        Its name, and what kept it from being written; the one or the other is empty.
+    """
+    from pytest_rageval.report_files import REPORT
+
+    if scored.n_records > _PAGE_RECORDS:
+        return "", f"{REPORT} was not written of so many records; rageval report does so"
+    problem = write_page(folder)
+    return ("", problem) if problem else (REPORT, "")
 
 
 def _settings(

@@ -338,3 +338,37 @@ def test_a_run_that_pytest_did_not_make_is_no_part(
     capsys.readouterr()
     assert merge("s1", "s2") == 2
     assert "does not say of which set the run is a part" in capsys.readouterr().err
+
+
+def test_a_merged_run_has_its_page_and_names_it(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_shards(project)
+    capsys.readouterr()
+    merge("s1", "s2", "s3", "--run-id", "merged")
+    assert "report   evals/results/merged/report.html" in capsys.readouterr().out.splitlines()
+    page = folder_of(project, "merged") / "report.html"
+    assert all(f"case-{one['id']}" in page.read_text(encoding="utf-8") for one in CASES)
+    merge("s1", "s2", "s3", "--run-id", "bare", "--no-report")
+    assert "report.html" not in capsys.readouterr().out
+    assert not (folder_of(project, "bare") / "report.html").exists()
+
+
+def test_the_page_of_a_merged_run_holds_it_against_the_baseline(project: Project) -> None:
+    run_shards(project)
+    merge("s1", "s2", "s3", "--run-id", "first", "--no-report")
+    project.write("thresholds.toml", 'baseline = "first"\n[overall]\nmrr = { max_drop = 0.1 }\n')
+    assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
+    page = (folder_of(project, "merged") / "report.html").read_text(encoding="utf-8")
+    assert 'id="compare"' in page
+
+
+def test_a_merge_appends_its_summary_to_that_of_a_ci_step(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_shards(project)
+    step = project.path / "step-summary"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
+    merge("s1", "s2", "s3", "--run-id", "merged")
+    summary = (folder_of(project, "merged") / "summary.md").read_text(encoding="utf-8")
+    assert step.read_text(encoding="utf-8") == summary
