@@ -45,4 +45,4 @@ def _value(value: str | float) -> str:
 
 def harmless(text: str) -> str:
     """Return a text as it stands in markup, between tags or in a quoted attribute."""
-    return escape(visible(text))
+    return escape(text if text.isprintable() else visible(text))

@@ -68,4 +68,5 @@ def _environment() -> Environment:
 
 def _shown(value: Any) -> Any:
     # Here and not field by field, so that none can be forgotten.
-    return visible(value) if type(value) is str else value
+    # What prints hides nothing: to ask so here spares a call for nearly every value of a page.
+    return visible(value) if type(value) is str and not value.isprintable() else value

@@ -23,7 +23,8 @@ def visible(text: str) -> str:
     """
     if "\r" in text:
         text = _NEWLINE.sub("\n", text)
-    if text.isascii() and text.isprintable():
+    # What prints hides nothing, and to ask so is quicker than to look for what hides.
+    if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _HIDDEN.sub(_named, text)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import unicodedata
 
 import pytest
@@ -43,3 +44,11 @@ def test_nothing_shown_acts_on_what_is_around_it(text: str) -> None:
 def test_a_long_text_says_what_is_left_out() -> None:
     assert shortened("abc", 3) == "abc"
     assert shortened("a" * 2000, 10) == f"{'a' * 10} [1,990 more characters]"
+
+
+def test_no_character_that_is_written_out_counts_as_printable() -> None:
+    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    hidden = [c for c in everything if c not in "\t\n" and visible(c) != c and c != "\r"]
+    assert "\u202e" in hidden
+    assert [c for c in hidden if c.isprintable()] == []
+    assert [c for c in hidden if visible(f"{c}\n") == f"{c}\n"] == []
