@@ -281,3 +281,28 @@ def test_an_interrupted_session_keeps_to_the_policy(
     assert done.returncode == 2, output
     assert (ROSES["rel_path"] not in server.documents) is cleaned
     assert "notes/own.md" in server.documents
+
+
+@pytest.mark.slow
+def test_cassettes_hold_answers_from_documents_and_replay_puts_none_in(garden: Project) -> None:
+    garden.write("evals/vault/other.md", "# Other\n\nSomething about tea.\n")
+    text = (garden.path / "pyproject.toml").read_text(encoding="utf-8")
+    garden.write(
+        "pyproject.toml", text.replace("retries = 0", 'retries = 0\nvault = "evals/vault"')
+    )
+    recorded = garden.run_apart("evals", "--record-mode=once", "--rageval-run-id=first")
+    assert recorded.ret == 0
+    recorded.stdout.fnmatch_lines([f"rageval: 2 documents of *garden.jsonl are below {PREFIX} now"])
+    (garden.path / "evals" / "documents" / "garden.jsonl").write_text(
+        json.dumps(HEAD), encoding="utf-8"
+    )
+    replayed = garden.run_apart("evals", "--record-mode=none", "--rageval-run-id=second")
+    assert replayed.ret == 0
+    assert "documents of" not in replayed.stdout.str()
+    values = [
+        json.loads(
+            (garden.path / "evals" / "results" / name / "metrics.json").read_text(encoding="utf-8")
+        )["aggregate_metrics"]["recall_at_k_avg"]
+        for name in ("first", "second")
+    ]
+    assert values == [1, 1]
