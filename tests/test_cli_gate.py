@@ -196,3 +196,15 @@ def test_a_step_summary_that_cannot_be_written_changes_no_exit_code(
     assert cli.run(["gate", "r2"]) == 0
     (warning,) = capsys.readouterr().err.splitlines()
     assert warning.startswith("warning: the step summary was not written: GITHUB_STEP_SUMMARY ")
+
+
+def test_a_baseline_that_is_not_there_is_said_in_the_summary_of_a_ci_step(
+    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = tmp_path / "step-summary"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
+    write_run(RESULTS, "r2", run_of(200))
+    thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\n")
+    gate(capsys, "r2")
+    said = step.read_text(encoding="utf-8")
+    assert "\nNo baseline; make one with \\`rageval runs tag RUN main\\`.\n" in said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_rageval.models import GateResult
-from pytest_rageval.report.markdown import check_table, escape
+from pytest_rageval.report.markdown import baseline_line, check_table, escape
 
 
 def render_gate_markdown(run_id: str, gate: GateResult) -> str:
@@ -16,6 +16,5 @@ def render_gate_markdown(run_id: str, gate: GateResult) -> str:
 def _lines(run_id: str, gate: GateResult) -> Iterator[str]:
     yield f"## rageval gate: {escape(gate.sentence)}"
     yield from ("", f"Run {escape(run_id)}.")
-    if gate.baseline is not None:
-        yield from ("", f"Baseline {escape(gate.baseline.sentence)}.")
+    yield from baseline_line(gate)
     yield from check_table(gate)

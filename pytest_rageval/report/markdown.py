@@ -39,13 +39,21 @@ def _lines(view: SummaryView) -> Iterator[str]:
         f"Run `{view.run_id}`: {counted(aggregate.total, 'case')}, {aggregate.passed} passed, "
         f"{aggregate.missed} missed, {counted(aggregate.errored, 'error')}."
     )
-    if view.gate.baseline is not None:
-        yield from ("", f"Baseline {escape(view.gate.baseline.sentence)}.")
+    yield from baseline_line(view.gate)
     yield from check_table(view.gate)
     yield from _metric_table(view)
     yield from _category_table(view.aggregate.by_category)
     yield from _judge_list(view)
     yield from _case_list(view)
+
+
+def baseline_line(gate: GateResult) -> Iterator[str]:
+    """Say after an empty line what the run was held against; nothing where nobody asked."""
+    if gate.baseline is not None:
+        sentence = gate.baseline.sentence
+        there = gate.baseline.problem is None
+        told = f"Baseline {sentence}" if there else f"{sentence[:1].upper()}{sentence[1:]}"
+        yield from ("", f"{escape(told)}.")
 
 
 def check_table(gate: GateResult) -> Iterator[str]:

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from pytest_rageval.report.markdown import escape, render_markdown
+from pytest_rageval.report.terminal_text import clean
 from tests.record_builders import failed, hits, record
 from tests.report.test_summary import mixed_references, reliability, result, view
 
@@ -76,6 +82,29 @@ def test_escaped_text_holds_no_markup() -> None:
 )
 def test_escaped_text_names_nobody_and_links_nowhere(text: str, inert: str) -> None:
     assert escape(text) == inert
+
+
+MARKUP = st.text(alphabet="ab 1\\`*_{}[]()<>#|!&~$@:/.-+=\"'\n\u202e\u00e9", max_size=40)
+
+
+@given(MARKUP)
+@example("www.a@b.c/#1")
+@example("\\|")
+@example("<!-- ")
+def test_escaped_text_is_one_cell_of_plain_text_to_a_markdown_reader(text: str) -> None:
+    cell = f"x {escape(text)} y"
+    tokens = (
+        MarkdownIt("commonmark").enable("table").parse(f"| a | b |\n|---|---|\n| {cell} | z |\n")
+    )
+    (inner,) = [
+        token
+        for before, token in pairwise(tokens)
+        if before.type == "td_open" and token.content.startswith("x ")
+    ]
+    assert {child.type for child in inner.children or ()} <= {"text", "text_special"}
+    shown = "".join(child.content for child in inner.children or ()).replace("\u200b", "")
+    assert shown.split() == f"x {clean(text)} y".split()
+    assert [token.type for token in tokens].count("td_open") == 2
 
 
 def test_what_is_known_of_the_judge_is_ids_and_numbers() -> None:
