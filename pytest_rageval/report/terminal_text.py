@@ -49,7 +49,9 @@ def clean(text: str, limit: int | None = None, *, encoding: str | None = None) -
     head = text if limit is None else text[: 1024 + 16 * limit]
     spaced = " ".join(_ESCAPE_SEQUENCE.sub("", head).split())  # first, as a newline is hidden too
     shown = "".join(c for c in spaced if unicodedata.category(c) not in _HIDDEN)
-    visible = _WORKFLOW_COMMAND.sub(_broken_up, " ".join(shown.split()))
+    visible = " ".join(shown.split())
+    if "::" in visible or "##[" in visible:
+        visible = _WORKFLOW_COMMAND.sub(_broken_up, visible)
     if encoding is not None:
         visible = visible.encode(encoding, "backslashreplace").decode(encoding)
     if limit is None or (len(visible) <= limit and len(head) == len(text)):
