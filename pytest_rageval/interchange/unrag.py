@@ -177,15 +177,14 @@ class _Reader:
         line: dict[str, Any] = {"id": case_id, "question": question}
         self._ledger.carry("queries[].id")
         self._ledger.carry("queries[].query")
-        scope = query.get("scopePrefix") or prefix
+        own_scope = "scopePrefix" in query
+        scope = _text(file, query, where, "scopePrefix") if own_scope else prefix
         line |= self._golds(file, f"{where}.relevant", query, scope)
         line["k"] = _cutoff(file, where, query, top_k)
         self._ledger.carry("queries[].topK" if "topK" in query else "defaults.topK")
         if folder := self._folder(scope):
             line["folders"] = [folder.rstrip("/")]
-            self._ledger.carry(
-                "queries[].scopePrefix" if query.get("scopePrefix") else "defaults.scopePrefix"
-            )
+            self._ledger.carry("queries[].scopePrefix" if own_scope else "defaults.scopePrefix")
         if isinstance(query.get("notes"), str):
             line["notes"] = query["notes"]
             self._ledger.carry("queries[].notes")
@@ -239,7 +238,8 @@ class _Reader:
                 continue
             for text in parse_list(matcher.get("containsText")):
                 self._take_text(text, golds, prefix)
-            for key, value in (matcher.get("metadataKeyEquals") or {}).items():
+            wanted = matcher.get("metadataKeyEquals")
+            for key, value in wanted.items() if isinstance(wanted, dict) else ():
                 fits = [s for s, (_, about) in self._contents.items() if about.get(key) == value]
                 self._take_any(golds, prefix, "metadataKeyEquals", fits)
 
@@ -311,7 +311,11 @@ class _Reader:
             "retrieval_ms": _path(query, "retrieved", "durationsMs", "totalMs"),
             "rerank_ms": _path(query, "reranked", "durationsMs", "totalMs"),
         }
-        times = {name: ms for name, ms in latency.items() if ms is not None}
+        times = {
+            name: ms
+            for name, ms in latency.items()
+            if isinstance(ms, int | float) and not isinstance(ms, bool)
+        }
         if times:
             times["total_ms"] = sum(times.values())
         return {"answer": "", "debug": {"retrieved_chunks": chunks, "latency": times}}
