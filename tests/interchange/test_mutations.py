@@ -18,7 +18,7 @@ from pytest_rageval.interchange.parsing import parse_yaml
 from pytest_rageval.interchange.values import SourceFile
 from tests.interchange.sources import SAMPLES, read_texts
 
-ODD = (
+ODD: tuple[Any, ...] = (
     None, True, 0, -1, 2.5, 1e308, "", " ", "x", "../x", "a\x00b", "\u202e", "::", "[", [], {},
     [[]], {"a": {}}, ["a", 1, None], "{{question}}", "file://x", "é" * 300, 10**30,
 )  # fmt: skip
