@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -31,6 +31,9 @@ from pytest_rageval.models import Settings
 from pytest_rageval.preflight import is_xdist_controller
 from pytest_rageval.report.terminal_text import clean
 from pytest_rageval.state import State
+
+if TYPE_CHECKING:
+    from pytest_rageval.documents_client import DocumentsClient
 
 FIXTURE = "rageval_documents"
 _PLUGIN = "pytest_rageval.plugin"
@@ -123,6 +126,8 @@ class DocumentSession:
         self._state = state
         self._sets = tuple(sets)
         self._is_worker = hasattr(config, "workerinput")
+        self._client: DocumentsClient | None = None
+        """What may have put documents in; None: nothing was."""
 
     # First of all, so that nothing is asked ahead before the documents are there.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -210,13 +215,14 @@ class DocumentSession:
         from pytest_rageval.documents_client import DocumentsClient
 
         try:
-            self._client = DocumentsClient(
-                settings.target, self._path(settings), environ=os.environ
-            )
+            client = DocumentsClient(settings.target, self._path(settings), environ=os.environ)
+            self._client = client
             for one in sets:
-                n = self._client.put(one.scope_prefix, loaded(self._state, [one]))
+                n = client.put(one.scope_prefix, loaded(self._state, [one]))
                 self._say(f"{n} documents of {one.display} are below {one.scope_prefix} now")
         except EndpointError as error:
+            if error.kind == "connection" and one is sets[0]:
+                self._client = None  # nobody is there who could have taken any
             message = f"the documents of {sets[0].display} could not be put in: {error}"
             raise pytest.UsageError(message) from error
         except RagEvalError as error:
@@ -229,7 +235,7 @@ class DocumentSession:
 
     def _clean_up(self, sets: Sequence[DocumentSet], *, passed: bool) -> None:
         policy = self._state.settings.documents_cleanup
-        if not hasattr(self, "_client") or target_kind(self._state.settings) == "vault":
+        if self._client is None or target_kind(self._state.settings) == "vault":
             return  # nothing was put, or it goes with its server
         if policy == "none" or (policy == "on-success" and not passed):
             why = "" if policy == "none" else ", for the run did not pass"

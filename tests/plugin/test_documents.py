@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.fakes import unused_port
 from tests.plugin.document_server import DocumentServer, document_server
 from tests.plugin.scratch import Project
 
@@ -164,6 +165,13 @@ def test_a_target_that_takes_no_documents_is_a_usage_error(
     result.stderr.fnmatch_lines(["*documents of evals/documents/garden.jsonl could not be put in*"])
     # Some may have come in, so they go out again.
     assert server.log == [f"PUT {PREFIX} 2", f"DELETE {PREFIX}"]
+
+
+def test_a_target_that_is_not_there_keeps_nothing(garden: Project) -> None:
+    result = garden.run("evals", URL, f"http://127.0.0.1:{unused_port()}")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*could not be put in*connection failed*"])
+    assert "documents below" not in result.stdout.str()
 
 
 def test_documents_that_cannot_be_deleted_are_told_of_and_change_no_verdict(
