@@ -254,6 +254,8 @@ class DocumentSession:
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter.ensure_newline()
+            if reporter._tw.width_of_current_line:  # the percentage of a quiet session
+                reporter.line("")
             reporter.write_line(f"rageval: {clean(text, 500)}")
 
 
