@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.labelling.view import SessionView
+from pytest_rageval.report_html.texts import shortened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +60,15 @@ CONTROLS: Final = {
 }
 """By mode, the most used first."""
 
+_MOST: Final = 200
+"""Characters of a question that are said aloud."""
 CONFLICT: Final = (
     "Conflict: another program changed the line of this case. Nothing was written. "
     "m writes yours over it, t takes theirs, escape decides later."
 )
 STALE: Final = (
     "Conflict: this session was worked on in another tab or window meanwhile, so what you did here "
-    "last did nothing. This is how it stands now."
+    "last did nothing. This is how it stands now; escape goes on from here."
 )
 
 
@@ -80,7 +83,7 @@ def announcement(view: SessionView, seen: SessionView | None) -> str:
         return view.notice
     said = [view.notice] if view.notice else []
     if view.position != seen.position:
-        said.append(f"case {view.position} of {view.total}: {view.question}")
+        said.append(f"case {view.position} of {view.total}: {shortened(view.question, _MOST)}")
     before = {passage.number: passage.marked for passage in seen.passages}
     said += [
         f"sentence {passage.number} {'picked' if passage.marked else 'dropped'}"

@@ -7,6 +7,7 @@
   const byId = (id) => document.getElementById(id);
   const waiting = [];
   let busy = false;
+  let held = false;  // after a key that was refused, until the person has seen why
 
   const said = byId("said"), alarm = byId("alarm");
   history.replaceState(null, "", location.pathname);  // the token is used up
@@ -50,9 +51,10 @@
 
   function settle() {
     document.documentElement.style.scrollPaddingTop = `${byId("top").offsetHeight + 8}px`;
-    const current = document.querySelector(".row.current");
-    if (current) current.scrollIntoView({ block: "nearest" });
-    else scrollTo(0, 0);
+    const wanted = document.querySelector("[data-focus]");
+    const list = wanted && wanted.matches("ul");
+    const place = list ? wanted.querySelector(".current") : wanted;
+    if (place) place.scrollIntoView({ block: "nearest" });
   }
 
   // --- sending -------------------------------------------------------------------------------
@@ -62,6 +64,7 @@
     const body = { key, revision: Number(byId("work").dataset.revision) };
     if (field && key === "enter") body.text = field.value;
     busy = true;
+    document.body.dataset.busy = "true";
     const patience = setTimeout(() => { said.textContent = "asking the target ..."; }, PATIENCE_MS);
     try {
       const reply = await fetch("/key", {
@@ -69,7 +72,7 @@
       });
       if (reply.ok || reply.status === 409) {
         const shown = await reply.json();
-        if (shown.stale) waiting.length = 0;
+        held = shown.stale;
         show(shown.html);
         said.textContent = shown.said;
         alarm.textContent = shown.alarm;
@@ -81,7 +84,9 @@
     }
     clearTimeout(patience);
     busy = false;
+    if (held) waiting.length = 0;
     while (waiting.length && !busy) act(waiting.shift());
+    if (!busy) delete document.body.dataset.busy;
   }
 
   function fail(sentence) {
@@ -99,8 +104,16 @@
     else if ([...key].length === 1) field.value += key;
   }
 
+  function resume(key) {
+    if (key !== "escape") return;
+    held = false;
+    alarm.textContent = "";
+    focus();
+  }
+
   function take(key) {
     if (byId("work").dataset.mode === "closed") return;
+    if (held && !busy) return resume(key);
     if (busy) waiting.push(key);
     else act(key);
   }
@@ -124,7 +137,7 @@
     const place = event.target.closest("[data-key]");
     if (!place || (place.matches("li") && String(getSelection()))) return;
     if (event.detail > 0) focus();  // after a pointer, space marks again instead of clicking again
-    take(place.dataset.key);
+    take(held ? "escape" : place.dataset.key);
   });
 
   document.addEventListener("paste", (event) => {
