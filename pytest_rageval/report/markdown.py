@@ -9,6 +9,7 @@ from typing import Final
 from pytest_rageval.judge_reliability import reliability_lines, worst_disagreements
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import CheckResult, GateResult, MetricSummary
+from pytest_rageval.report.detectable import detectable_size
 from pytest_rageval.report.numbers import format_value
 from pytest_rageval.report.summary import (
     GROUP_COLUMNS,
@@ -71,13 +72,8 @@ def check_table(gate: GateResult) -> Iterator[str]:
         n = "-" if result.n is None else str(result.n)
         yield (
             f"| {escape(result.check.name)} | {value} | {limit_text(result)} | {n} "
-            f"| {_detectable(result)} | {_result_text(result)} |"
+            f"| {detectable_size(result) or '-'} | {_result_text(result)} |"
         )
-
-
-def _detectable(result: CheckResult) -> str:
-    """Show the smallest difference that a check of this many cases can see at 80 % power."""
-    return "-" if result.mde is None else format_value(result.mde)
 
 
 def _result_text(result: CheckResult) -> str:
