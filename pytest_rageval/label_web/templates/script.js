@@ -7,6 +7,7 @@
   const byId = (id) => document.getElementById(id);
   const waiting = [];
   let busy = false;
+  let settledOn = "";
   let held = false;  // after a key that was refused, until the person has seen why
 
   const said = byId("said"), alarm = byId("alarm");
@@ -37,7 +38,10 @@
     const fresh = new DOMParser().parseFromString(html, "text/html");
     for (const id of ["head", "work"]) patch(byId(id), fresh.getElementById(id));
     const work = byId("work");
-    document.title = work.dataset.title;
+    if (document.title !== work.dataset.title) {
+      document.title = work.dataset.title;
+      byId("head").scrollTop = 0;
+    }
     const button = held && byId(held);
     if (button && button.matches("button") && mode === work.dataset.mode) button.focus({ preventScroll: true });
     else focus();
@@ -49,12 +53,18 @@
     if (wanted) wanted.focus({ preventScroll: true });
   }
 
+  // What the keys act on is seen whole below the head, or from its beginning.
   function settle() {
-    document.documentElement.style.scrollPaddingTop = `${byId("top").offsetHeight + 8}px`;
+    const root = document.documentElement, top = byId("top").offsetHeight + 12;
+    root.style.scrollPaddingTop = `${top}px`;
+    root.style.setProperty("--top", `${top}px`);
     const wanted = document.querySelector("[data-focus]");
-    const list = wanted && wanted.matches("ul");
-    const place = list ? wanted.querySelector(".current") : wanted;
-    if (place) place.scrollIntoView({ block: "nearest" });
+    const place = wanted && (wanted.matches("ul") ? wanted.querySelector(".current") : wanted.closest("section"));
+    if (!place) return;
+    const key = `${document.title} ${place.id}`;
+    const tall = place.offsetHeight > innerHeight - top && key !== settledOn;
+    settledOn = key;
+    place.scrollIntoView({ block: tall ? "start" : "nearest" });
   }
 
   // --- sending -------------------------------------------------------------------------------
