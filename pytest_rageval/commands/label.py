@@ -32,7 +32,9 @@ _NO_TEXTUAL: Final = (
     "the terminal app needs the extra label: pip install 'pytest-rageval[label]'; "
     "or add --plain or --web, which work without it"
 )
-_NO_TERMINAL: Final = "there is no terminal here for the app; add --plain to work over lines, or --web"
+_NO_TERMINAL: Final = (
+    "there is no terminal here for the app; add --plain to work over lines, or --web"
+)
 _LOST: Final = frozenset({"connection", "timeout"})
 
 
