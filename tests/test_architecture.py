@@ -31,8 +31,13 @@ PURE = {
 }  # fmt: skip
 EDGE_LIBRARIES = {
     "httpx": {
-        "client", "documents_client", "embeddings", "fetching", "http_exchange", "reference",
-    },  # fmt: skip
+        "client",
+        "documents_client",
+        "embeddings",
+        "fetching",
+        "http_exchange",
+        "reference",
+    },
     "genai_prices": {"judge_price"},
     "jinja2": {"label_web", "report_html", "rubric"},
     "openai": {"judge_client"},
