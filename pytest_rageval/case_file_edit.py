@@ -14,7 +14,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
@@ -29,6 +29,7 @@ __all__ = [
     "FileLine",
     "FileLines",
     "append_line",
+    "append_texts",
     "change_line",
     "read_file_lines",
     "remove_line",
@@ -216,6 +217,21 @@ def append_line(path: Path, value: Mapping[str, Any], *, display: str | None = N
         changed, line = lines.with_appended(text)
         _write(path, changed.joined(), status, shown)
     return line
+
+
+def append_texts(path: Path, texts: Iterable[str], *, display: str | None = None) -> None:
+    """Add lines at the end of a file, at once and as they are given.
+
+    Raises:
+        DatasetError: the file cannot be read or written.
+    """
+    shown = path.as_posix() if display is None else display
+    with _locked(path, shown):
+        data, status = _read(path, shown)
+        end = b"\r\n" if b"\r\n" in data[:100_000] else b"\n"
+        gap = b"" if not data.strip() or data.endswith(b"\n") else end
+        added = b"".join(text.encode("utf-8") + end for text in texts)
+        _write(path, data + gap + added, status, shown)
 
 
 def _last_text(lines: FileLines) -> str:

@@ -133,16 +133,18 @@ def unknown_keys(values: Mapping[str, Any]) -> Iterator[str]:
     yield from dict.fromkeys(seen)
 
 
-def find_case_line(lines: FileLines, case_id: str) -> FileLine | None:
-    """Return the first line that holds a case of an id, whatever else is wrong with it."""
+def lines_by_id(lines: FileLines) -> dict[str, FileLine]:
+    """Return the first line of each case that can be told by its id, whatever is wrong with it."""
+    found: dict[str, FileLine] = {}
     for line in lines.filled():
         try:
             value = json.loads(line.text)
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict) and value.get("id") == case_id:
-            return line
-    return None
+        case_id = value.get("id") if isinstance(value, dict) else None
+        if isinstance(case_id, str):
+            found.setdefault(case_id, line)
+    return found
 
 
 def _warnings(shown: str, unknown: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:

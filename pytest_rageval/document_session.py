@@ -221,9 +221,9 @@ class DocumentSession:
                 n = client.put(one.scope_prefix, loaded(self._state, [one]))
                 self._say(f"{n} documents of {one.display} are below {one.scope_prefix} now")
         except EndpointError as error:
-            if error.kind == "connection" and one is sets[0]:
+            if error.kind == "connection" and not client.has_put:
                 self._client = None  # nobody is there who could have taken any
-            message = f"the documents of {sets[0].display} could not be put in: {error}"
+            message = f"the documents of {one.display} could not be put in: {error}"
             raise pytest.UsageError(message) from error
         except RagEvalError as error:
             raise pytest.UsageError(str(error)) from error

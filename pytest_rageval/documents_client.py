@@ -65,6 +65,8 @@ class DocumentsClient:
         )
         self._retries = target.retries
         self._sleep = sleep
+        self.has_put = False
+        """Whether the target has taken any document."""
 
     def put(self, scope_prefix: str, documents: Iterable[LoadedDocument]) -> int:
         """Put documents below a folder, in as many requests as their size needs.
@@ -80,6 +82,7 @@ class DocumentsClient:
         for batch in _batches(documents):
             entries = [{"rel_path": one.rel_path, "text": one.text} for one in batch]
             self._send("PUT", {"scope_prefix": scope_prefix, "documents": entries})
+            self.has_put = True
             n += len(batch)
         return n
 

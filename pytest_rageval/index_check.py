@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from pytest_rageval.adapters import call_client
 from pytest_rageval.client import HttpRagClient
 from pytest_rageval.errors import EndpointError
-from pytest_rageval.linting.findings import LintFinding, PlacedCase
+from pytest_rageval.linting.findings import LintFinding, PlacedCase, anchors_of
 from pytest_rageval.linting.index import (
     AnchorKey,
     anchor_key,
-    anchors_of,
     is_there,
     lost_anchor,
     probes,
@@ -23,7 +22,7 @@ from pytest_rageval.models import Anchor, AskRequest, RetrievedChunk, Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """One anchor to be looked for, with the case that first names it."""
+    """One anchor to be looked for, and what the case that first names it gives to ask."""
 
     anchor: Anchor
     requests: tuple[AskRequest, ...]

@@ -5,19 +5,20 @@ Nothing that exists is overwritten: cases are added to a case file, every other 
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from pytest_rageval.case_file_edit import append_texts
 from pytest_rageval.errors import DatasetError
 from pytest_rageval.interchange.values import ReadOptions, Source, SourceFile, fault, shown
+from pytest_rageval.new_file import write_new_file
+from pytest_rageval.target_url import without_secrets
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
 _MAX_FILES: Final = 1000
-_MAX_DEPTH: Final = 2
+_TWO_LEVELS: Final = ("*", "*/*")
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 OnClash = Literal["refuse", "skip", "rename"]
@@ -49,7 +50,7 @@ def open_source(
     files: list[SourceFile] = []
     for name in names:
         if is_url(name):
-            files.append(SourceFile(name=name, text=_fetched(name, fetch)))
+            files.append(_fetched(name, fetch))
         elif Path(name).is_dir():
             files += [read_text_file(path) for path in _files_below(Path(name), suffixes)]
         else:
@@ -66,18 +67,19 @@ def is_url(name: str) -> bool:
     return name.startswith(("http://", "https://"))
 
 
-def _fetched(url: str, fetch: Fetch | None) -> str:
+def _fetched(url: str, fetch: Fetch | None) -> SourceFile:
+    name = without_secrets(url)
     if fetch is None:
-        raise fault(url[:200], "a URL is fetched only with --fetch")
-    return fetch(url)
+        raise fault(name[:200], "a URL is fetched only with --fetch")
+    return SourceFile(name=name, text=fetch(url))
 
 
 def _files_below(folder: Path, suffixes: Sequence[str]) -> list[Path]:
     found = sorted(
         path
-        for path in folder.rglob("*")
+        for pattern in _TWO_LEVELS
+        for path in folder.glob(pattern)
         if path.name.endswith(tuple(suffixes))
-        and len(path.relative_to(folder).parts) <= _MAX_DEPTH
         and path.is_file()
         and path.resolve().is_relative_to(folder.resolve())
     )
@@ -113,7 +115,7 @@ def read_text_file(path: Path) -> SourceFile:
 def _read_beside(file: SourceFile, reference: str, fetch: Fetch | None) -> SourceFile:
     """Read what a file refers to, below its own folder alone."""
     if is_url(reference):
-        return SourceFile(name=reference, text=_fetched(reference, fetch))
+        return _fetched(reference, fetch)
     if "://" in reference and not reference.startswith("file://"):
         raise fault(file.name, f"{shown(reference)}, expected a file beside it")
     if is_url(file.name):
@@ -147,58 +149,30 @@ def refuse_existing(paths: Iterable[Path]) -> None:
     Raises:
         DatasetError: with every file that exists.
     """
-    taken = [path.as_posix() for path in paths if path.exists() or path.is_symlink()]
+    taken = [path for path in paths if os.path.lexists(path)]
     if taken:
-        raise DatasetError(
-            "\n".join(f"{name}: exists, and nothing is overwritten" for name in taken)
-        )
+        raise _taken(taken)
+
+
+def _taken(paths: Iterable[Path]) -> DatasetError:
+    return DatasetError(
+        "\n".join(f"{path.as_posix()}: exists, and nothing is overwritten" for path in paths)
+    )
 
 
 def write_new(path: Path, pieces: Iterable[str]) -> None:
     """Write a new file whole or not at all.
 
     Raises:
-        DatasetError: it cannot be written.
+        DatasetError: it exists, or cannot be written.
     """
-    replace_file(path, (piece.encode("utf-8") for piece in pieces))
-
-
-def replace_file(path: Path, pieces: Iterable[bytes]) -> None:
-    """Put content in the place of a file at once; its mode stays.
-
-    Raises:
-        DatasetError: it cannot be written.
-    """
-    target = Path(os.path.realpath(path))
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _written_beside(target, pieces) as beside:
-            os.replace(beside, target)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        written = write_new_file(path, (piece.encode("utf-8") for piece in pieces))
     except OSError as error:
         raise fault(path.as_posix(), f"cannot be written: {error.strerror or error}") from error
-
-
-@contextlib.contextmanager
-def _written_beside(target: Path, pieces: Iterable[bytes]) -> Iterator[str]:
-    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
-    fd, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    try:
-        with open(fd, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, mode)
-        yield name
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    if not written:
+        raise _taken([path])
 
 
 def append_cases(path: Path, texts: Sequence[str]) -> None:
@@ -211,20 +185,10 @@ def append_cases(path: Path, texts: Sequence[str]) -> None:
     Raises:
         DatasetError: it cannot be read or written, or was changed meanwhile.
     """
-    try:
-        before = path.stat() if path.exists() else None
-        data = path.read_bytes() if before is not None else b""
-    except OSError as error:
-        raise fault(path.as_posix(), f"cannot be read: {error.strerror or error}") from error
-    end = b"\r\n" if b"\r\n" in data[:100_000] else b"\n"
-    gap = b"" if not data.strip() or data.endswith(b"\n") else end
-    pieces = [data, gap, *(text.encode("utf-8") + end for text in texts)]
-    now = path.stat() if path.exists() else None
-    if (before and (before.st_mtime_ns, before.st_size)) != (
-        now and (now.st_mtime_ns, now.st_size)
-    ):
-        raise fault(path.as_posix(), "was changed by another program meanwhile; try again")
-    replace_file(path, pieces)
+    if path.exists():
+        append_texts(path, texts)
+    else:
+        write_new(Path(os.path.realpath(path)), (f"{text}\n" for text in texts))
 
 
 def without_clashes(

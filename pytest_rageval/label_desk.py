@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pytest_rageval.case_file_edit import EditConflictError, change_line, read_file_lines
-from pytest_rageval.case_lines import EditableCase, EditableSet, find_case_line, read_case_line
+from pytest_rageval.case_lines import EditableCase, EditableSet, lines_by_id, read_case_line
 from pytest_rageval.errors import DatasetError, StorageError
 from pytest_rageval.label_store import ADJUDICATED, Labels, append_entry, labels_path
 from pytest_rageval.labelling.draft import Draft
@@ -115,7 +115,7 @@ class CaseDesk:
         return SaveResult(ok=True, message=f"saved {case_id}: {', '.join(changes)}")
 
     def _conflict(self, case_id: str, message: str) -> SaveResult:
-        line = find_case_line(read_file_lines(self._path), case_id)
+        line = lines_by_id(read_file_lines(self._path)).get(case_id)
         if line is None:
             return SaveResult(ok=False, message=f"not saved: {case_id} is not in the file any more")
         if line.raw == self._known[case_id].line.raw:  # only the file as a whole was busy
@@ -123,7 +123,7 @@ class CaseDesk:
         return SaveResult(ok=False, message="not saved", conflict=line.text)
 
     def _stands_now(self, case_id: str) -> EditableCase | None:
-        line = find_case_line(read_file_lines(self._path, display=self._display), case_id)
+        line = lines_by_id(read_file_lines(self._path, display=self._display)).get(case_id)
         return None if line is None else read_case_line(line)
 
     def reload(self, case: LabelCase) -> LabelCase:
@@ -178,11 +178,17 @@ class AnnotatorDesk:
     tool_version: str
     _began: dict[str, float] = field(default_factory=dict)
     _shown: dict[str, Fetched] = field(default_factory=dict)
+    _own: dict[str, LabelEntry] = field(init=False)
+    """The annotator's last entry of each case."""
+
+    def __post_init__(self) -> None:
+        """Find what the annotator said before."""
+        self._own = {e.case_id: e for e in self.labels.entries if e.annotator == self.annotator}
 
     @property
     def done(self) -> frozenset[str]:
         """Ids of the cases that this annotator has labelled."""
-        return frozenset(e.case_id for e in self.labels.entries if e.annotator == self.annotator)
+        return frozenset(self._own)
 
     def queue(self, ids: Iterable[str]) -> list[LabelCase]:
         """Return cases to label."""
@@ -190,7 +196,7 @@ class AnnotatorDesk:
         return [self._item(cases[case_id]) for case_id in ids]
 
     def _item(self, one: EditableCase) -> LabelCase:
-        own = latest(self.labels.entries).get(one.case.id, {}).get(self.annotator)
+        own = self._own.get(one.case.id)
         start = draft_of(one) if own is None and not self.blind else Draft()
         case = replace(
             one.case, gold_supports=(), irrelevant_supports=(), recency_conflict_rule=None, notes=""

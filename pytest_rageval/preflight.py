@@ -218,7 +218,7 @@ def _check_results_dir(rootdir: Path, results_dir: str) -> None:
     from pytest_rageval.errors import ConfigError
 
     folder = rootdir / results_dir
-    there = next(path for path in (folder, *folder.parents) if path.exists())
+    there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     effective = os.access in os.supports_effective_ids
     if there.is_dir() and not os.access(there, os.W_OK | os.X_OK, effective_ids=effective):
         raise ConfigError(

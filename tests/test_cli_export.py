@@ -54,6 +54,14 @@ def test_a_set_goes_out_and_comes_in_again(name: str, garden: Path) -> None:
         ]
 
 
+@pytest.mark.parametrize("name", ["beir", "trec"])
+def test_metadata_that_a_person_wrote_under_our_names_does_no_harm(name: str) -> None:
+    odd = {"judged_not_relevant": [1], "docnos": None, "split": 3}
+    case = {"id": "a", "question": "Why?", "metadata": {"beir": odd, "trec": odd}}
+    Path("odd.jsonl").write_text(json.dumps(case), encoding="utf-8")
+    assert cli.run(["export", name, "odd.jsonl", "-o", "out"]) == 0
+
+
 def test_what_trec_cannot_hold_is_told(garden: Path, capsys: Output) -> None:
     assert cli.run(["export", "trec", str(garden), "-o", "out"]) == 0
     out = capsys.readouterr().out

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_rageval import cli
 from pytest_rageval.dataset import load_cases
+from pytest_rageval.generation.generate import Generated, generate
 from pytest_rageval.models import ExitCode
 from tests.generation.test_generate import BIKE, FAQ
 from tests.generation.test_model import GOOD, TEXT
@@ -39,6 +41,19 @@ def test_a_case_file_is_written_and_the_next_command_named(capsys: Output) -> No
     capsys.readouterr()
     assert cli.run(["check", "evals/new set.jsonl", "--vault", "vault"]) == ExitCode.YES
     assert capsys.readouterr().err == ""
+
+
+def test_a_file_that_appears_meanwhile_is_never_written_over(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def generate_late(*arguments: Any, **options: Any) -> Generated:
+        Path("g.jsonl").write_bytes(b"mine")
+        return generate(*arguments, **options)
+
+    monkeypatch.setattr("pytest_rageval.generation.generate.generate", generate_late)
+    assert cli.run(["generate", "vault", "-o", "g.jsonl"]) == ExitCode.USAGE
+    assert "exists; name a file that does not" in capsys.readouterr().err
+    assert Path("g.jsonl").read_bytes() == b"mine"
 
 
 def test_a_file_that_exists_is_never_written_over(capsys: Output) -> None:

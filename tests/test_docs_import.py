@@ -13,7 +13,7 @@ import pytest
 from pytest_rageval import cli
 from pytest_rageval.dataset import load_cases
 from pytest_rageval.document_sets import read_document_set, scope_prefix_fault
-from pytest_rageval.interchange.fields import ALIASES
+from pytest_rageval.interchange.fields import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.interchange.promptfoo import _ANSWERS, _FACTS, _QUESTION
 from pytest_rageval.interchange.registry import FORMATS
 from pytest_rageval.options import OPTIONS
@@ -43,7 +43,8 @@ def test_every_command_of_the_page_has_the_options_it_shows() -> None:
         if isinstance(command, click.Group):
             command = command.get_command(context, arguments.pop(0))
             assert command is not None
-        command.make_context(name, list(arguments))
+        given = command.make_context(name, list(arguments)).params.get("columns", ())
+        assert {text.partition("=")[0] for text in given} <= ALIASES.keys() | ANCHOR_COLUMNS.keys()
 
 
 def test_the_commands_on_single_cases_do_what_they_say(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,8 @@ from pytest_rageval.interchange_files import (
     append_cases,
     open_source,
     read_text_file,
-    replace_file,
     without_clashes,
+    write_new,
     write_new_files,
 )
 from tests.root_rights import without_root_rights
@@ -113,18 +115,66 @@ def test_a_link_to_a_case_file_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real.jsonl").read_text(encoding="utf-8") == "{}\n"
 
 
-def test_a_write_that_breaks_off_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_text("old", encoding="utf-8")
-
+def test_a_write_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     def pieces() -> Any:
-        yield b"new"
+        yield "new"
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        replace_file(path, pieces())
-    assert path.read_text(encoding="utf-8") == "old"
-    assert [one.name for one in tmp_path.iterdir()] == ["f"]
+        write_new(tmp_path / "f", pieces())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+
+    def pieces() -> Any:
+        path.write_text("theirs", encoding="utf-8")
+        yield "ours"
+
+    with pytest.raises(DatasetError, match="f: exists, and nothing is overwritten"):
+        write_new(path, pieces())
+    assert [one.read_text(encoding="utf-8") for one in tmp_path.iterdir()] == ["theirs"]
+
+
+def test_a_case_file_that_nobody_may_write_stays_as_it_is(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    path = tmp_path / "set.jsonl"
+    path.write_text("{}\n", encoding="utf-8")
+    path.chmod(0o444)
+    with without_root_rights(), pytest.raises(DatasetError, match="cannot be written"):
+        append_cases(path, ["{}"])
+    assert path.read_text(encoding="utf-8") == "{}\n"
+
+
+def test_cases_are_added_while_nobody_labels_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "set.jsonl"
+    path.write_text("{}\n", encoding="utf-8")
+    replace, held = os.replace, []
+
+    def look(source: Path, target: Path) -> None:
+        folder = os.open(tmp_path, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held.append(target)
+        finally:
+            os.close(folder)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", look)
+    append_cases(path, ["{}"])
+    assert held == [path]
+
+
+def test_a_secret_in_a_url_is_shown_nowhere() -> None:
+    url = "https://ann:hunter2@localhost/a.json?token=s3cret"
+    with pytest.raises(DatasetError, match=r"^https://localhost/a.json: a URL is fetched only"):
+        open_source([url], ReadOptions(), suffixes=())
+    source = open_source([url], ReadOptions(), suffixes=(), fetch=lambda _: "{}")
+    assert [file.name for file in source.files] == ["https://localhost/a.json"]
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

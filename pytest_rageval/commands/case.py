@@ -236,17 +236,9 @@ def _lines_by_id(path: Path) -> dict[str, FileLine]:
         DatasetError: the file cannot be read.
     """
     from pytest_rageval.case_file_edit import read_file_lines
+    from pytest_rageval.case_lines import lines_by_id
 
-    found: dict[str, FileLine] = {}
-    for line in read_file_lines(path).filled():
-        try:
-            value = json.loads(line.text)
-        except (ValueError, RecursionError):
-            continue
-        case_id = value.get("id") if isinstance(value, dict) else None
-        if isinstance(case_id, str):
-            found.setdefault(case_id, line)
-    return found
+    return lines_by_id(read_file_lines(path))
 
 
 def _line_of(lines: Mapping[str, FileLine], case_id: str, path: Path) -> FileLine:

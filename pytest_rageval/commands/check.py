@@ -202,11 +202,10 @@ def _in_vault(placed: list[PlacedCase], vault: Path) -> Iterator[LintFinding]:
 
 
 def _in_index(placed: list[PlacedCase], rag_url: str) -> list[LintFinding]:
-    from pytest_rageval.config import load_settings
+    from pytest_rageval.commands.judge_options import project_settings
     from pytest_rageval.index_check import find_lost_anchors
 
-    flags = {"rageval_rag_url": rag_url}
-    settings = load_settings(Path.cwd(), flags=flags, environ=os.environ)
+    settings = project_settings({"rageval_rag_url": rag_url})
     try:
         return list(find_lost_anchors(placed, settings, environ=os.environ))
     except EndpointError as error:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from pytest_rageval.commands.judge_options import judge_options
+from pytest_rageval.commands.judge_options import judge_options, project_settings
 from pytest_rageval.commands.output import json_option, print_json
 from pytest_rageval.models import ExitCode
 from pytest_rageval.report.terminal_text import clean
@@ -68,9 +67,11 @@ def command(
 
 
 def _exit_code(found: list[Finding]) -> ExitCode:
+    from pytest_rageval.doctor.findings import worst
+
     if any(finding.unreachable for finding in found):
         return ExitCode.UNREACHABLE
-    return ExitCode.NO if any(finding.level == "FAIL" for finding in found) else ExitCode.YES
+    return ExitCode.NO if worst(found) == "FAIL" else ExitCode.YES
 
 
 def _print(finding: Finding) -> None:
@@ -88,7 +89,7 @@ def _findings(
 
     yield from packages.check_packages()
     try:
-        settings = _settings(flags)
+        settings = project_settings(flags)
     except ConfigError as error:
         yield project.broken_settings(error)
         return
@@ -100,13 +101,6 @@ def _findings(
     yield from project.check_fixture(settings)
     yield from _target(settings, _case(project.cases_of(sets), question))
     yield from judge.check_judge(settings, environ=os.environ, probe_chars=probe_chars)
-
-
-def _settings(flags: dict[str, object]) -> Settings:
-    from pytest_rageval.config import load_settings
-
-    given = {name: value for name, value in flags.items() if value}
-    return load_settings(Path.cwd(), flags=given, environ=os.environ)
 
 
 def _case(cases: list[Case], question: str | None) -> Case:
@@ -149,7 +143,7 @@ def _target(settings: Settings, case: Case) -> Iterator[Finding]:
 def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:
     from pytest_rageval.config import settings_document
 
-    document = settings_document(_settings(flags))
+    document = settings_document(project_settings(flags))
     rows = {
         name: {"value": _value(document, name), "origin": origin}
         for name, origin in sorted(document["origins"].items())

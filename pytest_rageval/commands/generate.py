@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pytest_rageval.generation.generate import Generated
     from pytest_rageval.judge_client.chat import ChatModel
     from pytest_rageval.models import Case
+
+_EXISTS: Final = "{}: exists; name a file that does not, or remove it"
 
 
 @click.command("generate")
@@ -94,7 +96,7 @@ def command(
     from pytest_rageval.notes import read_notes
 
     if os.path.lexists(output):
-        raise CommandError(f"{output}: exists; name a file that does not, or remove it")
+        raise CommandError(_EXISTS.format(output))
     known = _known(against)
     read = read_notes(vault)
     for skipped in read.skipped:
@@ -149,13 +151,15 @@ def _nothing(vault: Path, made: Generated) -> str:
 
 
 def _write(output: Path, text: str) -> None:
-    from pytest_rageval.storage import write_text_document
+    from pytest_rageval.new_file import write_new_file
 
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
+        written = write_new_file(output, [text.encode("utf-8", "backslashreplace")])
     except OSError as error:
-        raise CommandError(f"{output.parent}: cannot be made: {error.strerror}") from error
-    write_text_document(output.parent, output.name, text)
+        raise CommandError(f"{output}: cannot be written: {error.strerror}") from error
+    if not written:
+        raise CommandError(_EXISTS.format(output))
 
 
 def _document(output: Path, made: Generated) -> dict[str, object]:

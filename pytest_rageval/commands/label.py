@@ -205,7 +205,8 @@ def _desk(
     if wanted.annotator is not None:
         annotator = _annotator_desk(wanted, loaded, target, settings)
         # What is still to do comes first.
-        return annotator, sorted(ids, key=lambda case_id: case_id in annotator.done)
+        done = annotator.done
+        return annotator, sorted(ids, key=lambda case_id: case_id in done)
     if wanted.adjudicate:
         adjudicator = _adjudication_desk(loaded, target)
         return adjudicator, adjudicator.undecided(ids)

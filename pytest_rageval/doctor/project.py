@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -114,7 +115,7 @@ def cases_of(sets: Sequence[LoadedSet | DatasetError]) -> list[Case]:
 def check_results_folder(settings: Settings) -> Finding:
     """Say whether runs can be kept, by writing a file that is gone again at once."""
     folder = Path(settings.rootdir) / settings.results_dir
-    standing = next(path for path in (folder, *folder.parents) if path.exists())
+    standing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     fix = "make the folder writable, or name another with --rageval-results"
     try:
         with tempfile.TemporaryFile(dir=standing):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.generation.checks import anchor_of
 from pytest_rageval.generation.drafts import Draft
 from pytest_rageval.generation.withholding import Unanswerable
+from pytest_rageval.interchange.case_lines import case_line
 from pytest_rageval.matching import norm_text
-from pytest_rageval.models import Anchor, Case
+from pytest_rageval.models import Case
 
 STRUCTURE: Final = "structure/1"
 _SLUG_CHARS: Final = 40
@@ -87,26 +87,6 @@ def spread(drafts: Sequence[Draft], limit: int | None, rng: random.Random) -> li
     return [drafts[index] for index in sorted(chosen)]
 
 
-def case_line(case: Case) -> str:
-    """Return a case as one line of a case file: its fields in their order, without defaults."""
-    return json.dumps(_plain(case), ensure_ascii=False)
-
-
-def _plain(value: Case | Anchor) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for field in dataclasses.fields(value):
-        item = getattr(value, field.name)
-        default = field.default
-        if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
-        if item == default:
-            continue
-        if isinstance(item, tuple):
-            item = [_plain(one) if isinstance(one, Anchor) else one for one in item]
-        document[field.name] = item
-    return document
-
-
 def case_file(cases: Iterable[Case]) -> str:
     """Return the text of a case file."""
-    return "".join(f"{case_line(case)}\n" for case in cases)
+    return "".join(f"{json.dumps(case_line(case), ensure_ascii=False)}\n" for case in cases)

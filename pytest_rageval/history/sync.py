@@ -256,7 +256,9 @@ def _closed_folders(results_dir: Path) -> list[str]:
     found = []
     for path in sorted(results_dir.iterdir()) if results_dir.is_dir() else []:
         try:
-            (path / RESULTS).exists()
+            (path / RESULTS).stat()  # Path.exists() says no more of it from Python 3.14 on
+        except (FileNotFoundError, NotADirectoryError):
+            continue
         except OSError:
             found.append(path.name)
     return found

@@ -24,6 +24,7 @@ from pytest_rageval.interchange.values import (
     Source,
     SourceFile,
     fault,
+    judged_not_relevant,
     keep_in_metadata,
     shown,
 )
@@ -329,9 +330,7 @@ def _named_grades(case: Case, names: Mapping[str, str]) -> dict[str, int]:
     for gold in case.gold_supports:
         name = corpus_name(gold, names)
         found[name] = max(gold.grade, found.get(name, 0))
-    kept = case.metadata.get(_ROOM, {})
-    below = kept.get("judged_not_relevant", {}) if isinstance(kept, dict) else {}
-    return {**{name: grade for name, grade in below.items() if name not in found}, **found}
+    return judged_not_relevant(case, _ROOM) | found
 
 
 def corpus_name(gold: Anchor, names: Mapping[str, str]) -> str:

@@ -21,6 +21,7 @@ from pytest_rageval.interchange.values import (
     Source,
     SourceFile,
     fault,
+    judged_not_relevant,
     keep_in_metadata,
     shown,
 )
@@ -231,10 +232,10 @@ def write(cases: Sequence[Case]) -> tuple[dict[str, str], Imported]:
 def case_grades(case: Case) -> dict[str, int]:
     """Return what is judged for a case: document name to grade, those of below 1 too."""
     kept = case.metadata.get(_ROOM)
-    kept = kept if isinstance(kept, dict) else {}
+    docnos = kept.get("docnos") if isinstance(kept, dict) else None
     originals = {
         tuple(anchor_fields(name).items()): name
-        for name in kept.get("docnos", [])
+        for name in (docnos if isinstance(docnos, list) else [])
         if isinstance(name, str)
     }
     found: dict[str, int] = {}
@@ -244,8 +245,7 @@ def case_grades(case: Case) -> dict[str, int]:
             fields["heading_path"] = gold.heading_path
         name = originals.get(tuple(fields.items())) or docno(gold)
         found[name] = max(gold.grade, found.get(name, 0))
-    below = kept.get("judged_not_relevant", {})
-    return {**{n: g for n, g in below.items() if n not in found}, **found}
+    return judged_not_relevant(case, _ROOM) | found
 
 
 def _leave_the_rest(case: Case, ledger: Ledger) -> None:

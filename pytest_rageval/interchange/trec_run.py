@@ -9,7 +9,7 @@ precision counts). At the level of documents there is no exception.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -175,15 +175,3 @@ def trec_eval_command(found: TrecRun, qrels: str, run: str) -> str:
         for k in found.cutoffs
     ]
     return " ".join(["trec_eval -c", *cut, "-m recip_rank", "-m set_P", qrels, run])
-
-
-TREC_KEYS: Mapping[str, str] = {
-    "success_{k}": "hit_at_k",
-    "recall_{k}": "recall_at_k",
-    "P_{k}": "precision_at_k",
-    "ndcg_cut_{k}": "ndcg_at_k",
-    "map_cut_{k}": "map",
-    "recip_rank": "mrr",
-    "set_P": "precision_returned_at_k",
-}
-"""Measure of trec_eval to our metric, ``doc_`` before it at the level of documents."""

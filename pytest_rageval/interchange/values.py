@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pytest_rageval.errors import DatasetError, Fault
+from pytest_rageval.models import Case
 
 IdStyle = Literal["auto", "keep", "paths"]
 """How a foreign document id becomes the path of an anchor: ``keep`` takes it as it is, ``paths``
@@ -150,15 +151,18 @@ class Ledger:
             for (name, why), count in self._left_out.items()
         )
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was noted, in order."""
-        return tuple(self._notes)
-
 
 def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> None:
     """Put a value under ``metadata.<room>.<name>`` of a case."""
     line.setdefault("metadata", {}).setdefault(room, {})[name] = value
+
+
+def judged_not_relevant(case: Case, room: str) -> dict[str, int]:
+    """Return the grades below 1 that a case came with; anything else that stands there is none."""
+    kept = case.metadata.get(room)
+    found = kept.get("judged_not_relevant") if isinstance(kept, dict) else None
+    grades = found if isinstance(found, dict) else {}
+    return {name: grade for name, grade in grades.items() if type(grade) is int}
 
 
 def fault(file: str, message: str, *, line: int = 0, col: int = 0, field: str = "") -> DatasetError:

@@ -76,6 +76,7 @@ class LabelSession:
         self.conflict = ""
         self._after_save: Callable[[], None] = lambda: None
         self.n_saved = 0
+        self._loose: tuple[tuple[object, ...], tuple[Candidate, ...]] | None = None
         self._keys: dict[Mode, Callable[[str], None]] = {
             Mode.BROWSE: self._browse,
             Mode.SNIPPET: self._snippet,
@@ -140,6 +141,13 @@ class LabelSession:
     def loose_golds(self) -> tuple[Candidate, ...]:
         """Golds that none of the retrieved chunks holds; they stay unless taken out."""
         work = self.work
+        key = (work.item, work.fetched, work.draft)
+        # Every row of every look asks for them, and what they are made of is replaced, not changed.
+        if self._loose is None or any(a is not b for a, b in zip(self._loose[0], key, strict=True)):
+            self._loose = key, self._find_loose(work)
+        return self._loose[1]
+
+    def _find_loose(self, work: Work) -> tuple[Candidate, ...]:
         found: dict[int, Candidate] = {}
         everything = (*work.known_golds, *(Candidate(gold=gold) for gold in work.draft.golds))
         for candidate in everything:

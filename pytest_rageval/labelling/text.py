@@ -6,7 +6,7 @@ Pure. What is selected stands as ``[x]`` and where the cursor is as ``>``, never
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from pytest_rageval.labelling.view import HELP, PassageView, RowView, SessionView
@@ -176,8 +176,3 @@ def window(items: Sequence[_Item], height: int) -> Sequence[_Item]:
     current = next((i for i, item in enumerate(items) if item.current), 0)
     start = max(0, min(current - height // 2, len(items) - height))
     return items[start : start + max(height, 1)]
-
-
-def joined(lines: Iterable[str]) -> str:
-    """Put lines together."""
-    return "\n".join(lines)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pytest_rageval.linting.findings import LintFinding, PlacedCase, finding
+from pytest_rageval.linting.findings import LintFinding, PlacedCase, anchors_of, finding
 from pytest_rageval.matching import anchor_segments, norm_path, norm_text, starts_with
 from pytest_rageval.models import Anchor
 
@@ -45,10 +45,8 @@ class AnchorIndex:
 
     def check(self, placed: PlacedCase) -> Iterator[LintFinding]:
         """Yield a finding for each anchor of a case, and each snippet, that is not there."""
-        for kind in ("gold_supports", "irrelevant_supports"):
-            anchors: Sequence[Anchor] = getattr(placed.case, kind)
-            for index, anchor in enumerate(anchors):
-                yield from self._anchor(placed, f"{kind}[{index}]", anchor)
+        for field, anchor in anchors_of(placed):
+            yield from self._anchor(placed, field, anchor)
 
     def _anchor(self, placed: PlacedCase, field: str, anchor: Anchor) -> Iterator[LintFinding]:
         note = self._notes.get(norm_path(anchor.rel_path))

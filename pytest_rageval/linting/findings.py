@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_rageval.models import Case
+from pytest_rageval.models import Anchor, Case
 
 Severity = Literal["error", "warning"]
 Rule = Literal[
@@ -69,6 +69,13 @@ def finding(
         field=field,
         message=message,
     )
+
+
+def anchors_of(placed: PlacedCase) -> Iterator[tuple[str, Anchor]]:
+    """Yield field and anchor of each support of a case."""
+    for kind in ("gold_supports", "irrelevant_supports"):
+        for index, anchor in enumerate(getattr(placed.case, kind)):
+            yield f"{kind}[{index}]", anchor
 
 
 def in_order(findings: Sequence[LintFinding], files: Sequence[str]) -> list[LintFinding]:

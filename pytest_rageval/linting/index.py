@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pytest_rageval.linting.findings import LintFinding, PlacedCase, finding
@@ -33,13 +33,6 @@ def anchor_key(anchor: Anchor) -> AnchorKey:
         anchor_segments(anchor),
         tuple(map(norm_text, anchor.snippets)),
     )
-
-
-def anchors_of(placed: PlacedCase) -> Iterator[tuple[str, Anchor]]:
-    """Yield field and anchor of each support of a case."""
-    for kind in ("gold_supports", "irrelevant_supports"):
-        for index, anchor in enumerate(getattr(placed.case, kind)):
-            yield f"{kind}[{index}]", anchor
 
 
 def probes(placed: PlacedCase, anchor: Anchor) -> tuple[AskRequest, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
@@ -10,6 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from pytest_rageval.errors import RagEvalError
+from pytest_rageval.new_file import write_new_file
 from pytest_rageval.scaffold.plan import PYTEST_FILES, Scaffold, plan_scaffold
 
 
@@ -75,7 +75,7 @@ def write_scaffold(folder: Path, scaffold: Scaffold) -> Iterator[Written]:
         path = folder / planned.path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            created = _write_new(path, planned.content)
+            created = write_new_file(path, [planned.content])
         except (FileExistsError, NotADirectoryError) as error:
             where = error.filename or path.parent
             raise ScaffoldError(
@@ -87,30 +87,3 @@ def write_scaffold(folder: Path, scaffold: Scaffold) -> Iterator[Written]:
                 f"{path}: cannot be written: {error.strerror}; name a folder that you may write to"
             ) from error
         yield Written(path=planned.path, created=created)
-
-
-def _write_new(path: Path, content: bytes) -> bool:
-    """Write a file whole, unless its name is taken; say whether it was written."""
-    if os.path.lexists(path):
-        return False
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        beside.write_bytes(content)
-        return _link_new(beside, path, content)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _link_new(beside: Path, path: Path, content: bytes) -> bool:
-    # A link, unlike a rename, fails where somebody took the name meanwhile.
-    try:
-        os.link(beside, path)
-    except FileExistsError:
-        return False
-    except OSError:  # a file system without hard links
-        try:
-            with path.open("xb") as file:
-                file.write(content)
-        except FileExistsError:
-            return False
-    return True

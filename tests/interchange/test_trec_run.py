@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from pytest_rageval.contract import parse_ask_response
 from pytest_rageval.dataset import load_cases
 from pytest_rageval.interchange.trec_run import (
-    TREC_KEYS,
     Level,
     TrecRun,
     trec_eval_command,
@@ -30,6 +29,16 @@ from tests.shared_data import shared_path
 
 K = 5
 SETTINGS = ScoreSettings(k=K)
+TREC_KEYS: Mapping[str, str] = {
+    "success_{k}": "hit_at_k",
+    "recall_{k}": "recall_at_k",
+    "P_{k}": "precision_at_k",
+    "ndcg_cut_{k}": "ndcg_at_k",
+    "map_cut_{k}": "map",
+    "recip_rank": "mrr",
+    "set_P": "precision_returned_at_k",
+}
+"""Measure of trec_eval to our metric, ``doc_`` before it at the level of documents."""
 
 
 def scored(case: Case, payload: Mapping[str, object], k: int = K) -> CaseRecord:

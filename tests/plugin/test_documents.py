@@ -8,9 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from pytest_rageval import documents_client
+from pytest_rageval.documents_client import DocumentsClient
+from pytest_rageval.errors import EndpointError
 from tests.fakes import unused_port
 from tests.plugin.document_server import DocumentServer, document_server
 from tests.plugin.scratch import Project
@@ -172,6 +176,37 @@ def test_a_target_that_is_not_there_keeps_nothing(garden: Project) -> None:
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*could not be put in*connection failed*"])
     assert "documents below" not in result.stdout.str()
+
+
+def lose_after_one_request(server: DocumentServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    send = DocumentsClient._send
+
+    def lose(client: DocumentsClient, method: str, body: dict[str, Any]) -> None:
+        if method == "PUT" and server.changes:
+            raise EndpointError("connection", "nobody is there any more")
+        send(client, method, body)
+
+    monkeypatch.setattr(DocumentsClient, "_send", lose)
+
+
+def test_what_went_in_before_the_target_was_lost_comes_out_again(
+    garden: Project, server: DocumentServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents_client, "BATCH_DOCUMENTS", 1)
+    lose_after_one_request(server, monkeypatch)
+    assert garden.run("evals", URL, server.url).ret == 4
+    assert server.changes == [f"PUT {PREFIX} 1", f"DELETE {PREFIX}"]
+
+
+def test_the_file_whose_documents_could_not_be_put_in_is_named(
+    garden: Project, server: DocumentServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    garden.cases([case("c", "rakes", "evals/shed/rakes.md")], "shed")
+    rakes = {"rel_path": "evals/shed/rakes.md", "text": "All about rakes."}
+    documents(garden, {"scope_prefix": "evals/shed/"}, rakes, name="shed")
+    lose_after_one_request(server, monkeypatch)
+    result = garden.run("evals", URL, server.url)
+    result.stderr.fnmatch_lines(["*documents of evals/documents/shed.jsonl could not be put in*"])
 
 
 def test_documents_that_cannot_be_deleted_are_told_of_and_change_no_verdict(
