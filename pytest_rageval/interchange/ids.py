@@ -37,7 +37,9 @@ def clean_case_id(text: str) -> str:
     """Return a text as a case id may be; empty where nothing of it is allowed."""
     cleaned = text if _is_label(text) else clean_label(text)
     segments = ["-" if part in {".", ".."} else part for part in cleaned.split("/")]
-    return "/".join(segments)
+    found = "/".join(segments)
+    # A colon stands between other characters, never alone.
+    return "" if found == ":" else found
 
 
 def _is_label(text: str) -> bool:

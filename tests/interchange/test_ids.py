@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import doctest
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_rageval.dataset import parse_case
@@ -29,6 +29,7 @@ def test_examples_of_the_docstrings_hold() -> None:
 
 
 @given(ANY, TEXTS)
+@example(":", "0")
 def test_any_foreign_id_becomes_one_that_is_allowed(wanted: str, question: str) -> None:
     taken = UniqueIds()
     found = [taken.take(wanted, question) for _ in range(3)]
