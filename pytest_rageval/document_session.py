@@ -127,7 +127,8 @@ class DocumentSession:
         self._sets = tuple(sets)
         self._is_worker = hasattr(config, "workerinput")
         self._client: DocumentsClient | None = None
-        """What may have put documents in; None: nothing was."""
+        self._sent: list[DocumentSet] = []
+        """Sets of which documents may be in the target; no other folder is cleaned up."""
 
     # First of all, so that nothing is asked ahead before the documents are there.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -145,7 +146,7 @@ class DocumentSession:
                 passed = not session.testsfailed
                 return result
             finally:
-                self._clean_up(sets, passed=passed)
+                self._clean_up(passed=passed)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -215,34 +216,44 @@ class DocumentSession:
         from pytest_rageval.documents_client import DocumentsClient
 
         try:
+            # All texts first: a run that cannot have them changes nothing in the target.
+            texts = [(one, list(loaded(self._state, [one]))) for one in sets]
             client = DocumentsClient(settings.target, self._path(settings), environ=os.environ)
             self._client = client
-            for one in sets:
-                n = client.put(one.scope_prefix, loaded(self._state, [one]))
-                self._say(f"{n} documents of {one.display} are below {one.scope_prefix} now")
-        except EndpointError as error:
-            if error.kind == "connection" and not client.has_put:
-                self._client = None  # nobody is there who could have taken any
-            message = f"the documents of {one.display} could not be put in: {error}"
-            raise pytest.UsageError(message) from error
+            for one, documents in texts:
+                self._put_one(client, one, documents)
         except RagEvalError as error:
             raise pytest.UsageError(str(error)) from error
+
+    def _put_one(
+        self, client: DocumentsClient, one: DocumentSet, documents: Sequence[LoadedDocument]
+    ) -> None:
+        if documents:
+            self._sent.append(one)
+        try:
+            n = client.put(one.scope_prefix, documents)
+        except EndpointError as error:
+            if error.kind == "connection" and not client.has_put:
+                self._sent.clear()  # nobody is there who could have taken any
+            message = f"the documents of {one.display} could not be put in: {error}"
+            raise pytest.UsageError(message) from error
+        self._say(f"{n} documents of {one.display} are below {one.scope_prefix} now")
 
     def _path(self, settings: Settings) -> str:
         # The embedded server has its own, whatever is configured for others.
         embedded = target_kind(self._state.settings) == "vault"
         return "/api/v1/documents" if embedded else settings.documents_path
 
-    def _clean_up(self, sets: Sequence[DocumentSet], *, passed: bool) -> None:
+    def _clean_up(self, *, passed: bool) -> None:
         policy = self._state.settings.documents_cleanup
         if self._client is None or target_kind(self._state.settings) == "vault":
             return  # nothing was put, or it goes with its server
         if policy == "none" or (policy == "on-success" and not passed):
             why = "" if policy == "none" else ", for the run did not pass"
-            for one in sets:
+            for one in self._sent:
                 self._say(f"documents stay below {one.scope_prefix} (cleanup {policy}{why})")
             return
-        for one in sets:
+        for one in self._sent:
             try:
                 self._client.delete(one.scope_prefix)
             except RagEvalError as error:

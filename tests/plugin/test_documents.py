@@ -178,6 +178,42 @@ def test_a_target_that_is_not_there_keeps_nothing(garden: Project) -> None:
     assert "documents below" not in result.stdout.str()
 
 
+def two_sets(garden: Project, *rakes: object) -> None:
+    garden.cases([case("c", "rakes", "evals/shed/rakes.md")], "shed")
+    documents(garden, {"scope_prefix": "evals/shed/"}, *rakes, name="shed")
+
+
+@pytest.mark.parametrize(
+    "source", [{"file": "missing.md"}, {"file": "../../secret.md"}, {"ref": "no-loader"}]
+)
+def test_a_text_that_cannot_be_had_leaves_the_target_as_it_is(
+    garden: Project, server: DocumentServer, source: dict[str, str]
+) -> None:
+    server.documents[f"{PREFIX}kept.md"] = "left by an earlier run with --rageval-cleanup none"
+    before = dict(server.documents)
+    two_sets(garden, {"rel_path": "evals/shed/rakes.md", **source})
+    assert garden.run("evals", URL, server.url).ret == 4
+    assert (server.log, server.documents) == ([], before)
+
+
+def test_a_set_without_documents_deletes_none(garden: Project, server: DocumentServer) -> None:
+    server.documents[f"{PREFIX}kept.md"] = "left by an earlier run"
+    documents(garden, HEAD)
+    garden.run("evals", URL, server.url)
+    assert server.changes == []
+
+
+def test_the_folder_of_a_set_that_was_not_reached_stays(
+    garden: Project, server: DocumentServer
+) -> None:
+    server.documents["evals/shed/kept.md"] = "left by an earlier run"
+    two_sets(garden, {"rel_path": "evals/shed/rakes.md", "text": "All about rakes."})
+    server.put_status = 400
+    assert garden.run("evals", URL, server.url).ret == 4
+    assert server.changes == [f"PUT {PREFIX} 2", f"DELETE {PREFIX}"]
+    assert "evals/shed/kept.md" in server.documents
+
+
 def lose_after_one_request(server: DocumentServer, monkeypatch: pytest.MonkeyPatch) -> None:
     send = DocumentsClient._send
 
@@ -201,9 +237,7 @@ def test_what_went_in_before_the_target_was_lost_comes_out_again(
 def test_the_file_whose_documents_could_not_be_put_in_is_named(
     garden: Project, server: DocumentServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    garden.cases([case("c", "rakes", "evals/shed/rakes.md")], "shed")
-    rakes = {"rel_path": "evals/shed/rakes.md", "text": "All about rakes."}
-    documents(garden, {"scope_prefix": "evals/shed/"}, rakes, name="shed")
+    two_sets(garden, {"rel_path": "evals/shed/rakes.md", "text": "All about rakes."})
     lose_after_one_request(server, monkeypatch)
     result = garden.run("evals", URL, server.url)
     result.stderr.fnmatch_lines(["*documents of evals/documents/shed.jsonl could not be put in*"])
