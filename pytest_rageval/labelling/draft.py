@@ -42,6 +42,26 @@ class Draft:
             groups=_renumbered(self.groups, place.get),
         )
 
+    def losses(self, removed: Iterable[int]) -> tuple[str, ...]:
+        """Say which groups need less once golds are taken out, which are numbered anew then."""
+        gone = set(removed)
+        kept = [i for i in range(len(self.golds)) if i not in gone]
+        found = []
+        for group in self.groups or ():
+            left = tuple(kept.index(i) for i in group if i not in gone)
+            if len(left) < len(group):
+                rest = f"needs only {groups_text((left,))} now" if left else "is gone"
+                found.append(f"the group {groups_text((group,))} {rest}")
+        return tuple(found)
+
+    @property
+    def ungrouped(self) -> tuple[int, ...]:
+        """Indices of the golds that no group needs; empty where there are no groups."""
+        if self.groups is None:
+            return ()
+        needed = {i for group in self.groups for i in group}
+        return tuple(i for i in range(len(self.golds)) if i not in needed)
+
     def with_gold(self, index: int, gold: Gold) -> Draft:
         """Put another gold in the place of one."""
         return replace(self, golds=(*self.golds[:index], gold, *self.golds[index + 1 :]))

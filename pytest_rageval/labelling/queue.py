@@ -91,6 +91,8 @@ class Work:
     untouched: Draft
     """What the person was shown first or kept last: only another draft is worth saving."""
     fetched: Fetched | None = None
+    doubted: Draft | None = None
+    """What the person was asked about before it is kept; confirmed again, it is."""
     past: list[Draft] = field(default_factory=list)
     future: list[Draft] = field(default_factory=list)
 
@@ -104,6 +106,16 @@ class Work:
     def changed(self) -> bool:
         """Whether the person decided something that is not kept yet."""
         return self.draft != self.untouched
+
+    @property
+    def doubt(self) -> str:
+        """Why the decision is worth a second look before it is kept; empty: it is not."""
+        ungrouped = self.draft.ungrouped
+        if ungrouped:
+            numbers = ", ".join(str(i + 1) for i in ungrouped)
+            noun = f"gold {numbers} is" if len(ungrouped) == 1 else f"golds {numbers} are"
+            return f"{noun} in no group and so not needed (g sets groups)"
+        return ""
 
     @property
     def chunks(self) -> tuple[RetrievedChunk, ...]:

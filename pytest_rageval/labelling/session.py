@@ -102,7 +102,7 @@ class LabelSession:
             "/": lambda: self._open(Mode.SEARCH),
             "u": self._undo, "r": self._redo,
             "w": lambda: self._save(confirmed=False, then=lambda: None),
-            "enter": lambda: self._save(confirmed=True, then=lambda: self._go(1)),
+            "enter": self._confirm,
             "n": lambda: self._save(confirmed=False, then=lambda: self._go(1)),
             "p": lambda: self._save(confirmed=False, then=lambda: self._go(-1)),
             "R": self._ask_again,
@@ -307,6 +307,8 @@ class LabelSession:
         notice = f"row {row + 1} is no evidence any more"
         if others:
             notice += f", nor is {_listed('row', others)} by the same anchor"
+        if losses := draft.losses(marked):
+            notice += f"; {'; '.join(losses)}; g sets groups again"
         if self.work.item.case.recency_conflict_rule is not None and 0 in marked:
             notice += "; gold 1, the newer source of recency_conflict_rule, is another one now"
         self._decide(draft.without_golds(marked), notice)
@@ -391,7 +393,11 @@ class LabelSession:
             except ValueError as error:
                 self.notice = f"groups: {error}"
                 return
-            self._decide(replace(draft, groups=groups), f"enough together: {groups_text(groups)}")
+            named = ", or ".join(
+                " + ".join(f"{i + 1} {draft.golds[i]['rel_path']}" for i in group)
+                for group in groups
+            )
+            self._decide(replace(draft, groups=groups), f"enough together: {named}")
 
     # --- snippets ------------------------------------------------------------------------------
 
@@ -450,6 +456,8 @@ class LabelSession:
             if snippets or "snippets" in gold:
                 gold["snippets"] = snippets
             same = any(i != own and anchors.equal(gold, g) for i, g in enumerate(draft.golds))
+            if same and (losses := draft.losses([own])):
+                notice += f"; {'; '.join(losses)}; g sets groups again"
             self._decide(draft.without_golds([own]) if same else draft.with_gold(own, gold), notice)
         elif snippets:
             self._add([anchors.gold_for(chunk, snippets)], notice)
@@ -474,6 +482,15 @@ class LabelSession:
         self.mode = Mode.CLOSED
 
     # --- saving ----------------------------------------------------------------------------------
+
+    def _confirm(self) -> None:
+        work = self.work
+        doubt = work.doubt
+        if doubt and work.doubted != work.draft:
+            work.doubted = work.draft
+            self.notice = f"{doubt}; enter again saves it so"
+        else:
+            self._save(confirmed=True, then=lambda: self._go(1))
 
     def _save(self, *, confirmed: bool, then: Callable[[], None], over: bool = False) -> None:
         work = self.work

@@ -199,8 +199,36 @@ def test_groups_need_two_golds() -> None:
 def test_a_gold_that_goes_leaves_its_groups() -> None:
     session = press(session_of(), "n", "5")
     assert session.work.draft.groups == ((0,),)
+    assert "the group 1+2 needs only 1 now; g sets groups again" in session.notice
     session.press("3")
     assert session.work.draft.groups is None
+    assert "the group 1 is gone" in session.notice
+
+
+def test_what_is_left_of_a_group_is_told_by_the_numbers_golds_have_now() -> None:
+    session = press(session_of(), "n", "1")
+    typed(press(session, "g"), "1+2+3, 3")
+    assert "the group 1+2+3 needs only 1+2 now; g sets" in press(session, "3").notice
+    assert session.work.draft.groups == ((0, 1), (1,))
+
+
+def test_a_gold_in_no_group_is_asked_about_once_before_it_is_saved() -> None:
+    desk = FakeDesk()
+    session = press(session_of(desk=desk), "n", "1", "enter")
+    assert session.notice.startswith("gold 3 is in no group and so not needed (g sets groups)")
+    assert (desk.saved, session.index) == ([], 1)
+    assert press(session, "enter").index == 2
+    assert [case for case, _, _ in desk.saved] == ["marked"]
+
+
+def test_groups_set_after_the_question_are_saved_by_one_enter() -> None:
+    session = press(session_of(), "n", "1", "enter", "g")
+    assert press(typed(session, "1+2+3"), "enter").index == 2
+
+
+def test_groups_are_confirmed_with_the_documents_they_name() -> None:
+    session = typed(press(session_of(), "1", "3", "g"), "1+2, 2")
+    assert session.notice == "enough together: 1 ops/queue.md + 2 ops/mail.md, or 2 ops/mail.md"
 
 
 def test_a_note_replaces_the_old_one() -> None:
