@@ -79,6 +79,7 @@ _JUDGED = frozenset({"ungrounded", "incorrect"})
 """Stages at which only a judge sees a case fail."""
 _FLAWS_SHOWN = 2
 _FLAW_CHARS = 200
+_WEAK_SHOWN = 5
 _ID_CHARS = 24
 
 
@@ -473,10 +474,16 @@ def _baseline_lines(view: SummaryView, width: int) -> Iterator[Line]:
 def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
     styles: dict[str, Style] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
     yield from _wrapped("gate", "bold", view.gate.sentence, styles[view.gate.verdict], width)
-    small = sum(1 for r in view.gate.checks if r.small_n and r.status != "skip")
-    if small:
-        text = f"weak evidence: {small} check{'s have' if small > 1 else ' has'} few cases"
-        yield (("         ", ""), (text, "yellow"))
+    for result in view.gate.checks:
+        if result.status == "warn":
+            text = f"{result.check.name}: {result.message}"
+            yield from _wrapped("warn", "yellow", text, "", width)
+    weak = [r.check.name for r in view.gate.checks if r.small_n and r.status != "skip"]
+    if weak:
+        names = ", ".join(weak[:_WEAK_SHOWN])
+        more = f" and {len(weak) - _WEAK_SHOWN} more" if len(weak) > _WEAK_SHOWN else ""
+        few = f"{counted(len(weak), 'check')} {'has' if len(weak) == 1 else 'have'} few cases"
+        yield from _wrapped("", "", f"weak evidence: {few}: {names}{more}", "yellow", width)
 
 
 def _compare_command(baseline: str | None, run_id: str) -> str:

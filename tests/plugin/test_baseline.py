@@ -138,6 +138,8 @@ def test_regressions_can_be_allowed(compared: Project) -> None:
     found = statuses(gate(compared, "r2"))
     assert found["recall_at_k max_drop"] == found["newly_missed"] == "warn"
     assert found["recall_at_k"] == "pass"
+    heads = [line.split(":")[0] for line in summary_lines(result) if line.startswith("warn ")]
+    assert heads == ["warn     recall_at_k max_drop", "warn     newly_missed"]
 
 
 def test_allowed_regressions_forgive_no_other_check(compared: Project) -> None:
@@ -241,3 +243,18 @@ def test_a_resumed_run_is_compared_as_a_whole(compared: Project) -> None:
     result = compared.run("--rageval-resume", "r2")
     assert result.ret == 1
     assert gate(compared, "r2")["baseline"]["n_paired"] == N
+
+
+def test_a_part_of_the_set_is_no_baseline_of_the_whole(compared: Project) -> None:
+    compared.run("-k", "c-00", "--rageval-run-id", "one")
+    result = compared.run("--rageval-run-id", "whole", "--rageval-baseline", "one")
+    found = gate(compared, "whole")
+    assert statuses(found)["recall_at_k max_drop"] == "skip"
+    assert "holds 1 of the 30 cases of its set" in found["baseline"]["problem"]
+    assert "vs one" not in result.stdout.str()
+
+
+def test_a_part_of_the_set_is_the_baseline_of_the_same_part(compared: Project) -> None:
+    compared.run("-k", "c-00", "--rageval-run-id", "one")
+    compared.run("-k", "c-00", "--rageval-run-id", "two", "--rageval-baseline", "one")
+    assert gate(compared, "two")["baseline"]["problem"] is None

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -105,6 +106,39 @@ def test_a_gated_metric_without_data_is_shown_as_such() -> None:
 
 def test_quiet_leaves_the_gate_alone() -> None:
     assert text(view(hits(1, 0)), verbosity=-1) == ["gate     pass, says the gate"]
+
+
+def test_every_warned_check_is_named_with_its_group_and_what_it_says() -> None:
+    warned = (
+        result("warn", table="tag", group="work"),
+        result("warn", metric="recall_at_k", kind="max_drop", limit=0.05),
+    )
+    for verbosity in (0, -1):
+        lines = text(view(hits(1, 0), result("pass"), *warned), verbosity=verbosity)
+        at = lines.index("gate     pass, says the gate")
+        assert lines[at + 1 : at + 3] == [
+            "warn     hit_at_k [tag work]: because",
+            "warn     recall_at_k max_drop: because",
+        ]
+
+
+def test_checks_over_few_cases_are_named_five_at_most_in_80_columns() -> None:
+    weak = [
+        replace(result("pass", table="category", group=f"a_long_name_{i}"), small_n=True)
+        for i in range(7)
+    ]
+    (line,) = [t for t in text(view(hits(1, 0), weak[0])) if "weak" in t]
+    assert line == "         weak evidence: 1 check has few cases: hit_at_k [a_long_name_0]"
+    lines = text(view(hits(1, 0), *weak))
+    assert max(map(len, lines)) <= 80
+    at = next(i for i, t in enumerate(lines) if "weak evidence" in t)
+    shown = " ".join(part.strip() for part in lines[at:] if part.startswith(" "))
+    assert shown.startswith("weak evidence: 7 checks have few cases: hit_at_k [a_long_name_0], ")
+    assert shown.endswith("hit_at_k [a_long_name_4] and 2 more")
+
+
+def test_a_skipped_check_over_few_cases_is_no_weak_evidence() -> None:
+    assert "weak" not in "".join(text(view(hits(1), replace(result("skip"), small_n=True))))
 
 
 def test_categories_carry_their_own_counts_and_checks() -> None:
