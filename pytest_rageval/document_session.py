@@ -25,6 +25,7 @@ from pytest_rageval.document_sets import (
     load_documents,
     read_document_set,
 )
+from pytest_rageval.document_termination import interrupted_by_sigterm
 from pytest_rageval.errors import ConfigError, DatasetError, EndpointError, RagEvalError
 from pytest_rageval.items import CaseItem
 from pytest_rageval.models import Settings
@@ -138,6 +139,7 @@ class DocumentSession:
         if not sets:
             return (yield)
         with ExitStack() as stack:
+            termination = stack.enter_context(interrupted_by_sigterm())
             passed = False
             try:
                 settings = self._served(stack)
@@ -146,6 +148,7 @@ class DocumentSession:
                 passed = not session.testsfailed
                 return result
             finally:
+                termination.hold()
                 self._clean_up(passed=passed)
 
     @pytest.hookimpl(tryfirst=True)

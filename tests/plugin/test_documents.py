@@ -332,14 +332,38 @@ def rag_client(rag_client):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(("policy", "cleaned"), [("always", True), ("on-success", False)])
 def test_an_interrupted_session_keeps_to_the_policy(
-    garden: Project, server: DocumentServer, policy: str, cleaned: bool
+    garden: Project,
+    server: DocumentServer,
+    policy: str,
+    cleaned: bool,
+    ended_by: signal.Signals,
 ) -> None:
+    done, output = interrupt(garden, server, ended_by, f"--rageval-cleanup={policy}")
+    assert done == 2, output
+    assert (ROSES["rel_path"] not in server.documents) is cleaned
+    assert "notes/own.md" in server.documents
+
+
+@pytest.mark.slow
+def test_a_controller_that_is_terminated_takes_the_documents_out(
+    garden: Project, server: DocumentServer
+) -> None:
+    done, output = interrupt(garden, server, signal.SIGTERM, "-n", "2")
+    assert done == 2, output
+    assert server.changes == [f"PUT {PREFIX} 2", f"DELETE {PREFIX}"]
+
+
+def interrupt(
+    garden: Project, server: DocumentServer, ended_by: signal.Signals, *arguments: str
+) -> tuple[int, str]:
+    """Send a signal to a session while a case is asked; return its exit code and what it said."""
     garden.write("conftest.py", INTERRUPTED)
     command = [
         sys.executable, "-m", "pytest", "evals", "-q", "--rageval-concurrency=1",
-        f"--rageval-cleanup={policy}", "--rag-url", server.url,
+        "--rag-url", server.url, *arguments,
     ]  # fmt: skip
     done = subprocess.Popen(
         command, cwd=garden.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -350,14 +374,12 @@ def test_an_interrupted_session_keeps_to_the_policy(
             assert time.monotonic() < deadline
             assert done.poll() is None
             time.sleep(0.05)
-        done.send_signal(signal.SIGINT)
+        done.send_signal(ended_by)
         output, _ = done.communicate(timeout=60)
     finally:
         done.kill()
         done.wait()
-    assert done.returncode == 2, output
-    assert (ROSES["rel_path"] not in server.documents) is cleaned
-    assert "notes/own.md" in server.documents
+    return done.returncode, output
 
 
 @pytest.mark.slow

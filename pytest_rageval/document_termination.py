@@ -1,0 +1,68 @@
+"""SIGTERM as an end that still cleans up: timeouts, stopped containers and cancelled jobs send it.
+
+Its default action ends a process at once, and what the session put into a target would stay there.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Termination:
+    """Takes the first SIGTERM for Ctrl-C and ignores further ones, which senders like to repeat."""
+
+    def __init__(self) -> None:
+        self._came = False
+        self._held = False
+
+    def hold(self) -> None:
+        """Let what follows run to its end: a SIGTERM from now on takes effect afterwards."""
+        self._held = True
+
+    def release(self) -> None:
+        """Give effect to a SIGTERM that came while it was held.
+
+        Raises:
+            KeyboardInterrupt: one came.
+        """
+        if self._held and self._came:
+            raise KeyboardInterrupt("SIGTERM")
+
+    def __call__(self, signum: int, frame: FrameType | None) -> None:
+        """Handle the signal as SIGINT is handled at that moment."""
+        if self._came:
+            return
+        self._came = True
+        if self._held:
+            return
+        # Not always the default one: imports that must not be cut in half replace it for a while.
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):  # jobs in the background may be deaf to Ctrl-C
+            raise KeyboardInterrupt("SIGTERM")
+        handler(signum, frame)
+
+
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[Termination]:
+    """Handle SIGTERM like Ctrl-C within the block; a handler that somebody else set stays.
+
+    Nothing is handled outside the main thread, where Python allows no handlers.
+
+    Raises:
+        KeyboardInterrupt: a SIGTERM came.
+    """
+    termination = Termination()
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield termination
+        return
+    signal.signal(signal.SIGTERM, termination)
+    try:
+        yield termination
+        termination.release()
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
