@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_rageval.errors import StorageError
+from pytest_rageval.option_values import shorten
 from pytest_rageval.results_folder import prepare_results_dir
 from pytest_rageval.run_names import TAG_RULE, TAGS, is_run_id, is_tag
 
@@ -44,6 +45,30 @@ def _read(path: Path) -> str | None:
     return text if is_run_id(text) else None
 
 
+def refuse_malformed_tag(results_dir: Path, tag: str) -> None:
+    """Stop where a tag has a file that names no run.
+
+    Args:
+        results_dir: folder of all runs.
+        tag: its name; one that is no name for a tag, or has no file, passes.
+
+    Raises:
+        StorageError: the file cannot be read, or holds anything but the id of a run.
+    """
+    path = results_dir / TAGS / tag
+    if not is_tag(tag) or not path.is_file():
+        return
+    try:
+        text = path.read_text(encoding="utf-8", errors="backslashreplace").strip()
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
+    if not is_run_id(text):
+        raise StorageError(
+            f"{path}: the file of tag {tag!r} is malformed: got {shorten(text)}, expected the id "
+            f"of a run; `rageval runs tag RUN {tag}` writes it anew"
+        )
+
+
 def write_tag(results_dir: Path, tag: str, run_id: str) -> str | None:
     """Give a run a tag, which leaves the run that had it; return the id of that one.
 
@@ -71,10 +96,11 @@ def remove_tag(results_dir: Path, tag: str) -> str:
     """Take a tag away and return the id of the run that had it.
 
     Raises:
-        StorageError: there is no such tag, or it cannot be removed.
+        StorageError: there is no such tag, its file names no run, or it cannot be removed.
     """
     run_id = read_tags(results_dir).get(tag)
     if run_id is None:
+        refuse_malformed_tag(results_dir, tag)
         known = ", ".join(read_tags(results_dir)) or "none"
         raise StorageError(f"tag {tag!r}: not found; there are: {known}")
     path = results_dir / TAGS / tag

@@ -24,7 +24,7 @@ from pytest_rageval.models import CaseRecord
 from pytest_rageval.record_json import record_from_json, record_to_json, redact
 from pytest_rageval.results_folder import prepare_results_dir
 from pytest_rageval.run_names import RUN_ID_RULE, is_run_id
-from pytest_rageval.run_tags import read_tags
+from pytest_rageval.run_tags import read_tags, refuse_malformed_tag
 
 __all__ = [
     "RESULTS",
@@ -366,7 +366,7 @@ def resolve_run(
         relative_to: where a relative path begins; the working directory when None.
 
     Raises:
-        StorageError: no run or more than one is meant.
+        StorageError: no run or more than one is meant, or a tag whose file is malformed.
     """
     runs = [path for path in list_runs(results_dir) if path.name != exclude]
     exact = [path for path in runs if path.name == name]
@@ -375,6 +375,7 @@ def resolve_run(
     tags = read_tags(results_dir)
     if name in tags:
         return _tagged(results_dir, name, tags[name])
+    refuse_malformed_tag(results_dir, name)
     last = _LAST.fullmatch(name)
     if last:
         return _nth_last(results_dir, runs, name, int(last[1] or 0))

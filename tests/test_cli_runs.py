@@ -151,6 +151,22 @@ def test_a_file_that_names_no_run_is_no_tag() -> None:
     assert read_tags(RESULTS) == {"main": "r1"}
 
 
+@pytest.mark.parametrize("content", [b"../../../etc\n", b"", b"\xff", b"<<<<<<< HEAD\nr1\n"])
+def test_a_malformed_tag_is_told_by_its_file_and_can_be_given_anew(
+    capsys: Output, content: bytes
+) -> None:
+    write_tag(RESULTS, "evil", "r1")
+    path = RESULTS / "tags" / "evil"
+    path.write_bytes(content)
+    for arguments in (("show", "evil"), ("tag", "evil", "--delete")):
+        assert cli.run(["runs", *arguments]) == ExitCode.USAGE
+        error = capsys.readouterr().err
+        assert f"{path}: the file of tag 'evil' is malformed: got " in error
+        assert error.count("\n") == 1
+    assert run(capsys, "tag", "r2", "evil")["before"] is None
+    assert resolve_run(RESULTS, "evil").name == "r2"
+
+
 def test_tags_are_no_run_and_belong_in_git() -> None:
     write_tag(RESULTS, "main", "r1")
     assert "tags" not in names()
