@@ -43,6 +43,8 @@ COMMANDS: Final = (
     "serve",
 )
 """Each is the command of that name in the module of that name."""
+_BROKEN_PIPE: Final = 141
+"""What a shell reports of a program that SIGPIPE ended (128 + 13); nobody interrupted it."""
 
 
 class LazyGroup(click.Group):
@@ -77,7 +79,8 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 yes, 1 the answer is no, 2 usage, configuration or data error, "
-    "3 runs not comparable, 4 target or judge unreachable, 130 interrupted.",
+    "3 runs not comparable, 4 target or judge unreachable, 130 interrupted, "
+    "141 nobody reads the output.",
 )
 @click.version_option(package_name="pytest-rageval", message="%(package)s %(version)s")
 def cli() -> None:
@@ -114,7 +117,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         # The reader went away (``| head``). Python would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.INTERRUPTED
+        return _BROKEN_PIPE
     return code
 
 

@@ -129,7 +129,7 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
             timeout=60,
             check=False,
         )
-    assert (done.returncode, done.stderr) == (130, b"")
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_a_stream_that_cannot_hold_a_character_gets_an_escape(tmp_path: Path) -> None:
