@@ -16,13 +16,15 @@ from pytest_rageval.case_file_edit import EditConflictError, change_line, read_f
 from pytest_rageval.case_lines import EditableCase, EditableSet, lines_by_id, read_case_line
 from pytest_rageval.errors import DatasetError, StorageError
 from pytest_rageval.label_store import ADJUDICATED, Labels, append_entry, labels_path
-from pytest_rageval.labelling.draft import Draft
+from pytest_rageval.labelling.anchors import place_of
+from pytest_rageval.labelling.draft import Draft, groups_text
 from pytest_rageval.labelling.entries import (
     LabelEntry,
     agreed_draft,
     differences,
     entry_document,
     latest,
+    open_points,
     seen_chunks,
 )
 from pytest_rageval.labelling.queue import Candidate, Fetched, LabelCase, SaveResult
@@ -250,6 +252,17 @@ def _shuffled(case_id: str, chunk: RetrievedChunk) -> str:
 
 # --- deciding between annotators -----------------------------------------------------------------
 
+_FILE: Final = "file"
+"""Stands beside the golds of the case file as the name of an annotator does beside theirs."""
+
+
+def _in_words(draft: Draft) -> str:
+    if not draft.answerable:
+        return "unanswerable"
+    golds = "; ".join(f"{i} {place_of(gold)}" for i, gold in enumerate(draft.golds, 1))
+    groups = f"; groups {groups_text(draft.groups)}" if draft.groups else ""
+    return f"answerable, {f'evidence {golds}' if golds else 'no evidence'}{groups}"
+
 
 class AdjudicationDesk(CaseDesk):
     """Shows where annotators differ and keeps the decision in the case file.
@@ -301,20 +314,31 @@ class AdjudicationDesk(CaseDesk):
 
     def _item(self, one: EditableCase) -> LabelCase:
         said = self._by_case[one.case.id]
+        start = draft_of(one)
         candidates: dict[int, Candidate] = {}
-        for name, entry in said.items():
-            for gold in entry.draft.golds:
+        for name, draft in ((_FILE, start), *((name, e.draft) for name, e in said.items())):
+            for gold in draft.golds:
                 place = next((i for i, c in candidates.items() if c.gold == gold), len(candidates))
                 names = candidates[place].names if place in candidates else ()
                 candidates[place] = Candidate(gold=gold, names=(*names, name))
         notes = [f"{name}: {e.draft.notes}" for name, e in said.items() if e.draft.notes]
+        said_apart = differences(said) or (f"{', '.join(said)} agree",)
+        doubt = open_points(said)
         return LabelCase(
             case=one.case,
-            start=draft_of(one),
+            start=start,
             proposal=self._proposal(one.case.id),
+            doubt=f"{doubt}, this is what the file says" if doubt else "",
             candidates=tuple(candidates.values()),
-            remarks=(*(differences(said) or (f"{', '.join(said)} agree",)), *notes),
+            remarks=(*said_apart, f"the file says: {_in_words(start)}", *notes),
         )
+
+    def reload(self, case: LabelCase) -> LabelCase:
+        """Read a case again; what the file says is told anew."""
+        found = super().reload(case)
+        if found.remarks != case.remarks:  # it cannot be read
+            return found
+        return replace(self._item(self._known[case.case.id]), proposal=None)
 
     def save(
         self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool

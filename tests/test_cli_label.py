@@ -258,7 +258,7 @@ def test_annotators_label_apart_agree_and_are_decided_between(
     assert document["answerable"]["observed"] == 1
     assert label("--agreement") == ExitCode.YES
     assert "Cohen's kappa" in capsys.readouterr().out
-    assert label("--plain", "--adjudicate", typed="\n\nQ\n") == ExitCode.YES
+    assert label("--plain", "--adjudicate", typed="\n\n\nQ\n") == ExitCode.YES
     assert (project / SET).read_bytes() != before
     assert label("--plain", "--adjudicate") == ExitCode.YES
     assert capsys.readouterr().out.endswith("no case to label\n")

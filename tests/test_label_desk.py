@@ -211,8 +211,8 @@ def test_cases_that_annotators_differ_on_come_first(labelled: Path) -> None:
     desk, ids = adjudicator(labelled)
     assert ids == ["retries", "other"]
     item = desk.queue(ids)[0]
-    assert item.remarks == ("1 of 2 sections named by all of ann, bob",)
-    assert desk.queue(ids)[1].remarks == ("ann, bob agree",)
+    assert item.remarks[0] == "1 of 2 sections named by all of ann, bob"
+    assert desk.queue(ids)[1].remarks == ("ann, bob agree", "the file says: unanswerable")
 
 
 def test_the_decision_goes_to_the_case_file_and_is_asked_for_once(labelled: Path) -> None:
@@ -223,7 +223,9 @@ def test_the_decision_goes_to_the_case_file_and_is_asked_for_once(labelled: Path
     assert rows["ops/mail.md"].tags == ("ann", "bob")
     assert not rows["plain.txt"].marked
     assert rows["plain.txt"].tags == ("bob",)
-    press(session, str(rows["plain.txt"].number), "enter", "enter", "Q")
+    press(session, str(rows["plain.txt"].number), "enter", "enter")
+    assert "nothing is marked as its evidence; enter again" in session.notice
+    press(session, "enter", "Q")
     found = lines_of(labelled)
     assert [gold["rel_path"] for gold in found[0]["gold_supports"]] == ["ops/mail.md", "plain.txt"]
     assert found[2]["answerable"] is True
@@ -231,6 +233,61 @@ def test_the_decision_goes_to_the_case_file_and_is_asked_for_once(labelled: Path
     again = annotator(labelled, "bob", at="2026-01-03")
     press(again, "u", "enter", "Q")
     assert adjudicator(labelled)[1] == ["retries"]
+
+
+def marked_apart(path: Path) -> LabelSession:
+    """Ann and Bob name different sections for ``marked``, which has golds in its file."""
+    for name, text in (("ann", "plain.txt"), ("bob", "retries five times")):
+        session = press(annotator(path, name), "n")
+        press(session, row_of(session, text), "enter", "Q")
+    desk, ids = adjudicator(path)
+    assert ids == ["marked"]
+    return LabelSession(desk.queue(ids), desk)
+
+
+def test_golds_of_the_file_are_shown_beside_those_of_annotators(path: Path) -> None:
+    session = marked_apart(path)
+    view = view_of(session)
+    tags = {row.place.split("  ")[0]: row.tags for row in view.rows}
+    assert tags == {
+        "ops/queue.md": ("bob",), "ops/mail.md": ("file",), "plain.txt": ("ann",),
+        "gone.md": ("not retrieved", "file"),
+    }  # fmt: skip
+    assert view.remarks[1] == (
+        "the file says: answerable, evidence 1 ops/mail.md  # Mail; 2 gone.md  # Gone; groups 1+2"
+    )
+
+
+def test_where_nothing_is_agreed_the_file_stays_and_a_second_enter_keeps_it(path: Path) -> None:
+    before = path.read_bytes()
+    session = marked_apart(path)
+    assert [row.place for row in view_of(session).rows if row.marked] == [
+        "ops/mail.md  # Mail", "gone.md  # Gone",
+    ]  # fmt: skip
+    press(session, "enter")
+    assert session.notice.startswith("annotators agree on no evidence, this is what the file says")
+    assert not labels_path(path, "adjudicated").exists()
+    press(session, "enter")
+    assert labels_path(path, "adjudicated").exists()
+    assert path.read_bytes() == before
+
+
+def test_a_tie_on_whether_there_is_an_answer_takes_a_second_enter(path: Path) -> None:
+    for name, keys in (("ann", ["a"]), ("bob", ["1"])):
+        press(annotator(path, name), *keys, "enter", "Q")
+    desk, ids = adjudicator(path)
+    session = press(LabelSession(desk.queue(ids), desk), "enter")
+    assert session.notice.startswith("annotators differ on whether there is an answer")
+    assert not labels_path(path, "adjudicated").exists()
+    press(session, "a", "enter")
+    assert lines_of(path)[0]["answerable"] is False
+
+
+def test_theirs_is_told_anew_between_annotators(path: Path) -> None:
+    session = marked_apart(path)
+    path.write_bytes(path.read_bytes().replace(b'"gone.md"', b'"back.md"'))
+    press(session, "1", "w", "t")
+    assert "2 back.md" in view_of(session).remarks[1]
 
 
 def test_a_case_that_is_only_looked_at_stays_undecided(labelled: Path) -> None:

@@ -7,7 +7,7 @@ only ever added to.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pytest_rageval.labelling.anchors import Gold, anchor_of, matches
@@ -220,8 +220,27 @@ def differences(entries: Mapping[str, LabelEntry]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def open_points(entries: Mapping[str, LabelEntry]) -> str:
+    """Say what nothing is agreed on, so that ``agreed_draft`` takes the case file's word for it.
+
+    Args:
+        entries: of one case by annotator, at least one.
+
+    Returns:
+        One clause; empty: something is agreed on.
+    """
+    if len({entry.draft.answerable for entry in entries.values()}) > 1:
+        return "annotators differ on whether there is an answer"
+    every = [entry.sections for entry in entries.values()]
+    if any(every) and not frozenset.intersection(*every):
+        return "annotators agree on no evidence"
+    return ""
+
+
 def agreed_draft(entries: Mapping[str, LabelEntry], start: Draft) -> Draft:
     """Return what all annotators say; where they differ, what the case file says.
+
+    Where they agree on no evidence at all, that of the case file stays.
 
     Args:
         entries: of one case by annotator, at least one.
@@ -236,6 +255,8 @@ def agreed_draft(entries: Mapping[str, LabelEntry], start: Draft) -> Draft:
     ]
     answers = {draft.answerable for draft in drafts}
     answerable = answers.pop() if len(answers) == 1 else start.answerable
+    if answerable and not kept and any(entry.sections for entry in entries.values()):
+        return replace(start, answerable=True)
     same = len(kept) == len(first.draft.golds) and len({draft.groups for draft in drafts}) == 1
     agreed = Draft(
         golds=tuple(_as_in(start, gold) for gold in kept) if answerable else (),

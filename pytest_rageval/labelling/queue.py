@@ -30,6 +30,8 @@ class LabelCase:
     """What to begin with in its place; it is kept only once the person confirms or changes it."""
     candidates: tuple[Candidate, ...] = ()
     """Golds to choose from besides those of ``start``."""
+    doubt: str = ""
+    """Why ``proposal`` is nobody's decision as long as it is untouched; empty: it is agreed on."""
     remarks: tuple[str, ...] = ()
     """What the person should know, such as how annotators differ."""
 
@@ -115,7 +117,12 @@ class Work:
             numbers = ", ".join(str(i + 1) for i in ungrouped)
             noun = f"gold {numbers} is" if len(ungrouped) == 1 else f"golds {numbers} are"
             return f"{noun} in no group and so not needed (g sets groups)"
-        return ""
+        if self.item.proposal is None:
+            return ""
+        if self.item.doubt and not self.changed and self.untouched == self.item.proposal:
+            return self.item.doubt
+        bare = self.draft.answerable and not self.draft.golds
+        return "the case is answerable and nothing is marked as its evidence" if bare else ""
 
     @property
     def chunks(self) -> tuple[RetrievedChunk, ...]:
@@ -124,5 +131,10 @@ class Work:
 
     @property
     def known_golds(self) -> tuple[Candidate, ...]:
-        """Golds that were there before and golds of others, each once."""
-        return (*(Candidate(gold=gold) for gold in self.item.start.golds), *self.item.candidates)
+        """Golds that were there before and golds of others."""
+        named = self.item.candidates
+        before = (
+            next((known for known in named if known.gold == gold), Candidate(gold=gold))
+            for gold in self.item.start.golds
+        )
+        return (*before, *named)

@@ -13,7 +13,7 @@ from typing import Final
 
 from pytest_rageval.labelling import anchors
 from pytest_rageval.labelling.anchors import Gold
-from pytest_rageval.labelling.draft import Draft, groups_text, parse_groups
+from pytest_rageval.labelling.draft import Draft, parse_groups
 from pytest_rageval.labelling.passages import split_passages
 from pytest_rageval.labelling.queue import Candidate, Desk, LabelCase, Work
 from pytest_rageval.labelling.snippets import SnippetChoice
