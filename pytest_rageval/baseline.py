@@ -38,7 +38,7 @@ class Baseline:
     @property
     def changes(self) -> dict[str, float]:
         """Difference of every metric over the paired cases, by key; latency over all calls."""
-        if self.comparison is None or self.not_comparable:
+        if self.comparison is None or self.info.problem is not None:
             return {}
         found = self.comparison.comparison
         both = {
@@ -124,6 +124,8 @@ def hold_against(
     if not found.comparable:
         problem = f"not comparable with the baseline: {found.comparability.sentence()}"
     pairing = found.comparison.pairing
+    if problem is None and pairing.count("only_in_new"):
+        problem = _partial(base)
     info = BaselineInfo(
         name=name,
         run_id=base.run_id,
@@ -144,3 +146,17 @@ def hold_against(
             new_run=new_run,
         )
     return Baseline(info=info, differences=differences, comparison=found)
+
+
+def _partial(base: RunSide) -> str | None:
+    """Say that a baseline holds less than its own set; what it lacks is then not new."""
+    told = base.config.get("set")
+    n_set = told.get("n_cases") if isinstance(told, Mapping) else None
+    skipped = {str(nodeid).split("[", 1)[0] for nodeid in base.config.get("skipped") or ()}
+    held = {f"{record.file}::{record.case_id}" for record in base.records} | skipped
+    if type(n_set) is not int or len(held) >= n_set:
+        return None
+    return (
+        f"run {base.run_id} is no baseline for this one: it holds {len(held)} of the {n_set} cases "
+        "of its set; name a run over the whole set"
+    )

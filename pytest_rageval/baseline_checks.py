@@ -63,7 +63,10 @@ def _newly_missed(pairs: Sequence[CasePair]) -> Difference:
     if not pairs:
         return Difference(estimate=None)
     missed = newly_missed(pairs)
-    return Difference(estimate=float(len(missed)), n=len(pairs), missed_cases=missed[:_MAX_CASES])
+    lost = sum(pair.base.outcome == "passed" and pair.new.outcome == "error" for pair in pairs)
+    return Difference(
+        estimate=float(len(missed)), n=len(pairs), n_lost=lost, missed_cases=missed[:_MAX_CASES]
+    )
 
 
 def _of_figures(check: Check, runs: BaselineRuns) -> Difference:
@@ -78,7 +81,12 @@ def _of_figures(check: Check, runs: BaselineRuns) -> Difference:
 def _paired(
     check: Check, info: MetricInfo, pairs: Sequence[CasePair], confidence: float
 ) -> Difference:
-    values = paired_values((pair for pair in pairs if _in_table(pair, check)), info.key)
+    pairs = [pair for pair in pairs if _in_table(pair, check)]
+    values = paired_values(pairs, info.key)
+    lost = sum(
+        pair.base.value(info.key).status == "scored" and pair.new.outcome == "error"
+        for pair in pairs
+    )
     low, high = info.scale
     two = difference(values, info, confidence=confidence, sided=2)
     one = difference(values, info, confidence=confidence, sided=1)
@@ -101,6 +109,7 @@ def _paired(
         one_sided=one.interval,
         two_sided=two.interval,
         p=p,
+        n_lost=lost,
         missed_cases=_worst(check, values),
     )
 

@@ -33,6 +33,8 @@ class Difference:
     """For show."""
     p: float | None = None
     """Of a regression beyond the limit (``stats.paired.regression_p``)."""
+    n_lost: int = 0
+    """Cases that the baseline scored, or passed, and that are an error now: not in ``estimate``."""
     missed_cases: tuple[str, ...] = ()
 
 
@@ -96,6 +98,10 @@ def decide_difference_check(
     elif small and status == "fail" and check.table != "overall":
         # One case that flips is a drop of 20 points in a tag of five.
         status, message = "warn", f"{message}; {few}"
+    if difference.n_lost:
+        cases = "1 case is" if difference.n_lost == 1 else f"{difference.n_lost} cases are"
+        message = f"{message}; {cases} an error now and not counted here"
+        status = "warn" if status == "pass" else status
     return CheckResult(
         check=check,
         status=status,

@@ -5,6 +5,7 @@ A record line is ``schema_version`` and the fields of ``CaseRecord`` under their
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
@@ -12,12 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.errors import StorageError
 from pytest_rageval.matching import text_hash
+from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, RetrievedChunk
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 _PLAIN: Final = frozenset({str, float, int, bool, type(None)})
+
+_TOLERANCE: Final = 1e-9
 
 STORED_CHUNK_CHARS: Final = 200
 STORED_ANSWER_CHARS: Final = 100_000
@@ -105,7 +109,21 @@ def record_from_json(document: Mapping[str, Any]) -> CaseRecord:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise StorageError(f"{place}: {first['msg']}") from None
+    for key, value in record.metrics.items():
+        _check_score(key, value)
     return record
+
+
+def _check_score(key: str, value: float | None) -> None:
+    """Refuse what no metric can be, which would make every figure over it nonsense."""
+    if value is None:
+        return
+    info = METRICS.get(key)
+    low, high = info.scale if info else (-math.inf, None)
+    top = math.inf if high is None else high + _TOLERANCE
+    if not math.isfinite(value) or not low - _TOLERANCE <= value <= top:
+        expected = "a finite number" if high is None else f"{low:g} to {high:g}"
+        raise StorageError(f"metrics.{key}: got {value!r}, expected {expected}")
 
 
 @cache

@@ -233,3 +233,20 @@ def test_differing_invariants_can_be_ignored_in_a_comparison_alone() -> None:
 def test_the_tightest_limit_over_the_set_is_the_margin() -> None:
     checks = [drop(0.03), rise("recall_at_k", 0.02), drop(0.01, table="tag", group="t")]
     assert margins(checks) == {"recall_at_k": 0.02}
+
+
+def test_a_case_that_is_an_error_now_is_no_silent_pass() -> None:
+    base = run_of(200)
+    new = [
+        replace(one, status="error", outcome="error", metrics=dict.fromkeys(one.metrics))
+        if i < 24
+        else one
+        for i, one in enumerate(base)
+    ]
+    n_passed = sum(one.outcome == "passed" for one in base[:24])
+    missed = decided(base, new, NEWLY)
+    assert (missed.status, missed.estimate) == ("warn", 0)
+    assert f"{n_passed} cases are an error now and not counted here" in missed.message
+    dropped = decided(base, new, drop())
+    assert dropped.status == "warn"
+    assert "24 cases are an error now" in dropped.message

@@ -171,6 +171,7 @@ def test_ignored_invariants_stand_over_every_section(capsys: Output) -> None:
     lines = printed(capsys, "base", "new", "--ignore-invariants")
     assert sum(line.startswith("NOT COMPARABLE (judge)") for line in lines) == 4
     assert any(line.startswith("recall_at_k") for line in lines)
+    assert "NOT COMPARABLE: compared all the same" in lines
     found = compared(capsys, "base", "new", "--ignore-invariants")
     assert (found["comparable"], found["invariants_ignored"]) == (False, True)
 

@@ -177,3 +177,19 @@ def test_redacting_twice_is_redacting_once() -> None:
     record = replace(RECORD, answer="y" * 100_001, retrieved_chunks=(chunk,))
     once = redact(record, full_text=False)
     assert redact(once, full_text=False) == once
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("recall_at_k", float("nan"), "got nan, expected 0 to 1"),
+        ("recall_at_k", 7.0, "got 7.0, expected 0 to 1"),
+        ("groundedness", -0.5, "got -0.5, expected 0 to 5"),
+        ("of_ones_own", float("inf"), "got inf, expected a finite number"),
+    ],
+)
+def test_a_score_that_no_metric_can_have_is_refused(key: str, value: float, expected: str) -> None:
+    document = record_to_json(RECORD)
+    document["metrics"] = {key: value}
+    with pytest.raises(StorageError, match=f"metrics.{key}: {expected}"):
+        record_from_json(document)

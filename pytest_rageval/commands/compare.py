@@ -81,7 +81,8 @@ def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
         thresholds=gate.thresholds,
         ignore_invariants=ignore_invariants,
     )
-    checks = () if not found.comparable else regression_checks(gate, found)
+    # Of runs that were not made alike each check says why it is not decided.
+    checks = regression_checks(gate, found) if found.comparable or found.ignored else ()
     notes = []
     if folders[0] == folders[1]:
         notes.append("both names are of one run")

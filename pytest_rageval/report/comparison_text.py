@@ -95,7 +95,8 @@ def render_comparison(
     found = view.found
     lines: list[Line] = [*_head(found, width)]
     if found.ignored:
-        lines += _wrapped(BANNER, found.comparability.sentence(), width, style="red")
+        lines.append(((BANNER, "red"), (": compared all the same", "bold")))
+        lines += _wrapped("", found.comparability.sentence(), width, style="red")
     elif not found.comparable:
         lines += _refusal(found, width)
     lines += _config_lines(found, width)

@@ -163,10 +163,20 @@ def _check(result: Mapping[str, Any], anchors: Mapping[str, str]) -> CheckView:
         name=text(result, "name"),
         status=text(result, "status"),
         message=text(result, "message"),
-        interval=interval_text(number(result, "low"), number(result, "high")),
+        interval=_check_interval(result),
         n="-" if n is None else str(int(n)),
         cases=tuple((case, anchors.get(case, "")) for case in missed),
     )
+
+
+def _check_interval(result: Mapping[str, Any]) -> str:
+    low, high = number(result, "low"), number(result, "high")
+    kind = text(result, "check", "kind")
+    if kind not in {"max_drop", "max_rise"} or low is None or high is None:
+        return interval_text(low, high)
+    # The message tells of a drop, which is the difference the other way round.
+    low, high = (-high, -low) if kind == "max_drop" else (low, high)
+    return f"{low:+.2f} to {high:+.2f}"
 
 
 # --- groups ------------------------------------------------------------------------------------
