@@ -101,7 +101,7 @@ class CaseDesk:
         """Change the line of a case; nothing is written where nothing changed."""
         changes = after.changes_from(before)
         if not changes:
-            return SaveResult(ok=True)
+            return SaveResult(ok=True, written=False)
         case_id = case.case.id
         try:
             one = self._stands_now(case_id) if over else self._known[case_id]
@@ -238,7 +238,7 @@ class AnnotatorDesk:
             )
         except StorageError as error:
             return SaveResult(ok=False, message=f"not saved: {error}")
-        return SaveResult(ok=True, message=f"kept {case_id} in {path.parent.name}/{path.name}")
+        return SaveResult(ok=True, message=f"kept {case_id} in {path.as_posix()}")
 
     def reload(self, case: LabelCase) -> LabelCase:
         """Return the case: a file that is only added to has no conflicts."""
@@ -360,4 +360,5 @@ class AdjudicationDesk(CaseDesk):
             append_entry(labels_path(self._path, ADJUDICATED), document)
         except StorageError as error:
             return replace(result, message=f"{result.message}; {error}")
-        return replace(result, message=result.message or f"decided {case_id}: as it was")
+        message = result.message or f"decided {case_id}: as it was"
+        return replace(result, message=message, written=True)

@@ -17,6 +17,8 @@ INTRODUCTION: Final = (
     "v and a number shows all of its text, an empty line saves and goes on, ? shows the keys."
 )
 _EXCERPT_LINES: Final = 3
+_OPENING: Final = frozenset({"g", "s", "t", "/"})
+"""Keys after which a line goes on with what they ask for."""
 _WORD: Final = re.compile(r"\S+")
 
 
@@ -49,6 +51,8 @@ class _PlainFace:
         self._echo = echo
         self._width = width
         self._seen: SessionView | None = None
+        self._left_out = ""
+        """What of the last line was not taken."""
 
     # --- in ------------------------------------------------------------------------------------
 
@@ -70,12 +74,21 @@ class _PlainFace:
                     session.press(f"goto:{following[0]}")
                     following = next(words, None)
                 self._show_text()
-            else:
-                session.press(word[0])
+            elif not self._press(word[0]) and following is not None:
+                self._left_out = line[following.start() :]
+                return
             if session.mode in TEXT_MODES and following is not None:
                 self._take_text(line[following.start() :])
                 return
             word = following
+
+    def _press(self, key: str) -> bool:
+        """Press a key; False: what follows on its line was not meant for the mode there is now."""
+        before = self._session.mode
+        self._session.press(key)
+        after = self._session.mode
+        refused = before is Mode.BROWSE and key in _OPENING and after is Mode.BROWSE
+        return not refused and (after is not Mode.CONFLICT or before is Mode.CONFLICT)
 
     def _take_text(self, line: str) -> None:
         self._session.type(line)
@@ -90,6 +103,9 @@ class _PlainFace:
         lines = list(self._news(view, seen))
         if view.notice:
             lines += text.wrapped(view.notice, self._width)
+        if self._left_out:
+            lines += text.wrapped(f"left out: {self._left_out}", self._width)
+            self._left_out = ""
         if view.prompt:
             lines += text.wrapped(f"{view.prompt}:", self._width)
         for line in lines:

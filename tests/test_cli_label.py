@@ -222,6 +222,17 @@ def test_input_that_ends_early_is_exit_1_and_leaves_the_file(
     assert label("--plain", typed="") == ExitCode.YES
 
 
+def test_input_that_ends_while_sentences_are_picked_is_exit_1(
+    project: Path, label: Label, capsys: Output
+) -> None:
+    before = (project / SET).read_bytes()
+    assert label("--plain", typed="s 1\n") == ExitCode.NO
+    shown = capsys.readouterr()
+    assert "before these were saved: queue" in shown.err
+    assert shown.out.endswith("\n0 saved\n")
+    assert (project / SET).read_bytes() == before
+
+
 def test_without_a_terminal_the_app_names_the_plain_face(label: Label, capsys: Output) -> None:
     assert label() == ExitCode.USAGE
     assert "add --plain" in capsys.readouterr().err

@@ -41,6 +41,11 @@ def test_a_decision_changes_the_line_of_its_case_and_nothing_else(path: Path) ->
     assert after[0] == before[0][:-1] + gold
 
 
+def test_only_a_case_whose_line_was_written_counts_as_saved(path: Path) -> None:
+    session = press(file_session(path), "enter", "enter", "p", "a", "w", "a", "w", "enter")
+    assert session.n_saved == 1
+
+
 def test_a_gold_that_stays_keeps_its_spelling_and_its_unknown_keys(path: Path) -> None:
     press(file_session(path), "n", "5", "w", "Q")
     assert b'"mine": 1.5}]' in path.read_bytes()

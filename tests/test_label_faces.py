@@ -194,6 +194,28 @@ def test_several_keys_stand_on_one_line_and_text_follows_its_key(tmp_path: Path)
     assert session.unsaved == ()
 
 
+@pytest.mark.parametrize(("line", "rest"), [("3 g 1", "1"), ("9 g 1+2 3", "1+2 3")])
+def test_what_follows_a_refused_g_is_left_out(tmp_path: Path, line: str, rest: str) -> None:
+    session, shown = plain(tmp_path, line)
+    assert len(session.work.draft.golds) == line.startswith("3")
+    assert shown.endswith(f"groups need at least two golds\nleft out: {rest}")
+
+
+def test_what_follows_a_refused_s_marks_nothing(tmp_path: Path) -> None:
+    session, shown = plain(tmp_path, "n", "goto:5 s 1")
+    assert len(session.work.draft.golds) == 2
+    assert "left out: 1" in shown
+
+
+def test_what_follows_a_save_that_met_a_conflict_decides_nothing(tmp_path: Path) -> None:
+    path = write_cases(tmp_path / "cases.jsonl")
+    session = file_session(path)
+    path.write_bytes(path.read_bytes().replace(b"retry?", b"RETRY?"))
+    run_plain(session, ["3 w t a note"], lambda line: None)
+    assert view_of(session).conflict
+    assert session.unsaved == ("retries",)
+
+
 def test_the_whole_text_of_a_row_is_shown_when_asked_for(tmp_path: Path) -> None:
     session, shown = plain(tmp_path, "v 2")
     assert "The pause doubles every time. It ends at one hour.\n" in shown

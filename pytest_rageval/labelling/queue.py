@@ -52,6 +52,8 @@ class SaveResult:
 
     ok: bool
     message: str = ""
+    written: bool = True
+    """Whether there was something to write, where it is ``ok``."""
     conflict: str = ""
     """The line as another program left it; empty: there is no conflict."""
 

@@ -75,7 +75,7 @@ class LabelSession:
         """Set while sentences of the chunk in hand are chosen."""
         self.conflict = ""
         self._after_save: Callable[[], None] = lambda: None
-        self.n_saved = 0
+        self._written: set[int] = set()
         self._loose: tuple[tuple[object, ...], tuple[Candidate, ...]] | None = None
         self._keys: dict[Mode, Callable[[str], None]] = {
             Mode.BROWSE: self._browse,
@@ -134,8 +134,16 @@ class LabelSession:
 
     @property
     def unsaved(self) -> tuple[str, ...]:
-        """Ids of the cases whose changes are not saved."""
-        return tuple(work.item.case.id for work in self._works if work.changed)
+        """Ids of the cases whose changes are not saved, sentences that are picked among them."""
+        picking = self.index if self.choice is not None and self.choice.changed else None
+        return tuple(
+            work.item.case.id for i, work in enumerate(self._works) if work.changed or i == picking
+        )
+
+    @property
+    def n_saved(self) -> int:
+        """Cases of which something was written, each once."""
+        return len(self._written)
 
     @property
     def loose_golds(self) -> tuple[Candidate, ...]:
@@ -505,7 +513,8 @@ class LabelSession:
             self.mode, self.conflict = Mode.CONFLICT, result.conflict
             self._after_save = lambda: self._save(confirmed=confirmed, then=then, over=True)
         elif result.ok:
-            self.n_saved += work.draft != work.saved or confirmed
+            if result.written:
+                self._written.add(self.index)
             work.saved = work.untouched = work.draft
             then()
 

@@ -22,7 +22,13 @@ class SnippetChoice:
             i for i, passage in enumerate(passages) if any(quoted(h, passage) for h in held)
         )
         """Indices into ``passages``."""
+        self._first = self.picked
         self.cursor = min(self.picked, default=0)
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was picked or dropped."""
+        return self.picked != self._first
 
     def press(self, key: str) -> None:
         """Take one key: ``up``, ``down``, ``j``, ``k``, ``space`` or the number of a sentence."""

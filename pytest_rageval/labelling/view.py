@@ -25,7 +25,7 @@ HELP = (
     ("space, 1 to 20", "mark or unmark as evidence"),
     ("s", "quote the sentences that hold the evidence"),
     ("a", "answerable or not"),
-    ("g", "groups of golds that are needed together"),
+    ("g", "groups: the numbers of golds that are needed together"),
     ("t", "note"),
     ("/", "filter the rows; escape shows all"),
     ("u r", "undo, redo"),

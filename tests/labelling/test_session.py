@@ -324,6 +324,21 @@ def test_leaving_saves_and_a_capital_letter_does_not() -> None:
     assert len(desk.saved) == 1
 
 
+def test_sentences_that_are_picked_are_unsaved() -> None:
+    session = press(session_of(), "s")
+    assert session.unsaved == ()
+    assert press(session, "1").unsaved == ("retries",)
+    assert press(session, "1").unsaved == ()
+    assert press(session, "1", "escape").unsaved == ()
+
+
+def test_what_is_written_of_a_case_counts_once() -> None:
+    session = press(session_of(), "3", "w", "1", "w", "u", "enter", "a", "n")
+    assert session.n_saved == 2
+    nothing = FakeDesk(results=[SaveResult(ok=True, written=False)])
+    assert press(session_of(desk=nothing), "enter").n_saved == 0
+
+
 def test_a_case_that_cannot_be_saved_is_not_left() -> None:
     desk = FakeDesk(results=[SaveResult(ok=False, message="disk full")])
     session = press(session_of(desk=desk), "3", "q")
