@@ -79,7 +79,7 @@ def read_labels(case_file: Path) -> Labels:
 
 
 def _read_file(path: Path, faults: list[Fault], notes: list[str]) -> list[LabelEntry]:
-    shown = f"{LABELS}/{path.name}"
+    shown = path.as_posix()
     try:
         data = path.read_bytes()
     except OSError as error:

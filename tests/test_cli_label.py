@@ -199,6 +199,29 @@ def test_a_file_with_faults_is_refused_with_all_of_them(
     assert "cannot be read" in capsys.readouterr().err
 
 
+def test_a_command_to_copy_names_the_file_as_it_was_given(
+    project: Path, label: Label, capsys: Output
+) -> None:
+    assert label("--agreement") == ExitCode.USAGE
+    assert f"`rageval label {SET} --annotator NAME`" in capsys.readouterr().err
+    (project / "my set.jsonl").write_bytes((project / SET).read_bytes())
+    assert cli.run(["label", "my set.jsonl", "--adjudicate", "--plain"]) == ExitCode.USAGE
+    assert "`rageval label 'my set.jsonl' --annotator NAME`" in capsys.readouterr().err
+
+
+def test_without_a_target_only_ways_that_help_are_named(
+    project: Path, label: Label, capsys: Output
+) -> None:
+    (project / "pyproject.toml").write_text("[tool.rageval]\n", encoding="utf-8")
+    (project / "conftest.py").write_text(
+        "import pytest\n@pytest.fixture\ndef rag_client(): return None\n", encoding="utf-8"
+    )
+    assert label("--plain") == ExitCode.USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "a rag_client fixture is not reached from here" in line
+    assert "--rag-url" in line
+
+
 def test_unknown_keys_are_a_warning(project: Path, label: Label, capsys: Output) -> None:
     (project / SET).write_text('{"id": "a", "question": "q", "mine": 1}\n', encoding="utf-8")
     assert label("--plain", typed="1\nq\n") == ExitCode.YES

@@ -89,8 +89,18 @@ def test_decisions_are_no_annotators_labels(cases: Path) -> None:
 )  # fmt: skip
 def test_a_line_that_is_no_entry_is_named(cases: Path, change: dict[str, Any]) -> None:
     append_entry(labels_path(cases, "ann"), {**ENTRY, **change})
-    with pytest.raises(DatasetError, match=rf"^labels/ann\.jsonl:1: {next(iter(change))}"):
+    with pytest.raises(DatasetError, match=rf"labels/ann\.jsonl:1: {next(iter(change))}"):
         read_labels(cases)
+
+
+def test_a_fault_names_its_file_by_the_path_that_was_given(
+    cases: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_entry(labels_path(cases, "ann"), {**ENTRY, "id": 1})
+    monkeypatch.chdir(cases.parent.parent)
+    with pytest.raises(DatasetError) as caught:
+        read_labels(Path(cases.parent.name) / cases.name)
+    assert str(caught.value).startswith(f"{cases.parent.name}/labels/ann.jsonl:1: id: 1")
 
 
 def test_files_that_hold_no_json_are_refused_with_every_fault(cases: Path) -> None:

@@ -35,6 +35,10 @@ _NO_TEXTUAL: Final = (
 _NO_TERMINAL: Final = (
     "there is no terminal here for the app; add --plain to work over lines, or --web"
 )
+_NO_TARGET: Final = (
+    "no target to ask: a rag_client fixture is not reached from here; name --rag-url, or set vault "
+    "or url in [tool.rageval.target]"
+)
 _LOST: Final = frozenset({"connection", "timeout"})
 
 
@@ -70,7 +74,9 @@ class _Wanted:
 @click.option("--category", "categories", metavar="NAME", multiple=True,
               help="Only this category; repeatable.")  # fmt: skip
 @click.option("--failed-from", metavar="RUN", help="Only what missed or erred in a stored run.")
-@click.option("--review", is_flag=True, help="Only generated cases; enter marks them reviewed.")
+@click.option("--review", is_flag=True, 
+              help="Only generated cases; enter marks them reviewed. A bad one is taken out with "
+              "`rageval case remove -f FILE ID`, or mended with `rageval case edit`.")  # fmt: skip
 @click.option("--annotator", metavar="NAME", help="Keep decisions in labels/NAME.jsonl.")
 @click.option("--blind/--no-blind", default=True, show_default=True,
               help="Hide scores, ranks and earlier marks from annotators.")  # fmt: skip
@@ -119,6 +125,7 @@ def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
     from pytest_rageval.case_lines import load_editable
     from pytest_rageval.client import HttpRagClient
     from pytest_rageval.commands.judge_options import project_settings
+    from pytest_rageval.config import target_kind
     from pytest_rageval.targets import open_target
 
     settings = project_settings({"rageval_rag_url": rag_url})
@@ -128,6 +135,8 @@ def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
     cases = _chosen(loaded, wanted, settings)
     if not (wanted.plain or wanted.web):
         _require_terminal()
+    if target_kind(settings) == "none":
+        raise CommandError(_NO_TARGET)
     with open_target(settings, environ=os.environ) as client:
         assert isinstance(client, HttpRagClient)
         asked = _Asked(client, settings, wanted.k)
@@ -251,9 +260,11 @@ def _adjudication_desk(loaded: EditableSet, target: Target) -> AdjudicationDesk:
 
 
 def _too_few(path: Path) -> str:
+    import shlex
+
     return (
         "fewer than two annotators have labelled it; each does with "
-        f"`rageval label {path.name} --annotator NAME`"
+        f"`rageval label {shlex.quote(str(path))} --annotator NAME`"
     )
 
 

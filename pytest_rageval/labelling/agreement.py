@@ -27,7 +27,8 @@ def agreement_document(
 
     Returns:
         ``annotators`` with the cases of each; for ``chunks`` and ``answerable`` the ``statistic``,
-        its ``value`` (None: no disagreement was possible), ``low``, ``high``, ``n`` things rated
+        its ``value`` (None: no disagreement was possible), ``low``, ``high`` (None: every
+        resample comes to one value), ``n`` things rated
         by at least two, ``n_cases`` they come from and ``observed`` agreement, 0 to 1.
     """
     by_case = latest(entries)
@@ -65,13 +66,15 @@ def _agreement(
 
     every = range(len(columns))
     interval = bootstrap_agreement(every, every, statistic, clusters=cases, confidence=confidence)
+    # Resamples that all come to one value say nothing of how far it lies from the truth.
+    spread = interval.low != interval.high
     pairs = [pair for said in shared.values() for pair in _pairs(list(said.values()))]
     kind: Statistic = "cohen_kappa" if two else "krippendorff_alpha"
     return {
         "statistic": kind,
         "value": statistic(every, every),
-        "low": interval.low,
-        "high": interval.high,
+        "low": interval.low if spread else None,
+        "high": interval.high if spread else None,
         "n": len(shared),
         "n_cases": len(set(cases)),
         "observed": sum(a == b for a, b in pairs) / len(pairs) if pairs else None,

@@ -80,6 +80,13 @@ def test_chunks_that_only_one_saw_are_not_compared() -> None:
     )
 
 
+def test_resamples_that_come_to_one_value_leave_no_interval() -> None:
+    document = agreement_document(entries({"ann": ANN, "bob": ANN}))
+    assert [document["chunks"][key] for key in ("value", "low", "high")] == [1.0, None, None]
+    line = next(x for x in agreement_lines({"file": "c", **document}) if x.startswith("evidence"))
+    assert line.split()[3:6] == ["1.000", "-", "1.000"]
+
+
 def test_annotators_who_all_say_the_same_leave_no_value() -> None:
     document = agreement_document(entries({"ann": {"one": "--"}, "bob": {"one": "--"}}))
     assert (document["chunks"]["value"], document["chunks"]["observed"]) == (None, 1)
