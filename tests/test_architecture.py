@@ -27,7 +27,7 @@ PURE = {
     "metrics", "metrics_document",
     "offline", "operational", "outcomes", "report", "report_html", "rubric", "rubric_reply",
     "rubric_schema", "run_comparison", "run_figures",
-    "run_summaries", "scoring", "spot_check", "stats", "summaries", "trend",
+    "run_summaries", "scoring", "spot_check", "stats", "strict_json", "summaries", "trend",
 }  # fmt: skip
 EDGE_LIBRARIES = {
     "httpx": {
