@@ -47,7 +47,7 @@ def read(source: Source) -> Imported:
         DatasetError: queries or judgements are missing, or a line cannot be read.
     """
     ledger = Ledger()
-    queries = [one for file in _named(source, "queries.jsonl") for one in _lines(file)]
+    queries = [one for file in _named(source, "queries.jsonl") for one in _lines(file, ledger)]
     splits = {
         PurePosixPath(file.name).stem: file for file in source.files if file.name.endswith(".tsv")
     }
@@ -66,8 +66,8 @@ def _named(source: Source, name: str) -> list[SourceFile]:
     return [file for file in source.files if PurePosixPath(file.name).name == name]
 
 
-def _lines(file: SourceFile) -> Iterable[tuple[SourceFile, int, dict[str, Any]]]:
-    return [(file, number, value) for number, value in parse_json_lines(file)]
+def _lines(file: SourceFile, ledger: Ledger) -> Iterable[tuple[SourceFile, int, dict[str, Any]]]:
+    return [(file, number, value) for number, value in parse_json_lines(file, ledger)]
 
 
 def _own(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class _Corpus:
         self._ledger = ledger
         self._own_paths: dict[str, str] = {}
         self._own_ids: dict[str, str] = {}
-        given = [one for file in _named(source, "corpus.jsonl") for one in _lines(file)]
+        given = [one for file in _named(source, "corpus.jsonl") for one in _lines(file, ledger)]
         folder = source.options.scope_prefix or next(
             (own["scope_prefix"] for _, _, value in given if (own := _own(value))), None
         )

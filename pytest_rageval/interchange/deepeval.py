@@ -43,9 +43,9 @@ def read(source: Source) -> Imported:
     lines: list[dict[str, Any]] = []
     responses: list[dict[str, Any]] = []
     for file in source.files:
-        rows = parse_records(file, delimiter=source.options.delimiter)
+        rows = parse_records(file, ledger, delimiter=source.options.delimiter)
         for number, row in enumerate(rows, 1):
-            given = _snake(row)
+            given = ledger.full(_snake(row), (None, "", [], {}))
             if "input" not in given and not _CONVERSATION.isdisjoint(given):
                 ledger.leave("turns", "a conversation, and a case is one question")
                 continue
@@ -61,8 +61,7 @@ def read(source: Source) -> Imported:
 
 
 def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
-    named = {_CAMEL.sub("_", name).lower(): value for name, value in row.items()}
-    return {name: value for name, value in named.items() if value not in (None, "", [], {})}
+    return {_CAMEL.sub("_", name).lower(): value for name, value in row.items()}
 
 
 def _case(

@@ -89,7 +89,7 @@ def read_fields(
     Raises:
         BadFieldError: a value cannot be read.
     """
-    rest = {name: value for name, value in given.items() if value not in (None, "")}
+    rest = ledger.full(given)
     line: dict[str, Any] = {}
     for field, aliases in ALIASES.items():
         named = (columns or {}).get(field)

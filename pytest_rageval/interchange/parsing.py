@@ -7,72 +7,62 @@ key but a string.
 from __future__ import annotations
 
 import ast
+import contextlib
 import csv
-import datetime
 import io
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.errors import DatasetError, Fault
-from pytest_rageval.interchange.values import SourceFile, fault, faults_error, shown
+from pytest_rageval.interchange.tidying import tidy, tidy_counted, whole
+from pytest_rageval.interchange.values import Ledger, SourceFile, fault, faults_error, shown
+from pytest_rageval.strict_json import survey
 
 MAX_YAML_CHARS: Final = 8_000_000
 MAX_YAML_NODES: Final = 1_000_000
 """After every alias stands for what it names: a few lines of aliases can mean billions."""
 MAX_FIELD_CHARS: Final = 16_000_000
+_MAX_SURVEYED_CHARS: Final = 8_000_000
+_MAX_SHOWN_FAULTS: Final = 20
 _DELIMITERS: Final = ",;\t|"
 _LISTS: Final = ("samples", "goldens", "cases", "test_cases", "tests", "questions", "items", "data")
-
-
-def tidy(value: Any) -> Any:
-    """Return a value as JSON can hold it; dates become text, NaN and infinities null."""
-    if isinstance(value, str):
-        return value if value.isascii() else _whole(value)
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {_whole(_key(key)): tidy(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [tidy(item) for item in value]
-    if isinstance(value, datetime.date | datetime.datetime):
-        return value.isoformat()
-    return _whole(str(value))
-
-
-def _key(key: object) -> str:
-    if isinstance(key, str):
-        return key
-    return json.dumps(key) if key is None or isinstance(key, bool | int | float) else str(key)
-
-
-def _whole(text: str) -> str:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 # --- JSON ------------------------------------------------------------------------------------
 
 
-def parse_json(file: SourceFile) -> Any:
+class _RepeatedKeyError(ValueError):
+    pass
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise _RepeatedKeyError(next(name for name in names if names.count(name) > 1))
+    return value
+
+
+def parse_json(file: SourceFile, ledger: Ledger | None = None) -> Any:
     """Read a file that is one JSON value.
 
+    Args:
+        file: to read.
+        ledger: counts numbers and characters that no case file holds.
+
     Raises:
-        DatasetError: it is not JSON, or nested too deeply.
+        DatasetError: it is not JSON, holds a key twice, or is nested too deeply.
     """
-    return _json(file.text, file.name)
+    return _json(file.text, file.name, ledger)
 
 
-def _json(text: str, name: str, line: int = 0) -> Any:
+def _json(text: str, name: str, ledger: Ledger | None, line: int = 0) -> Any:
     try:
-        return tidy(json.loads(text, parse_constant=lambda _: None))
+        return tidy_counted(json.loads(text, object_pairs_hook=_object), ledger)
+    except _RepeatedKeyError as error:
+        raise faults_error(_repeated_keys(text, name, str(error), line)) from None
     except json.JSONDecodeError as error:
         message = f"{error.msg}, expected JSON"
         raise fault(name, message, line=line or error.lineno, col=error.colno) from None
@@ -82,8 +72,36 @@ def _json(text: str, name: str, line: int = 0) -> Any:
         raise fault(name, "a number is too long, expected JSON", line=line) from None
 
 
-def parse_json_lines(file: SourceFile) -> list[tuple[int, dict[str, Any]]]:
+def _repeated_keys(text: str, name: str, key: str, line: int) -> list[Fault]:
+    message = "the key stands twice, expected it once"
+    unfit: list[tuple[tuple[int | str, ...], int, str]] = []
+    if len(text) <= _MAX_SURVEYED_CHARS:
+        with contextlib.suppress(ValueError, RecursionError):  # broken further on
+            unfit = survey(text).unfit
+    found = [
+        Fault(
+            file=name,
+            line=line or text.count("\n", 0, at) + 1,
+            col=at - text.rfind("\n", 0, at),
+            field=shown(loc[-1]),
+            message=message,
+        )
+        for loc, at, what in unfit
+        if what == message
+    ]
+    return found[:_MAX_SHOWN_FAULTS] or [
+        Fault(file=name, line=line, field=shown(key), message=message)
+    ]
+
+
+def parse_json_lines(
+    file: SourceFile, ledger: Ledger | None = None
+) -> list[tuple[int, dict[str, Any]]]:
     """Read a file of one JSON object a line; blank lines are fine.
+
+    Args:
+        file: to read.
+        ledger: counts numbers and characters that no case file holds.
 
     Returns:
         The number of each line, from 1, and its object.
@@ -97,7 +115,7 @@ def parse_json_lines(file: SourceFile) -> list[tuple[int, dict[str, Any]]]:
         if not text.strip():
             continue
         try:
-            value = _json(text, file.name, number)
+            value = _json(text, file.name, ledger, number)
         except DatasetError as error:
             faults += error.faults
             continue
@@ -114,8 +132,12 @@ def parse_json_lines(file: SourceFile) -> list[tuple[int, dict[str, Any]]]:
 # --- YAML ------------------------------------------------------------------------------------
 
 
-def parse_yaml(file: SourceFile) -> Any:
+def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
     """Read a YAML file: plain values alone, no tags of programs, and no more than fits.
+
+    Args:
+        file: to read.
+        ledger: counts numbers and characters that no case file holds.
 
     Raises:
         DatasetError: it is not such a file.
@@ -128,7 +150,7 @@ def parse_yaml(file: SourceFile) -> Any:
         # The loader in C is quicker and ends the process where nesting is too deep.
         value = yaml.load(file.text, Loader=yaml.SafeLoader)
         _refuse_bombs(value, file.name)
-        return tidy(value)
+        return tidy_counted(value, ledger)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line, col = (mark.line + 1, mark.column + 1) if mark else (0, 0)
@@ -238,7 +260,7 @@ def _table(file: SourceFile, delimiter: str) -> Table:
             faults.append(Fault(file=file.name, line=reader.line_num, message=message))
             continue
         pairs = zip(headers, cells, strict=False)
-        kept = {header: _whole(cell) for header, cell in pairs if cell.strip()}
+        kept = {header: whole(cell) for header, cell in pairs if cell.strip()}
         rows.append(Row(line=reader.line_num, cells=kept))
     if headers is None:
         raise fault(file.name, "empty, expected a table with a header")
@@ -258,7 +280,9 @@ def _headers(name: str, line: int, cells: list[str]) -> list[str]:
 # --- rows of any of them ---------------------------------------------------------------------
 
 
-def parse_records(file: SourceFile, *, delimiter: str | None = None) -> list[dict[str, Any]]:
+def parse_records(
+    file: SourceFile, ledger: Ledger | None = None, *, delimiter: str | None = None
+) -> list[dict[str, Any]]:
     """Read rows of fields from JSON, JSON Lines, YAML or a table, told apart by name and text.
 
     A JSON or YAML value may be a list of objects, an object with such a list, or one list per
@@ -271,21 +295,21 @@ def parse_records(file: SourceFile, *, delimiter: str | None = None) -> list[dic
     if name.endswith((".csv", ".tsv")):
         return [dict(row.cells) for row in parse_table(file, delimiter=delimiter).rows]
     if name.endswith((".jsonl", ".ndjson")):
-        return [value for _, value in parse_json_lines(file)]
-    value = parse_yaml(file) if is_yaml(file) else _json_or_lines(file)
+        return [value for _, value in parse_json_lines(file, ledger)]
+    value = parse_yaml(file, ledger) if is_yaml(file) else _json_or_lines(file, ledger)
     found = _records(value)
     if found is None:
         raise fault(file.name, f"{shown(value)}, expected a list of objects")
     return found
 
 
-def _json_or_lines(file: SourceFile) -> Any:
+def _json_or_lines(file: SourceFile, ledger: Ledger | None) -> Any:
     try:
-        return parse_json(file)
+        return parse_json(file, ledger)
     except DatasetError as error:
         if not error.faults[0].message.startswith("Extra data"):
             raise
-        return [value for _, value in parse_json_lines(file)]
+        return [value for _, value in parse_json_lines(file, ledger)]
 
 
 def _records(value: Any) -> list[dict[str, Any]] | None:
@@ -311,10 +335,7 @@ def _turned(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
         return None
-    return [
-        {name: column[i] for name, column in columns.items() if column[i] is not None}
-        for i in range(lengths.pop())
-    ]
+    return [{name: column[i] for name, column in columns.items()} for i in range(lengths.pop())]
 
 
 def parse_list(value: Any) -> list[Any]:

@@ -79,7 +79,7 @@ class _Reader:
         return self._ledger.close(cases=tuple(self._lines))
 
     def take(self, file: SourceFile) -> None:
-        value = _value(file)
+        value = _value(file, self._ledger)
         default: dict[str, Any] = {}
         if isinstance(value, dict):
             if _CONFIG.isdisjoint(value):
@@ -88,7 +88,7 @@ class _Reader:
                 self._ledger.leave(name, "about prompts and providers, not about cases")
             given = value.get("defaultTest")
             if isinstance(given, str):
-                given = _value(self._source.beside(file, given))
+                given = _value(self._source.beside(file, given), self._ledger)
             default = given if isinstance(given, dict) else {}
             tests = [*self._tests(file, value.get("tests")), *self._scenarios(file, value)]
         else:
@@ -115,7 +115,7 @@ class _Reader:
             self._ledger.leave(f"tests: {reference}", "a program, and none is run")
             return
         beside = self._source.beside(file, reference)
-        value = _value(beside)
+        value = _value(beside, self._ledger)
         tests = value.get("tests") if isinstance(value, dict) and "tests" in value else value
         for test in [tests] if isinstance(tests, dict) else parse_list(tests):
             if not isinstance(test, dict):
@@ -240,13 +240,13 @@ class _Reader:
 # --- reading files ---------------------------------------------------------------------------
 
 
-def _value(file: SourceFile) -> Any:
+def _value(file: SourceFile, ledger: Ledger) -> Any:
     name = file.name.lower()
     if name.endswith((".csv", ".tsv")):
         return [_row_test(row.cells) for row in parse_table(file).rows]
     if name.endswith((".jsonl", ".ndjson")):
-        return [value for _, value in parse_json_lines(file)]
-    return parse_yaml(file) if is_yaml(file) else parse_json(file)
+        return [value for _, value in parse_json_lines(file, ledger)]
+    return parse_yaml(file, ledger) if is_yaml(file) else parse_json(file, ledger)
 
 
 def _row_test(cells: Mapping[str, str]) -> dict[str, Any]:

@@ -49,9 +49,9 @@ def read(source: Source) -> Imported:
     lines: list[dict[str, Any]] = []
     responses: list[dict[str, Any]] = []
     for file in source.files:
-        rows = parse_records(file, delimiter=source.options.delimiter)
+        rows = parse_records(file, ledger, delimiter=source.options.delimiter)
         for number, row in enumerate(rows, 1):
-            given = _flat(row)
+            given = ledger.full(_flat(row), (None, "", []))
             if isinstance(_take(given, _QUESTION, ledger, count=False), list):
                 ledger.leave("user_input", "a conversation, and a case is one question")
                 continue
@@ -71,7 +71,7 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     given = {**inner, **row} if isinstance(inner, dict) else dict(row)
     if isinstance(inner, dict):
         del given["eval_sample"]
-    return {name: value for name, value in given.items() if value not in (None, "", [])}
+    return given
 
 
 def _take(

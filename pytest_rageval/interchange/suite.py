@@ -56,8 +56,8 @@ def read(source: Source) -> Imported:
 
 def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]:
     if file.name.lower().endswith((".jsonl", ".ndjson")):
-        return [value for _, value in parse_json_lines(file)], {}
-    value = parse_yaml(file) if is_yaml(file) else parse_json(file)
+        return [value for _, value in parse_json_lines(file, ledger)], {}
+    value = parse_yaml(file, ledger) if is_yaml(file) else parse_json(file, ledger)
     if isinstance(value, list):
         return value, {}
     if not isinstance(value, dict):

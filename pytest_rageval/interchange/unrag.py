@@ -51,7 +51,7 @@ def read(source: Source) -> Imported:
     reader = _Reader(source)
     datasets, reports = [], []
     for file in source.files:
-        value = parse_json(file)
+        value = reader.value(file)
         if isinstance(value, dict) and isinstance(value.get("queries"), list):
             datasets.append((file, value))
         elif isinstance(value, dict) and isinstance(_path(value, "results", "queries"), list):
@@ -89,6 +89,9 @@ class _Reader:
             responses=tuple(self._responses),
             thresholds=self._thresholds,
         )
+
+    def value(self, file: SourceFile) -> Any:
+        return parse_json(file, self._ledger)
 
     # --- a dataset
 

@@ -115,6 +115,7 @@ class Ledger:
         self.carried: Counter[str] = Counter()
         self.kept: Counter[str] = Counter()
         self._left_out: Counter[tuple[str, str]] = Counter()
+        self._empty: Counter[str] = Counter()
         self._notes: dict[str, None] = {}
 
     def carry(self, name: str, count: int = 1) -> None:
@@ -128,6 +129,11 @@ class Ledger:
     def leave(self, name: str, why: str, count: int = 1) -> None:
         """Count a field that goes no further."""
         self._left_out[name, why] += count
+
+    def full(self, given: Mapping[str, Any], empty: Sequence[Any] = (None, "")) -> dict[str, Any]:
+        """Return the fields that hold something, and count those that are empty."""
+        self._empty.update(name for name, value in given.items() if value in empty)
+        return {name: value for name, value in given.items() if value not in empty}
 
     def note(self, sentence: str) -> None:
         """Say something, once."""
@@ -145,11 +151,15 @@ class Ledger:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Every field that was left out, in the order of first appearance."""
-        return tuple(
+        """Every field that was left out, in the order of first appearance; empty ones in one."""
+        found = [
             LeftOut(field=name, why=why, count=count)
             for (name, why), count in self._left_out.items()
-        )
+        ]
+        if self._empty:
+            names = ", ".join(self._empty)
+            found.append(LeftOut(field=names, why="empty", count=self._empty.total()))
+        return tuple(found)
 
 
 def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> None:

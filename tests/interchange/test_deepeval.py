@@ -18,7 +18,9 @@ def test_goldens_become_cases() -> None:
         "additional_metadata": {"author": "club"},
     }
     assert beans.expected_answer == "Beans."
-    assert left_out(found) == {"tools_called": 1, "retrieval_context": 1, "turns": 1}
+    assert left_out(found) == {
+        "tools_called": 1, "retrieval_context": 1, "turns": 1, "actual_output": 1,
+    }  # fmt: skip
 
 
 def test_actual_outputs_become_responses() -> None:

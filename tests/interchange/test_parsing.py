@@ -16,9 +16,9 @@ from pytest_rageval.interchange.parsing import (
     parse_records,
     parse_table,
     parse_yaml,
-    tidy,
 )
-from pytest_rageval.interchange.values import SourceFile
+from pytest_rageval.interchange.tidying import tidy
+from pytest_rageval.interchange.values import Ledger, SourceFile
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{new}: &{new} [{','.join([f'*{old}'] * 10)}]\n"
@@ -78,6 +78,47 @@ def test_every_faulty_line_is_named() -> None:
 def test_values_that_no_case_file_holds_are_tidied() -> None:
     value = json.loads('{"a": NaN, "b": [Infinity], "c": "\\ud800x", "\\ud800": 1}')
     assert tidy(value) == {"a": None, "b": [None], "c": "\ufffdx", "\ufffd": 1}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_key_that_stands_twice_is_refused_at_its_place(indent: int | None) -> None:
+    gap = "\n" if indent else ""
+    text = f'{{"cases": [{gap}{{"question": "first?", "question": "second?"}}]}}'
+    with pytest.raises(DatasetError) as caught:
+        parse_json(file(text, "f.json"))
+    [fault] = caught.value.faults
+    assert (fault.file, fault.line, fault.field) == ("f.json", 2 if indent else 1, "'question'")
+    assert text.split("\n")[fault.line - 1][fault.col - 1 :].startswith('"question": "second?"')
+    assert fault.message == "the key stands twice, expected it once"
+
+
+def test_every_line_with_a_key_twice_is_named() -> None:
+    with pytest.raises(DatasetError) as caught:
+        parse_json_lines(file('{"a": 1, "a": 2}\n{"b": 1}\n{"c": 1, "c": 1}\n', "f.jsonl"))
+    assert [(one.line, one.field) for one in caught.value.faults] == [(1, "'a'"), (3, "'c'")]
+
+
+def test_a_key_twice_before_broken_json_is_still_named() -> None:
+    with pytest.raises(DatasetError, match=r"f\.json.*'a'.*stands twice"):
+        parse_json(file('[{"a": 1, "a": 2}, oops', "f.json"))
+
+
+def test_numbers_and_characters_that_are_lost_are_counted() -> None:
+    ledger = Ledger()
+    texts = '["\\ud800", "\\ud83d\\ude00"]'
+    text = f'{{"cases": [{{"x": NaN}}, {{"x": -Infinity, "y": {texts}}}, {{"z": 1e999}}]}}'
+    parse_json(file(text, "f.json"), ledger)
+    found = ledger.close()
+    assert [(one.field, one.count) for one in found.left_out] == [
+        ("cases[].x", 2), ("cases[].z", 1),
+    ]  # fmt: skip
+    assert found.notes == ("cases[].y[]: half of a surrogate pair, written as U+FFFD instead",)
+
+
+def test_numbers_that_yaml_loses_are_counted() -> None:
+    ledger = Ledger()
+    parse_yaml(file("a: .nan\nb: 2024-02-28\n"), ledger)
+    assert [one.field for one in ledger.left_out] == ["a"]
 
 
 VALUES = st.recursive(

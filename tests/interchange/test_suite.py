@@ -69,3 +69,18 @@ def test_all_faults_of_a_suite_come_at_once() -> None:
     with pytest.raises(DatasetError) as caught:
         read_texts("json", {"s.json": '[{"id": "a"}, {"question": "b"}, {"id": "c"}]'})
     assert len(caught.value.faults) == 2
+
+
+@pytest.mark.parametrize("name", ["json", "ragas", "deepeval", "promptfoo"])
+def test_what_a_file_loses_is_said_by_every_format(name: str) -> None:
+    row = '"question": "Who?", "user_input": "Who?", "input": "Who?", "score": NaN, "by": "\\udc00"'
+    text = f'{{"tests": [{{"vars": {{"question": "Who?"}}, {row}}}]}}'
+    found = read_texts(name, {"f.json": text})
+    assert left_out(found)["tests[].score"] == 1
+    assert "tests[].by: half of a surrogate pair, written as U+FFFD instead" in found.notes
+
+
+def test_fields_that_hold_nothing_are_counted_in_one_line() -> None:
+    text = '[{"question": "Who?", "notes": null, "by": ""}, {"question": "Why?", "notes": null}]'
+    [empty] = read_texts("json", {"f.json": text}).left_out
+    assert (empty.field, empty.why, empty.count) == ("notes, by", "empty", 3)
