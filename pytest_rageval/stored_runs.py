@@ -90,6 +90,30 @@ def config_hash_of(documents: RunDocuments) -> str | None:
     return _text(documents.metrics.get("config_hash") or documents.config.get("config_hash"))
 
 
+def is_partial(documents: RunDocuments) -> bool:
+    """Say whether a run asked only some cases of its set, as with ``-k`` or for a single file.
+
+    One that does not say of which set its cases are is taken for whole.
+    """
+    told = documents.config.get("set")
+    whole = told.get("hash") if isinstance(told, Mapping) else None
+    asked = documents.metrics.get("dataset_hash") or documents.config.get("dataset_hash")
+    if not isinstance(whole, str) or not isinstance(asked, str) or asked == whole:
+        return False
+    return not _misses_only_skipped(documents)
+
+
+def _misses_only_skipped(documents: RunDocuments) -> bool:
+    # The hash of a merged run is one over its records, and a case that was skipped has none.
+    config, total = documents.config, documents.metrics.get("total_tests")
+    skipped, n_cases = config.get("skipped"), config["set"].get("n_cases")
+    if "merged_from" not in config or not isinstance(skipped, list) or not skipped:
+        return False
+    if type(total) is not int or type(n_cases) is not int:
+        return False
+    return total + len({str(nodeid).split("[", 1)[0] for nodeid in skipped}) >= n_cases
+
+
 def ran_at(folder: Path) -> datetime:
     """Return when a run was made, in UTC, by which runs are ordered.
 

@@ -12,6 +12,7 @@ from pytest_rageval.stored_runs import (
     RunDocuments,
     config_hash_of,
     describe_run,
+    is_partial,
     ran_at,
     run_documents,
 )
@@ -72,4 +73,5 @@ def _trend_run(
         config_hash=config_hash_of(documents),
         dataset_hash=entry.dataset_hash,
         config=compared_config(documents.config),
+        partial=is_partial(documents),
     )

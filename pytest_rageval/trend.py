@@ -55,6 +55,8 @@ class TrendRun:
     dataset_hash: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     """``compared_config`` of its ``config.json``."""
+    partial: bool = False
+    """Whether it asked only some cases of its set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,8 @@ class TrendQuery:
     """Only runs whose configuration hash begins so."""
     last: int | None = None
     """Only the last so many of them; None: all."""
+    partial: bool = False
+    """Runs over a part of the set too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +105,7 @@ class TrendPoint:
             "verdict": run.verdict,
             "config_hash": run.config_hash,
             "dataset_hash": run.dataset_hash,
+            "partial": run.partial,
             "value": self.value,
             "low": figure.low if figure else None,
             "high": figure.high if figure else None,
@@ -145,15 +150,38 @@ def make_trend(runs: Iterable[TrendRun], query: TrendQuery) -> list[TrendPoint]:
         runs: in any order, with the figure that the query names.
         query: what is asked for.
     """
-    wanted = sorted(
-        (run for run in runs if _is_wanted(run, query)), key=lambda run: (run.ran_at, run.run_id)
-    )
+    chosen = (run for run in runs if _is_chosen(run, query) and (query.partial or not run.partial))
+    wanted = sorted(chosen, key=_order)
     if query.last is not None:
         wanted = wanted[max(len(wanted) - query.last, 0) :]
     return list(_points(wanted, query.metric))
 
 
-def _is_wanted(run: TrendRun, query: TrendQuery) -> bool:
+def count_left_out(
+    runs: Iterable[TrendRun], query: TrendQuery, points: Sequence[TrendPoint]
+) -> int:
+    """Count the partial runs that a trend leaves out.
+
+    Args:
+        runs: as for ``make_trend``.
+        query: what was asked for.
+        points: what ``make_trend`` returned; runs before the first one are not counted where only
+            the last were asked for.
+    """
+    if query.partial:
+        return 0
+    left_out = [run for run in runs if run.partial and _is_chosen(run, query)]
+    if query.last is not None and points:
+        first = _order(points[0].run)
+        left_out = [run for run in left_out if _order(run) > first]
+    return len(left_out)
+
+
+def _order(run: TrendRun) -> tuple[datetime, str]:
+    return run.ran_at, run.run_id
+
+
+def _is_chosen(run: TrendRun, query: TrendQuery) -> bool:
     if query.run_tags and not set(query.run_tags) & set(run.tags):
         return False
     return query.config is None or (run.config_hash or "").startswith(query.config)
@@ -184,11 +212,12 @@ def differences(
     found = compare_configs(before.config, now.config)
     breaks: list[ConfigDifference] = []
     if before.dataset_hash != now.dataset_hash:
-        name, base, new = "dataset", before.dataset_hash, now.dataset_hash
+        name = "selection" if before.partial or now.partial else "dataset"
+        base, new = before.dataset_hash, now.dataset_hash
         breaks.append(ConfigDifference(name=name, base=base, new=new))
     breaks += [one for one in found.invariants if _affects(one, metric)]
     # The version of the set is its hash unless somebody named it.
-    known = {"dataset_version"} if breaks and breaks[0].name == "dataset" else set()
+    known = {"dataset_version"} if before.dataset_hash != now.dataset_hash else set()
     changed = [one.name for one in (*found.versions, *found.config) if one.name not in known]
     return tuple(breaks), tuple(dict.fromkeys(changed))
 

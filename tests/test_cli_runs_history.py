@@ -142,6 +142,25 @@ def test_a_break_is_told_between_the_runs(capsys: Output) -> None:
 
 
 @pytest.mark.parametrize("source", ["folders", "index"])
+def test_partial_runs_are_left_out_with_a_note_or_marked(capsys: Output, source: str) -> None:
+    full_run(RESULTS, "r5", cases(4), day=5, set={"hash": "whole", "n_cases": 6})
+    where = ("--db", INDEX) if source == "index" else ()
+    if where:
+        run(capsys, "sync", *where)
+    found = lines(capsys, "trend", "mrr", *where)
+    assert [line.split()[0] for line in found[2:-1]] == ["r1", "r2", "r3", "r4"]
+    assert found[-1] == "1 partial run left out (--partial shows it)"
+    document = run(capsys, "trend", "mrr", *where)
+    assert (len(document["runs"]), document["n_partial_left_out"]) == (4, 1)
+    shown = lines(capsys, "trend", "mrr", "--partial", *where)
+    assert shown[-1].startswith("r5 ")
+    assert shown[-1].endswith("(partial)")
+    assert shown[-2].startswith("--- selection: ")
+    last = run(capsys, "trend", "mrr", "--partial", *where)["runs"][-1]
+    assert (last["run_id"], last["partial"]) == ("r5", True)
+
+
+@pytest.mark.parametrize("source", ["folders", "index"])
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.run_figures import RunFigure
-from pytest_rageval.trend import TrendPoint, TrendQuery, TrendRun, compared_config, make_trend
+from pytest_rageval.trend import (
+    TrendPoint,
+    TrendQuery,
+    TrendRun,
+    compared_config,
+    count_left_out,
+    make_trend,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS: dict[str, Any] = {"k": 5, "judge": "offline", "judging": {"rubrics": ["groundedness"]}}
@@ -111,6 +119,31 @@ def test_the_last_runs_of_those_chosen_are_shown() -> None:
     assert [p.run.run_id for p in trend(*runs, config="aa", last=2)] == ["r3", "r5"]
     assert len(trend(*runs, config="a")) == 6
     assert trend(*runs, config="b") == []
+
+
+def test_partial_runs_are_left_out_and_counted_unless_asked_for() -> None:
+    part: dict[str, Any] = {"partial": True, "dataset_hash": "part"}
+    runs = (run(1, 0.5), run(2, 0.9, **part), run(3, 0.75), run(4, **part))
+    found = trend(*runs)
+    assert [(p.run.run_id, p.delta, p.breaks) for p in found] == [
+        ("r1", None, ()),
+        ("r3", 0.25, ()),
+    ]
+    query = TrendQuery(metric="recall_at_k")
+    assert count_left_out(runs, query, found) == 2
+    everything = replace(query, partial=True)
+    assert count_left_out(runs, everything, make_trend(runs, everything)) == 0
+    names = [[one.name for one in point.breaks] for point in make_trend(runs, everything)]
+    assert names == [[], ["selection"], ["selection"], ["selection"]]
+
+
+def test_partial_runs_older_than_the_last_ones_shown_are_not_counted() -> None:
+    runs = (run(1, partial=True), run(2), run(3, partial=True), run(4))
+    for last, left_out in ((1, 0), (2, 1), (9, 1)):
+        query = TrendQuery(metric="recall_at_k", last=last)
+        assert count_left_out(runs, query, make_trend(runs, query)) == left_out
+    elsewhere = TrendQuery(metric="recall_at_k", run_tags=("no",))
+    assert count_left_out(runs, elsewhere, make_trend(runs, elsewhere)) == 0
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,7 @@ def _sync_lines(found: SyncResult, shown: str, project: str) -> Iterator[str]:
               help="Only runs with this tag; repeatable.")  # fmt: skip
 @click.option("--config", metavar="HASH", help="Only runs whose config_hash begins so.")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
+@click.option("--partial", is_flag=True, help="Also runs over a part of the set, as with -k.")
 @_index_options
 @json_option
 def trend_command(
@@ -139,6 +140,7 @@ def trend_command(
     run_tags: tuple[str, ...],
     config: str | None,
     last: int | None,
+    partial: bool,
     db: str | None,
     project: str | None,
     as_json: bool,
@@ -147,11 +149,12 @@ def trend_command(
 
     METRIC is a key such as recall_at_k, error_rate, latency_ms.p95 or cost_usd.total. Where
     something changed that figures depend on, the line breaks: those above and below do not
-    compare. Read from the index where there is one, else from the folders.
+    compare. Runs over a part of the set are left out and counted. Read from the index where
+    there is one, else from the folders.
     """
     from pytest_rageval.metrics.registry import resolve_metric_key
     from pytest_rageval.run_figures import Scope
-    from pytest_rageval.trend import TrendQuery, make_trend
+    from pytest_rageval.trend import TrendQuery, count_left_out, make_trend
 
     if tag is not None and category is not None:
         raise click.UsageError("--tag, --category: got both, expected one of them")
@@ -163,17 +166,23 @@ def trend_command(
         run_tags=run_tags,
         config=config,
         last=last,
+        partial=partial,
     )
     source = _source(query, (db or "").strip(), project)
     if source.runs:
         _check(query, source)
     points = make_trend(source.runs, query)
+    left_out = count_left_out(source.runs, query, points)
     if as_json:
-        print_json(_trend_document(query, points))
-    elif not points:
+        print_json(_trend_document(query, points, left_out))
+        return ExitCode.YES
+    if not points:
         click.echo("no such runs" if source.runs else "no runs with figures")
     else:
         print_lines(_trend_lines(query, points))
+    if left_out:
+        runs = "1 partial run" if left_out == 1 else f"{left_out} partial runs"
+        click.echo(f"{runs} left out (--partial shows {'it' if left_out == 1 else 'them'})")
     return ExitCode.YES
 
 
@@ -217,12 +226,15 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> str:
     return f"{what} {name!r}: in no run; there are: {listed}{more}"
 
 
-def _trend_document(query: TrendQuery, points: Iterable[TrendPoint]) -> Mapping[str, Any]:
+def _trend_document(
+    query: TrendQuery, points: Iterable[TrendPoint], left_out: int
+) -> Mapping[str, Any]:
     return {
         "metric": query.metric,
         "scope": query.scope,
         "group": query.group or None,
         "runs": [point.document() for point in points],
+        "n_partial_left_out": left_out,
     }
 
 
@@ -262,7 +274,8 @@ def _point_text(query: TrendQuery, point: TrendPoint, room: int) -> str:
         sign = "+" if point.delta > 0 else "-" if point.delta < 0 else ""
         change = f"{sign}{format_value(abs(point.delta), unit)}"
     changed = f"(changed: {', '.join(point.changed)})" if point.changed else ""
-    rest = "  ".join(filter(None, (", ".join(run.tags), changed)))
+    partial = "(partial)" if run.partial else ""
+    rest = "  ".join(filter(None, (", ".join(run.tags), partial, changed)))
     value = format_value(point.value, unit)
     return (
         f"{clean(run.run_id):<{room}}  {run.ran_at:%Y-%m-%d %H:%M}  {n:>5}  {value:>8}  "

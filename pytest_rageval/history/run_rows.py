@@ -15,7 +15,13 @@ from pytest_rageval.models import CaseRecord
 from pytest_rageval.run_figures import mapping, number, run_figures, whole
 from pytest_rageval.storage import RESULTS, read_json
 from pytest_rageval.stored_run import records_of_run
-from pytest_rageval.stored_runs import config_hash_of, describe_run, ran_at, run_documents
+from pytest_rageval.stored_runs import (
+    config_hash_of,
+    describe_run,
+    is_partial,
+    ran_at,
+    run_documents,
+)
 from pytest_rageval.trend import compared_config
 
 _DOCUMENTS: Final = ("config.json", "metrics.json", "gate.json")
@@ -146,6 +152,7 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
         "k": whole(mapping(config.get("settings")).get("k")),
         "n_cases": whole(entry.n_cases),
         **{name: whole(metrics.get(name)) for name in _OUTCOMES},
+        "partial": is_partial(documents),
         "has_metrics": bool(metrics),
         "has_records": entry.has_records,
         "unreadable": " ".join(unreadable),

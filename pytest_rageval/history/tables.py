@@ -11,8 +11,10 @@ from pytest_rageval.errors import StorageError
 if TYPE_CHECKING:
     from sqlalchemy import Connection, MetaData, Table
 
-INDEX_VERSION: Final = 1
-"""1: the first one. Another version is made anew from the folders, not migrated."""
+INDEX_VERSION: Final = 2
+"""1: the first one. 2: says which runs are partial.
+
+Another version is made anew from the folders, not migrated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ def tables() -> Tables:
             *_texts("package_version"),
             *_counts("metric_definitions_version", "k"),
             *_counts("n_cases", "passed", "missed", "errored", "unchecked"),
+            Column("partial", Boolean, nullable=False),
             Column("has_metrics", Boolean, nullable=False),
             Column("has_records", Boolean, nullable=False),
             Column("unreadable", Text, nullable=False),

@@ -64,6 +64,7 @@ def _trend_run(row: Row[Any], query: TrendQuery) -> TrendRun:
         config_hash=row.config_hash,
         dataset_hash=row.dataset_hash,
         config=json.loads(row.config),
+        partial=row.partial,
     )
 
 

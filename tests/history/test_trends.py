@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +67,25 @@ def test_runs_are_chosen_alike(url: str) -> None:
     ):
         for source in both(url, query):
             assert [p.run.run_id for p in make_trend(source.runs, query)] == chosen
+
+
+def test_partial_runs_are_told_apart_alike(url: str) -> None:
+    whole = {"hash": "of-all", "n_cases": 6}
+    full_run(RESULTS, "a", cases(), day=1, dataset_hash="of-all", set=whole)
+    full_run(RESULTS, "b", cases(4), day=2, dataset_hash="of-some", set=whole)
+    full_run(RESULTS, "c", cases(), day=3)
+    merged: dict[str, Any] = {"merged_from": ["x", "y"], "dataset_hash": "of-records"}
+    left = {"hash": "of-all", "n_cases": 7}
+    full_run(RESULTS, "d", cases(), day=4, set=left, skipped=["a.jsonl::s[1]"], **merged)
+    full_run(RESULTS, "e", cases(), day=5, set=left, skipped=[], **merged)
+    full_run(RESULTS, "f", cases(), day=6, set="odd", skipped=5)
+    sync(url)
+    for partial, shown in ((False, ["a", "c", "d", "f"]), (True, ["a", "b", "c", "d", "e", "f"])):
+        query = TrendQuery(metric="mrr", partial=partial)
+        indexed, read = (make_trend(source.runs, query) for source in both(url, query))
+        assert [p.run.run_id for p in read] == shown
+        assert [p.run.run_id for p in read if p.run.partial] == (["b", "e"] if partial else [])
+        assert [p.document() for p in indexed] == [p.document() for p in read]
 
 
 @pytest.mark.slow
