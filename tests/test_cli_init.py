@@ -65,7 +65,8 @@ def test_the_command_of_a_folder_with_a_space_and_settings_of_its_own_passes(
     settings.write_text("[project]\nname = 'x'\n", encoding="utf-8")
     lines, _ = init("my  evals", capsys=capsys)
     start = lines.index("Add to pyproject.toml (the cases need it):") + 2
-    added = [line.strip() for line in lines[start : lines.index("Next:")]]
+    added = [line.strip() for line in lines[start:-2]]
+    assert lines[-2] == "Next: add the lines above to pyproject.toml, then"
     assert "[tool.rageval.target]" in added
     with settings.open("a", encoding="utf-8") as file:
         file.write("\n".join(added))
@@ -81,6 +82,19 @@ def test_files_that_exist_are_listed_as_kept(tmp_path: Path, capsys: Output) -> 
     assert "created  evals/eval_set.jsonl" in lines
     assert "11 created, 1 kept as they are" in lines
     assert "12 kept as they are" in init(str(tmp_path), capsys=capsys)[0][12]
+
+
+def test_whoever_has_cases_is_given_no_notes_and_told_to_name_a_target(
+    tmp_path: Path, capsys: Output
+) -> None:
+    cases = tmp_path / "evals" / "eval_set.jsonl"
+    cases.parent.mkdir()
+    cases.write_text('{"id": "a", "question": "Who?"}\n', encoding="utf-8")
+    lines, _ = init(str(tmp_path), capsys=capsys)
+    assert "4 created, 1 kept as they are" in lines
+    assert not (tmp_path / "evals" / "vault").exists()
+    assert lines[-2] == "Next: put the address of your system into pyproject.toml, then"
+    assert 'url = "' in (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_the_ci_job_of_a_folder_within_a_repository_is_to_be_moved(

@@ -19,7 +19,8 @@ def command(folder: Path) -> None:
 
     DIR is the folder to write to, the current one by default; it is made where it is missing. No
     file is ever written over: those that exist are listed as kept, and what must be added to them
-    is printed. The last line is the command to go on with.
+    is printed. Notes are left out where the cases are your own. The last line is the command to go
+    on with.
     """
     from pytest_rageval.scaffold import read_project, write_scaffold
 
@@ -35,7 +36,8 @@ def command(folder: Path) -> None:
         why = "the cases need it" if addition.needed else "recommended"
         lines = "\n".join(f"  {line}" if line else "" for line in addition.lines)
         click.echo(f"\nAdd to {addition.path} ({why}):\n\n{lines}")
-    click.echo(f"\nNext:\n{_next_command(folder)}")
+    first = f" {scaffold.first}, then" if scaffold.first else ""
+    click.echo(f"\nNext:{first}\n{_next_command(folder)}")
 
 
 def _notes(folder: Path, notes: tuple[str, ...]) -> list[str]:

@@ -14,6 +14,9 @@ THRESHOLDS: Final = "thresholds.toml"
 WORKFLOW: Final = ".github/workflows/evals.yml"
 VAULT: Final = "evals/vault"
 
+_TARGET_VAULT: Final = f'vault = "{VAULT}"'
+_TARGET_URL: Final = 'url = "http://127.0.0.1:8000"'
+
 PYTEST_FILES: Final = (
     "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg",
 )  # fmt: skip
@@ -27,7 +30,11 @@ _TEMPLATES: Final = {
     WORKFLOW: "workflow.yml",
 }
 """Template by path in the project; the notes of the vault are named as they are."""
-_OWN_CASES_THRESHOLDS: Final = "thresholds-own-cases.toml"
+_OWN_CASES_TEMPLATES: Final = {
+    THRESHOLDS: "thresholds-own-cases.toml",
+    PYPROJECT: "pyproject-own-cases.txt",
+}
+"""Where the cases are the user's own, and ask nothing about the notes of the vault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +65,8 @@ class Scaffold:
     additions: tuple[Addition, ...] = ()
     notes: tuple[str, ...] = ()
     """One sentence each."""
+    first: str = ""
+    """What the user has to do before the cases can be run, as an imperative; empty: nothing."""
 
 
 def plan_scaffold(templates: Mapping[str, bytes], existing: Mapping[str, bytes]) -> Scaffold:
@@ -71,20 +80,44 @@ def plan_scaffold(templates: Mapping[str, bytes], existing: Mapping[str, bytes])
     """
     sources = dict(_TEMPLATES)
     own_cases = CASES in existing and existing[CASES] != templates[_TEMPLATES[CASES]]
+    vault = {f"evals/{name}": name for name in sorted(templates) if name.startswith("vault/")}
+    # Whoever has some of the notes began with them, and gets the others as well.
+    own_target = own_cases and vault.keys().isdisjoint(existing)
     if own_cases:
-        sources[THRESHOLDS] = _OWN_CASES_THRESHOLDS
-    sources |= {f"evals/{name}": name for name in sorted(templates) if name.startswith("vault/")}
+        sources[THRESHOLDS] = _OWN_CASES_TEMPLATES[THRESHOLDS]
+    if own_target:
+        sources[PYPROJECT] = _OWN_CASES_TEMPLATES[PYPROJECT]
+    else:
+        sources |= vault
     files = tuple(PlannedFile(path=path, content=templates[name]) for path, name in sources.items())
-    pyproject, notes = _pyproject_addition(existing)
+    pyproject, notes = _pyproject_addition(existing, _TARGET_URL if own_target else _TARGET_VAULT)
     return Scaffold(
         files=files,
         additions=(*pyproject, *_gitignore_addition(templates, existing)),
         notes=notes,
+        first=_first(existing, pyproject, notes, own_target=own_target),
     )
 
 
-def _pyproject_addition(
+def _first(
     existing: Mapping[str, bytes],
+    pyproject: tuple[Addition, ...],
+    notes: tuple[str, ...],
+    *,
+    own_target: bool,
+) -> str:
+    if notes:
+        return f"mend {PYPROJECT}"
+    with_address = ", with the address of your system," if own_target else ""
+    if any(one.needed for one in pyproject):
+        return f"add the lines above{with_address} to {PYPROJECT}"
+    if own_target and PYPROJECT not in existing:
+        return f"put the address of your system into {PYPROJECT}"
+    return ""
+
+
+def _pyproject_addition(
+    existing: Mapping[str, bytes], target_line: str
 ) -> tuple[tuple[Addition, ...], tuple[str, ...]]:
     if PYPROJECT not in existing:
         return (), ()
@@ -98,7 +131,7 @@ def _pyproject_addition(
         lines += ["[tool.pytest.ini_options]", 'minversion = "8.0"']
     target = _table(_table(document, "tool"), "rageval").get("target")
     if target is None:
-        lines += [*([""] if lines else []), "[tool.rageval.target]", f'vault = "{VAULT}"']
+        lines += [*([""] if lines else []), "[tool.rageval.target]", target_line]
     if not lines:
         return (), ()
     return (Addition(path=PYPROJECT, lines=tuple(lines), needed=target is None),), ()

@@ -54,6 +54,29 @@ def test_cases_of_the_users_own_get_limits_that_ask_nothing_of_their_categories(
     assert "multi_hop" in content(plan(), "thresholds.toml")
 
 
+def test_cases_of_the_users_own_are_asked_of_a_system_and_get_no_notes() -> None:
+    own = {"evals/eval_set.jsonl": b'{"id": "a", "question": "q"}\n'}
+    scaffold = plan_scaffold(TEMPLATES, {**own, "pyproject.toml": PYTEST_TABLE})
+    assert not any(one.path.startswith("evals/vault/") for one in scaffold.files)
+    assert scaffold.additions[0].lines[-1] == 'url = "http://127.0.0.1:8000"'
+    assert scaffold.first == (
+        "add the lines above, with the address of your system, to pyproject.toml"
+    )
+
+
+def test_example_cases_that_were_changed_keep_their_notes() -> None:
+    name = "vault/opening-hours.md"
+    existing = {"evals/eval_set.jsonl": b"{}", f"evals/{name}": TEMPLATES[name]}
+    scaffold = plan_scaffold(TEMPLATES, existing)
+    assert sum(one.path.startswith("evals/vault/") for one in scaffold.files) == 7
+    assert 'vault = "evals/vault"' in content(scaffold, "pyproject.toml").splitlines()
+    assert scaffold.first == ""
+
+
+def test_a_broken_pyproject_is_to_be_mended_first() -> None:
+    assert plan(pyproject_toml=b"[").first == "mend pyproject.toml"
+
+
 def test_the_example_cases_of_an_earlier_start_keep_their_limits() -> None:
     scaffold = plan_scaffold(TEMPLATES, {"evals/eval_set.jsonl": TEMPLATES["cases.jsonl"]})
     assert scaffold == plan()
