@@ -30,7 +30,7 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 tests: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # The plugin is loaded before pytest-cov could start, so coverage starts pytest.
 coverage: $(STAMP) ## Say which lines the tests reach, one test after the other.

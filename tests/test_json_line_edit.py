@@ -124,7 +124,8 @@ def test_a_value_alone_is_written_in_the_style_of_a_line() -> None:
 
 blank = st.text(" \t\r", max_size=2)
 texts = st.text(max_size=8)
-scalars = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | texts
+numbers = st.integers(-9, 9) | st.floats(allow_nan=False, allow_infinity=False)
+scalars = st.none() | st.booleans() | numbers | texts
 values = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=3),
