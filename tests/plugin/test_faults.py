@@ -29,7 +29,6 @@ from tests.plugin.scratch import Project, case, summary_lines
 
 WAYS = {
     "as it comes": (),
-    "many at once": ("--rageval-concurrency", "32"),
     "two workers": ("-n", "2"),
     "two workers and many at once": ("-n", "2", "--rageval-concurrency", "32"),
 }
