@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -100,9 +101,15 @@ def test_names_that_are_said_to_be_known_are() -> None:
 
 
 def test_the_json_examples_are_json() -> None:
-    for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL):
-        try:
-            json.loads(block)
-        except ValueError:
-            for line in block.splitlines():
-                json.loads(line)
+    blocks = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        assert all(isinstance(value, dict | list) for value in values_of(block))
+
+
+def values_of(block: str) -> list[Any]:
+    """The value of a block, or of each of its lines."""
+    try:
+        return [json.loads(block)]
+    except ValueError:
+        return [json.loads(line) for line in block.splitlines()]

@@ -16,7 +16,8 @@ from textual.app import App
 from pytest_rageval.label_plain import run_plain
 from pytest_rageval.labelling.session import TEXT_MODES, LabelSession
 from pytest_rageval.labelling.view import view_of
-from tests.label_web.serving import chromium, press, serving
+from tests.browser import chromium
+from tests.label_web.serving import press, serving
 from tests.labelling.builders import CASES, HOSTILE, file_session, write_cases
 
 Drive = Callable[[LabelSession, LabelSession, Sequence[str]], str]

@@ -10,15 +10,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_rageval.interchange.fields import BadFieldError
 from pytest_rageval.interchange.ids import UniqueIds
-from pytest_rageval.interchange.parsing import parse_list, parse_records
+from pytest_rageval.interchange.parsing import parse_list
+from pytest_rageval.interchange.rows import read_rows
 from pytest_rageval.interchange.suite import with_id
 from pytest_rageval.interchange.values import (
     Imported,
     Ledger,
     Source,
-    fault,
     keep_in_metadata,
 )
 
@@ -39,25 +38,18 @@ def read(source: Source) -> Imported:
     Raises:
         DatasetError: a file holds no goldens, or a golden has no input.
     """
-    ledger, ids = Ledger(), UniqueIds()
-    lines: list[dict[str, Any]] = []
-    responses: list[dict[str, Any]] = []
-    for file in source.files:
-        rows = parse_records(file, ledger, delimiter=source.options.delimiter)
-        for number, row in enumerate(rows, 1):
-            given = ledger.full(_snake(row), (None, "", [], {}))
-            if "input" not in given and not _CONVERSATION.isdisjoint(given):
-                ledger.leave("turns", "a conversation, and a case is one question")
-                continue
-            try:
-                line, answer = _case(given, ids, ledger)
-            except BadFieldError as error:
-                message = f"golden {number}: {error}"
-                raise fault(file.name, message, field=error.name) from None
-            lines.append(line)
-            if answer:
-                responses.append({"id": line["id"], "response": {"answer": answer}})
-    return ledger.close(cases=tuple(lines), responses=tuple(responses))
+    return read_rows(source, "golden", _golden)
+
+
+def _golden(
+    row: dict[str, Any], ids: UniqueIds, ledger: Ledger
+) -> tuple[dict[str, Any], dict[str, Any] | None] | None:
+    given = ledger.full(_snake(row), (None, "", [], {}))
+    if "input" not in given and not _CONVERSATION.isdisjoint(given):
+        ledger.leave("turns", "a conversation, and a case is one question")
+        return None
+    line, answer = _case(given, ids, ledger)
+    return line, {"answer": answer} if answer else None
 
 
 def _snake(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_rageval.interchange.fields import BadFieldError
 from pytest_rageval.interchange.ids import UniqueIds, clean_label
-from pytest_rageval.interchange.parsing import parse_list, parse_records
+from pytest_rageval.interchange.parsing import parse_list
+from pytest_rageval.interchange.rows import read_rows
 from pytest_rageval.interchange.suite import with_id
 from pytest_rageval.interchange.values import (
     Imported,
     Ledger,
     Source,
-    fault,
     keep_in_metadata,
 )
 
@@ -45,24 +44,17 @@ def read(source: Source) -> Imported:
     Raises:
         DatasetError: a file holds no rows, or a row has no question.
     """
-    ledger, ids = Ledger(), UniqueIds()
-    lines: list[dict[str, Any]] = []
-    responses: list[dict[str, Any]] = []
-    for file in source.files:
-        rows = parse_records(file, ledger, delimiter=source.options.delimiter)
-        for number, row in enumerate(rows, 1):
-            given = ledger.full(_flat(row), (None, "", []))
-            if isinstance(_take(given, _QUESTION, ledger, count=False), list):
-                ledger.leave("user_input", "a conversation, and a case is one question")
-                continue
-            try:
-                line, response = _case(given, ids, ledger)
-            except BadFieldError as error:
-                message = f"row {number}: {error}"
-                raise fault(file.name, message, field=error.name) from None
-            lines.append(line)
-            responses += [{"id": line["id"], "response": response}] if response else []
-    return ledger.close(cases=tuple(lines), responses=tuple(responses))
+    return read_rows(source, "row", _sample)
+
+
+def _sample(
+    row: dict[str, Any], ids: UniqueIds, ledger: Ledger
+) -> tuple[dict[str, Any], dict[str, Any] | None] | None:
+    given = ledger.full(_flat(row), (None, "", []))
+    if isinstance(_take(given, _QUESTION, ledger, count=False), list):
+        ledger.leave("user_input", "a conversation, and a case is one question")
+        return None
+    return _case(given, ids, ledger)
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

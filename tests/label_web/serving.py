@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import httpx
-import pytest
 
 from pytest_rageval.label_web.server import LabelServer
 from pytest_rageval.labelling.session import LabelSession
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 NAMED = {
     "space": "Space", "enter": "Enter", "escape": "Escape", "backspace": "Backspace",
     "up": "ArrowUp", "down": "ArrowDown", "home": "Home", "end": "End",
@@ -93,29 +81,6 @@ def admitted(served: Served) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=served.origin) as client:
         assert client.get(served.address).status_code == 200
         yield client
-
-
-def find_browser() -> str | None:
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome-headless-shell")
-    return next((path for name in names if (path := shutil.which(name))), None)
-
-
-@contextlib.contextmanager
-def chromium() -> Iterator[Browser]:
-    """A browser with a fresh profile; without one the test is skipped, unless one must be there."""
-    executable = find_browser()
-    if executable is None:
-        if os.environ.get("RAGEVAL_REQUIRE_BROWSER"):
-            pytest.fail("RAGEVAL_REQUIRE_BROWSER is set, and there is no chromium on the path")
-        pytest.skip("no chromium on the path")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
-        try:
-            yield started
-        finally:
-            started.close()
 
 
 def press(tab: Page, keys: Sequence[str]) -> None:

@@ -445,7 +445,7 @@ def test_whatever_is_pressed_only_sound_cases_are_saved(keys: list[str]) -> None
     fields = {case["id"]: dict(case) for case in CASES}
     for case_id, changes, _ in desk.saved:
         fields[case_id] |= changes
-        parse_case(without_own_keys(fields[case_id]))
+        assert parse_case(without_own_keys(fields[case_id])).id == case_id
 
 
 @settings(max_examples=100, deadline=None)

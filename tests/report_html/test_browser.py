@@ -6,8 +6,6 @@ RAGEVAL_REQUIRE_BROWSER says that it must be there.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rageval.report_html.values import ReportOptions, RunFiles
+from tests.browser import chromium
 from tests.report_html.builders import check, chunk, errored, hostile_run, missed, page, passed, run
 
 if TYPE_CHECKING:
@@ -22,37 +21,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 Open = Callable[..., "Page"]
-
-
-def find_browser() -> str | None:
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome-headless-shell")
-    return next((path for name in names if (path := shutil.which(name))), None)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    executable = find_browser()
-    if executable is None:
-        if os.environ.get("RAGEVAL_REQUIRE_BROWSER"):
-            pytest.fail("RAGEVAL_REQUIRE_BROWSER is set, and there is no chromium on the path")
-        pytest.skip("no chromium on the path")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # A fresh profile each time is playwright's own.
-        started = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+    with chromium() as started:
         yield started
-        started.close()
 
 
 class Watched:
