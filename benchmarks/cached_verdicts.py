@@ -27,8 +27,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pytest_rageval.judge_cache import JudgeCache
-from pytest_rageval.judge_client import OpenAIJudge
+from pytest_rageval.judge_cache.store import JudgeCache
+from pytest_rageval.judge_client.judge import OpenAIJudge
 from pytest_rageval.judge_client.memory import document_of
 from pytest_rageval.judgements import (
     DEFAULT_RUBRICS,

@@ -20,8 +20,6 @@ from pytest_rageval.models import AskRequest, AskResponse, AskResult, ErrorInfo
 from pytest_rageval.slots import Slots
 from pytest_rageval.turns import waiting
 
-__all__ = ["LoopThread", "answered", "call_client", "session_loop"]
-
 
 def call_client(
     client: object,

@@ -31,14 +31,7 @@ from pytest_rageval.run_summaries import (
     summarise_rerank,
     summarise_translations,
 )
-from pytest_rageval.summaries import summarise_cases, summarise_metric
-
-__all__ = [
-    "aggregate",
-    "aggregate_columns",
-    "correctness_by_reference",
-    "summarise_metric",
-]
+from pytest_rageval.summaries import summarise_cases
 
 
 def aggregate(

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.adapters import session_loop
+from pytest_rageval.loop_thread import session_loop
 
 
 def make_sync(fixturedef: pytest.FixtureDef[Any]) -> None:

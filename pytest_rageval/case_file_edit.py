@@ -24,17 +24,6 @@ from pytest_rageval.errors import DatasetError, Fault
 from pytest_rageval.json_line_edit import dump_like, edit_line
 from pytest_rageval.jsonl import cannot_be_read
 
-__all__ = [
-    "EditConflictError",
-    "FileLine",
-    "FileLines",
-    "append_line",
-    "append_texts",
-    "change_line",
-    "read_file_lines",
-    "remove_line",
-]
-
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 _TEMPORARY: Final = ".tmp"

@@ -14,8 +14,6 @@ from pytest_rageval.comparison_flips import CaseFlip, find_flips
 from pytest_rageval.comparison_noise import JudgeNoise, judge_noise
 from pytest_rageval.comparison_pairs import (
     CasePair,
-    LeftOut,
-    LeftOutReason,
     PairedValues,
     Pairing,
     difference,
@@ -34,23 +32,6 @@ from pytest_rageval.stats.paired import (
     sign_flip,
 )
 from pytest_rageval.stats.power import minimum_detectable_effect
-
-__all__ = [
-    "MARGIN_SHARE",
-    "OUTCOME_KEYS",
-    "CasePair",
-    "Comparison",
-    "ComparisonSettings",
-    "LatencyChange",
-    "LeftOut",
-    "LeftOutReason",
-    "MetricChange",
-    "Pairing",
-    "compare_metrics",
-    "compare_records",
-    "margin_of",
-    "pair_cases",
-]
 
 MARGIN_SHARE: Final = 0.05
 """Of a metric's range: a smaller difference does not matter unless a threshold says otherwise."""

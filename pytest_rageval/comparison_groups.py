@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pytest_rageval.comparison import CasePair, MetricChange, compare_metrics
+from pytest_rageval.comparison import MetricChange, compare_metrics
+from pytest_rageval.comparison_pairs import CasePair
 from pytest_rageval.gate_rules import Verdict
 
 GroupTable = Literal["category", "tag"]

@@ -22,18 +22,6 @@ from pytest_rageval.option_values import read_option_text, read_option_value, sh
 from pytest_rageval.options import OPTIONS, REPEATABLE, Option
 from pytest_rageval.target_url import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
 
-__all__ = [
-    "NO_TARGET",
-    "OPTIONS",
-    "Option",
-    "compared_settings",
-    "config_hash",
-    "config_warnings",
-    "load_settings",
-    "settings_document",
-    "target_kind",
-]
-
 NO_TARGET = """\
 rageval: no target to ask. Reach one in one of three ways:
   1. a fixture in conftest.py that returns anything with ask(request) -> response:

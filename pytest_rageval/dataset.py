@@ -18,23 +18,12 @@ from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
-from pytest_rageval.case_fields import CASE_LINE, EXPECTED, AnchorLine, CaseLine, case_json_schema
+from pytest_rageval.case_fields import CASE_LINE, EXPECTED, AnchorLine, CaseLine
 from pytest_rageval.case_rules import CASE_WARNINGS, find_faults, find_warnings
 from pytest_rageval.errors import DatasetError, Fault
 from pytest_rageval.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.models import Anchor, Case
 from pytest_rageval.strict_json import Loc, Survey, UnfitJsonError, parse, survey
-
-__all__ = [
-    "CaseReader",
-    "LoadedSet",
-    "LocatedCase",
-    "case_hash",
-    "case_json_schema",
-    "dataset_hash",
-    "load_cases",
-    "parse_case",
-]
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _NOT_HASHED: Final = frozenset(

@@ -13,12 +13,11 @@ from typing import Final, Literal, Protocol
 from pytest_rageval.case_groups import CaseGroup, group_repeats
 from pytest_rageval.gate_differences import (
     Difference,
-    decide_difference_check,
     decide_differences,
     needs_baseline,
 )
 from pytest_rageval.gate_figures import Figure, GateRun, find_figure
-from pytest_rageval.gate_rules import LimitDecision, decide_limit, verdict
+from pytest_rageval.gate_rules import LimitDecision, decide_limit
 from pytest_rageval.metrics.registry import metric_info
 from pytest_rageval.models import (
     Aggregate,
@@ -31,17 +30,6 @@ from pytest_rageval.models import (
     Thresholds,
 )
 from pytest_rageval.report.numbers import format_limit_pair, format_value, unit_of
-
-__all__ = [
-    "Difference",
-    "Selection",
-    "decide_difference_check",
-    "decide_differences",
-    "decide_gate",
-    "decide_limit",
-    "verdict",
-    "with_implicit_checks",
-]
 
 NO_BASELINE: Final = "no baseline; make one with `rageval runs tag RUN main`"
 

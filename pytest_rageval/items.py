@@ -30,7 +30,7 @@ from pytest_rageval.dataset import LoadedSet, LocatedCase, load_cases
 from pytest_rageval.engine import measure, not_attempted
 from pytest_rageval.errors import DatasetError
 from pytest_rageval.models import CaseRecord
-from pytest_rageval.storage import record_to_json, redact
+from pytest_rageval.record_json import record_to_json, redact
 from pytest_rageval.targets import configured_target
 
 if TYPE_CHECKING:

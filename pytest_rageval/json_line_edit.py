@@ -17,8 +17,6 @@ from typing import Any, Final
 
 from pytest_rageval.errors import DatasetError, Fault
 
-__all__ = ["REMOVED", "Removed", "dump_like", "edit_line"]
-
 
 class Removed(Enum):
     """In place of a value: the key is to go."""

@@ -15,7 +15,7 @@ from pytest_rageval.models import CaseRecord, Settings
 from pytest_rageval.spot_check import asks_second_judge, choose_cases, repeated_rubrics
 
 if TYPE_CHECKING:
-    from pytest_rageval.judge_client import OpenAIJudge
+    from pytest_rageval.judge_client.judge import OpenAIJudge
     from pytest_rageval.judge_estimate import PlannedCall
 
 
@@ -77,7 +77,7 @@ def _plan(
         settings = second_settings(settings)
     if settings.judge == "offline":
         return "judge: the offline judge asks nobody and costs nothing"
-    from pytest_rageval.judge_client import OpenAIJudge
+    from pytest_rageval.judge_client.judge import OpenAIJudge
     from pytest_rageval.judge_estimate import describe, estimate
 
     judging = settings.judging

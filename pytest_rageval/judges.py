@@ -16,7 +16,7 @@ from pytest_rageval.slots import Slots
 from pytest_rageval.spot_check import asks_second_judge
 
 if TYPE_CHECKING:
-    from pytest_rageval.judge_cache import JudgeCache
+    from pytest_rageval.judge_cache.store import JudgeCache
 
 CACHE_FILE = "cache/judge.sqlite"
 """Below the first test path; a git-ignored folder."""
@@ -65,7 +65,7 @@ def _open_model(
     # Rubrics here as well, before there are threads: where pytest parses what it loads, Python
     # 3.11 can do so on one thread only.
     from pytest_rageval import rubric  # noqa: F401
-    from pytest_rageval.judge_client import OpenAIJudge
+    from pytest_rageval.judge_client.judge import OpenAIJudge
 
     with (
         open_cache(settings) as cache,
@@ -182,7 +182,7 @@ def open_cache(settings: Settings) -> Iterator[JudgeCache | None]:
     if settings.judging.no_cache:
         yield None
         return
-    from pytest_rageval.judge_cache import JudgeCache
+    from pytest_rageval.judge_cache.store import JudgeCache
 
     with JudgeCache(cache_place(settings)) as cache:
         yield cache

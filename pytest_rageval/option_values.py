@@ -147,7 +147,7 @@ def _url(option: Option, value: object) -> str:
 
 
 def _run_id(option: Option, value: object) -> str:
-    from pytest_rageval.storage import RUN_ID_RULE, is_run_id
+    from pytest_rageval.run_names import RUN_ID_RULE, is_run_id
 
     text = _text(option, value)
     if not is_run_id(text):

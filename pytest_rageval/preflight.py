@@ -126,7 +126,7 @@ def _finished(from_controller: Mapping[str, Any]) -> dict[str, dict[int, CaseRec
     told = json.loads(from_controller.get("rageval_finished", "{}"))
     if not told:
         return {}
-    from pytest_rageval.storage import record_from_json
+    from pytest_rageval.record_json import record_from_json
 
     return {
         nodeid: {

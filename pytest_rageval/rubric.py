@@ -23,7 +23,6 @@ from pytest_rageval.fence import clean_text, derive_boundary, fence, one_line, q
 from pytest_rageval.judgements import RUBRICS, JudgeFailure, JudgeRequest, OutputLevel, Passage
 from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
 from pytest_rageval.models import Citation
-from pytest_rageval.rubric_reply import parse_reply
 from pytest_rageval.rubric_schema import (
     Scale,
     asked_schema,
@@ -37,15 +36,6 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-__all__ = [
-    "Message",
-    "Prompt",
-    "Rubric",
-    "load_rubric",
-    "parse_reply",
-    "render_prompt",
-    "repair_messages",
-]
 
 DEFAULT_MAX_CHARS: Final = 60_000
 """Characters of fenced text per prompt, about 15,000 tokens; passages beyond it are dropped."""

@@ -35,6 +35,7 @@ from pytest_rageval.models import (
 )
 from pytest_rageval.progress import progress_text
 from pytest_rageval.provenance import git_state
+from pytest_rageval.record_json import record_to_json
 from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView, counted
 from pytest_rageval.resume_command import resume_command
@@ -43,7 +44,7 @@ from pytest_rageval.run_cases import RunCases
 from pytest_rageval.run_documents import RunFacts, config_document, gate_document, set_document
 from pytest_rageval.spot_check import DISAGREEMENT
 from pytest_rageval.state import State
-from pytest_rageval.storage import RunWriter, new_run_id, record_to_json
+from pytest_rageval.storage import RunWriter, new_run_id
 from pytest_rageval.targets import configured_target, target_notes
 
 if TYPE_CHECKING:

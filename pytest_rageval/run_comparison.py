@@ -19,13 +19,8 @@ from pytest_rageval.comparability import (
     no_common_cases,
     unaffected_keys,
 )
-from pytest_rageval.comparison import (
-    CasePair,
-    Comparison,
-    ComparisonSettings,
-    compare_records,
-    pair_cases,
-)
+from pytest_rageval.comparison import Comparison, ComparisonSettings, compare_records
+from pytest_rageval.comparison_pairs import CasePair, pair_cases
 from pytest_rageval.gate_differences import Difference, needs_baseline
 from pytest_rageval.gate_figures import GateRun
 from pytest_rageval.judge_reliability import judge_reliability

@@ -24,8 +24,6 @@ from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, 
 from pytest_rageval.models import AskResponse, Case, CaseScores, ErrorInfo, ScoreSettings
 from pytest_rageval.outcomes import decide_outcome, find_failure_stage
 
-__all__ = ["Verdicts", "case_cluster", "rerank_case", "score_case"]
-
 _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_retrieval,
     score_lists,

@@ -26,12 +26,12 @@ from pytest_rageval.items import CaseItem, asked_target, attach_record, without_
 from pytest_rageval.models import Outcome
 from pytest_rageval.preflight import is_xdist_controller
 from pytest_rageval.progress import Heartbeat
+from pytest_rageval.record_json import record_from_json
 from pytest_rageval.report.summary import counted
 from pytest_rageval.run import FinishedRun, Run
 from pytest_rageval.run_index import put_into_index
 from pytest_rageval.state import State
 from pytest_rageval.step_summary import append_step_summary
-from pytest_rageval.storage import record_from_json
 from pytest_rageval.whole_imports import import_whole
 
 

@@ -21,29 +21,10 @@ from typing import IO, Any, Final, Self
 from pytest_rageval.errors import StorageError
 from pytest_rageval.folder_lock import FolderLock
 from pytest_rageval.models import CaseRecord
-from pytest_rageval.record_json import record_from_json, record_to_json, redact
+from pytest_rageval.record_json import record_from_json, record_to_json
 from pytest_rageval.results_folder import prepare_results_dir
 from pytest_rageval.run_names import RUN_ID_RULE, is_run_id
 from pytest_rageval.run_tags import read_tags, refuse_malformed_tag
-
-__all__ = [
-    "RESULTS",
-    "RUN_ID_RULE",
-    "RunWriter",
-    "is_run",
-    "is_run_id",
-    "list_runs",
-    "new_run_id",
-    "read_json",
-    "read_records",
-    "record_from_json",
-    "record_to_json",
-    "redact",
-    "resolve_run",
-    "run_time",
-    "write_document",
-    "write_text_document",
-]
 
 RESULTS: Final = "results.jsonl"
 

@@ -90,7 +90,8 @@ def serve_vault(settings: Settings) -> Iterator[str]:
         ConfigError: the vault is not a folder.
     """
     import_whole("pytest_rageval.reference.server")
-    from pytest_rageval.reference.server import ReferenceConfig, start_in_thread
+    from pytest_rageval.reference.config import ReferenceConfig
+    from pytest_rageval.reference.server import start_in_thread
 
     rootdir = Path(settings.rootdir)
     vault = rootdir / (settings.target.vault or "")

@@ -18,7 +18,6 @@ from pytest_rageval.option_values import shorten
 from pytest_rageval.thresholds_rules import (
     CASES_RULES,
     DEFAULTS_RULES,
-    GATEABLE_RUN_KEYS,
     LIMIT_RULES,
     LIMIT_TEXT,
     LIMITS,
@@ -33,18 +32,7 @@ from pytest_rageval.thresholds_rules import (
     unknown_group,
     unknown_metric,
 )
-from pytest_rageval.thresholds_schema import thresholds_json_schema
 from pytest_rageval.toml_places import Path, TomlSource, read_toml
-
-__all__ = [
-    "GATEABLE_RUN_KEYS",
-    "add_gates",
-    "load_thresholds",
-    "parse_gate_expression",
-    "parse_thresholds",
-    "resolve_gate_key",
-    "thresholds_json_schema",
-]
 
 _GATE: Final = re.compile(
     r"\s*(?P<metric>[^\s\[\]<>=]+)\s*"

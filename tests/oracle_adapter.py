@@ -20,6 +20,7 @@ from pytest_rageval.metrics.judged import (
     valid_score,
 )
 from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.models import (
     Anchor,
     AskResponse,
@@ -28,7 +29,7 @@ from pytest_rageval.models import (
     RetrievedChunk,
     ScoreSettings,
 )
-from pytest_rageval.scoring import Verdicts, rerank_case, score_case
+from pytest_rageval.scoring import rerank_case, score_case
 
 Values = dict[str, Any]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.models import (
     Anchor,
     AskResponse,
@@ -14,7 +15,7 @@ from pytest_rageval.models import (
     RetrievedChunk,
     ScoreSettings,
 )
-from pytest_rageval.scoring import Verdicts, score_case
+from pytest_rageval.scoring import score_case
 
 TIMEOUT = ErrorInfo(kind="timeout", message="no reply within 60 s", attempts=1)
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_rageval.adapters import session_loop
 from pytest_rageval.async_fixtures import make_sync
+from pytest_rageval.loop_thread import session_loop
 
 
 @pytest.fixture(autouse=True)

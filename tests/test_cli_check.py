@@ -10,7 +10,8 @@ import pytest
 
 from pytest_rageval import cli
 from pytest_rageval.models import ExitCode
-from pytest_rageval.reference.server import ReferenceConfig, start_in_thread
+from pytest_rageval.reference.config import ReferenceConfig
+from pytest_rageval.reference.server import start_in_thread
 
 Output = pytest.CaptureFixture[str]
 NOTE = "# Gates\n\n## North gate\n\nIt opens at 8:15.\n"

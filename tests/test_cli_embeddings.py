@@ -17,8 +17,10 @@ from pytest_rageval.commands.embeddings import command
 from pytest_rageval.dataset import LocatedCase, parse_case
 from pytest_rageval.engine import measure
 from pytest_rageval.models import CaseRecord, ExitCode, Settings, TargetSettings
-from pytest_rageval.reference.server import ReferenceConfig, ServerHandle, start_in_thread
-from pytest_rageval.storage import RunWriter, redact
+from pytest_rageval.record_json import redact
+from pytest_rageval.reference.config import ReferenceConfig
+from pytest_rageval.reference.server import ServerHandle, start_in_thread
+from pytest_rageval.storage import RunWriter
 from pytest_rageval.vector_file import load_vectors
 from tests.fakes import fake_target, json_reply, unused_port
 from tests.reference.builders import NOTES, write_vault

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
-from pytest_rageval.judge_cache import JudgeCache
+from pytest_rageval.judge_cache.store import JudgeCache
 from pytest_rageval.models import ExitCode
 
 Output = pytest.CaptureFixture[str]

@@ -7,13 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.comparison import (
-    Comparison,
-    ComparisonSettings,
-    LeftOut,
-    compare_records,
-    margin_of,
-)
+from pytest_rageval.comparison import Comparison, ComparisonSettings, compare_records, margin_of
+from pytest_rageval.comparison_pairs import LeftOut
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import CaseRecord
 from pytest_rageval.stats.multiplicity import holm

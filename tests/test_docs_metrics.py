@@ -16,8 +16,9 @@ from pytest_rageval.contract import parse_ask_response
 from pytest_rageval.dataset import parse_case
 from pytest_rageval.matching import matches_anchor
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, MetricInfo
+from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.models import Anchor, ErrorInfo, RetrievedChunk, ScoreSettings
-from pytest_rageval.scoring import Verdicts, rerank_case, score_case
+from pytest_rageval.scoring import rerank_case, score_case
 from tests.docs_examples import (
     DOCS,
     Block,

@@ -10,7 +10,8 @@ import pytest
 
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.judgements import DEFAULT_RUBRICS, RUBRICS, Verdict
-from pytest_rageval.rubric import load_rubric, parse_reply, render_prompt
+from pytest_rageval.rubric import load_rubric, render_prompt
+from pytest_rageval.rubric_reply import parse_reply
 from pytest_rageval.rubric_schema import schema_faults
 from tests.docs_examples import DOCS, link_targets, read_document, sections
 from tests.rubric_prompts import PLAIN, take_apart

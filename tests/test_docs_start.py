@@ -11,7 +11,7 @@ import pytest
 from pytest_rageval import cli
 from pytest_rageval.linting.findings import Rule
 from pytest_rageval.models import ExitCode
-from pytest_rageval.scaffold import read_project
+from pytest_rageval.scaffold.writing import read_project
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

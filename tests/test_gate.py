@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.aggregate import aggregate
-from pytest_rageval.gate import Difference, Selection, decide_gate, with_implicit_checks
+from pytest_rageval.gate import Selection, decide_gate, with_implicit_checks
+from pytest_rageval.gate_differences import Difference
 from pytest_rageval.models import CaseRecord, Check, CheckResult, GateResult, Thresholds
 from pytest_rageval.stats.paired import paired_difference
 from tests.record_builders import failed, hits, record

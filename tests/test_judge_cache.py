@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.errors import ConfigError, StorageError
-from pytest_rageval.judge_cache import JudgeCache, database, key_of, store
+from pytest_rageval.judge_cache import database, store
+from pytest_rageval.judge_cache.keys import key_of
+from pytest_rageval.judge_cache.store import JudgeCache
 from tests.root_rights import without_root_rights
 
 JUDGE = "gpt-5-mini-2025-08-07 at https://api.example.org/v1"

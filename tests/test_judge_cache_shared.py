@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.errors import StorageError
-from pytest_rageval.judge_cache import JudgeCache
+from pytest_rageval.judge_cache.store import JudgeCache
 from tests.postgres_server import postgres_server
 from tests.test_judge_cache import JUDGE, Clock, filled, left, nth
 

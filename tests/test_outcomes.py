@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.models import AskResponse, Case, FolderSelection
-from pytest_rageval.scoring import Verdicts
 from tests.score_builders import TIMEOUT, case, chunk, cite, gold, response, score
 
 GROUPS = case("a.md", "b.md", required_support_groups=((0, 1),))

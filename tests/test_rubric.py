@@ -17,7 +17,8 @@ import pytest_rageval
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.judgements import RUBRICS, JudgeFailure, JudgeRequest, Verdict
 from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
-from pytest_rageval.rubric import Rubric, load_rubric, parse_reply, render_prompt
+from pytest_rageval.rubric import Rubric, load_rubric, render_prompt
+from pytest_rageval.rubric_reply import parse_reply
 from tests.rubric_prompts import PLAIN, take_apart
 
 FOLDER = Path(pytest_rageval.__file__).parent / "rubrics"

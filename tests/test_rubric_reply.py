@@ -21,7 +21,8 @@ from pytest_rageval.judgements import (
 )
 from pytest_rageval.metrics.judged import valid_score
 from pytest_rageval.models import Citation
-from pytest_rageval.rubric import load_rubric, parse_reply
+from pytest_rageval.rubric import load_rubric
+from pytest_rageval.rubric_reply import parse_reply
 from tests.rubric_prompts import HOSTILE_TEXTS, PLAIN
 
 NO_FACTS = replace(PLAIN, expected_key_facts=())

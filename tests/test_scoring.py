@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.models import AskResponse, Case, ErrorInfo, RetrievedChunk, ScoreSettings
-from pytest_rageval.scoring import Verdicts, case_cluster, score_case
+from pytest_rageval.scoring import case_cluster, score_case
 from tests.score_builders import TIMEOUT, case, chunk, cite, gold, response, score, status
 
 CASES = [

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.errors import StorageError
+from pytest_rageval.run_names import is_run_id
 from pytest_rageval.storage import (
     RunWriter,
-    is_run_id,
     list_runs,
     new_run_id,
     read_json,

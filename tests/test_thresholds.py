@@ -15,8 +15,8 @@ from pytest_rageval.thresholds import (
     load_thresholds,
     parse_gate_expression,
     parse_thresholds,
-    resolve_gate_key,
 )
+from pytest_rageval.thresholds_rules import resolve_gate_key
 
 CATEGORIES = frozenset({"multi_hop", "recency/conflict"})
 TAGS = frozenset({"work"})

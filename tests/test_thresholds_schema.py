@@ -9,7 +9,7 @@ import pytest
 
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
-from pytest_rageval.thresholds import parse_thresholds, thresholds_json_schema
+from pytest_rageval.thresholds import parse_thresholds
 from pytest_rageval.thresholds_rules import (
     CASES_RULES,
     DEFAULTS_RULES,
@@ -17,6 +17,7 @@ from pytest_rageval.thresholds_rules import (
     TABLES,
     TOP_RULES,
 )
+from pytest_rageval.thresholds_schema import thresholds_json_schema
 
 SCHEMA = thresholds_json_schema()
 

@@ -190,7 +190,7 @@ def _lint(
 
 def _in_vault(placed: list[PlacedCase], vault: Path) -> Iterator[LintFinding]:
     from pytest_rageval.linting.anchors import AnchorIndex
-    from pytest_rageval.notes import read_notes
+    from pytest_rageval.notes.folder import read_notes
 
     read = read_notes(vault)
     for skipped in read.skipped:

@@ -93,7 +93,7 @@ def command(
     """
     from pytest_rageval.generation.cases import case_file
     from pytest_rageval.generation.generate import Wish, generate
-    from pytest_rageval.notes import read_notes
+    from pytest_rageval.notes.folder import read_notes
 
     if os.path.lexists(output):
         raise CommandError(_EXISTS.format(output))

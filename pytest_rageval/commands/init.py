@@ -22,7 +22,7 @@ def command(folder: Path) -> None:
     is printed. Notes are left out where the cases are your own. The last line is the command to go
     on with.
     """
-    from pytest_rageval.scaffold import read_project, write_scaffold
+    from pytest_rageval.scaffold.writing import read_project, write_scaffold
 
     scaffold = read_project(folder)
     done: Counter[bool] = Counter()

@@ -11,7 +11,7 @@ from pytest_rageval.commands.output import CommandError
 from pytest_rageval.report.terminal_text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.judge_cache import JudgeCache
+    from pytest_rageval.judge_cache.store import JudgeCache
     from pytest_rageval.models import Settings
 
 

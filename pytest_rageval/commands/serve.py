@@ -59,15 +59,18 @@ def command(vault: Path, port: int, **settings: Any) -> None:
     The folder is indexed first; then one line with the URL is printed, which is what
     --rag-url of pytest takes.
     """
-    from pytest_rageval.reference import server
+    from pytest_rageval.reference.config import ConfigError, ReferenceConfig
+    from pytest_rageval.reference.endpoints import UpstreamError
+    from pytest_rageval.reference.server import ServerStartError, serve
+    from pytest_rageval.reference.vault import VaultError
 
     given = {name: value for name, value in settings.items() if value is not None}
     try:
-        config = server.ReferenceConfig(vault=vault, **given)
-        server.serve(config, port, lambda url: _announce(vault, url))
-    except server.UpstreamError as error:
+        config = ReferenceConfig(vault=vault, **given)
+        serve(config, port, lambda url: _announce(vault, url))
+    except UpstreamError as error:
         raise UnreachableError(str(error)) from error
-    except (server.ConfigError, server.VaultError, server.ServerStartError) as error:
+    except (ConfigError, VaultError, ServerStartError) as error:
         raise CommandError(str(error)) from error
 
 

@@ -80,7 +80,8 @@ def _asked(
     probe_chars: int,
     sleep: Callable[[float], None],
 ) -> Iterator[Finding]:
-    from pytest_rageval.judge_client import OpenAIJudge, unpinned_alias
+    from pytest_rageval.judge_client.judge import OpenAIJudge
+    from pytest_rageval.judge_client.names import unpinned_alias
 
     root = Path(settings.rootdir)
     with OpenAIJudge(

@@ -16,7 +16,7 @@ from pytest_rageval.matching import anchor_segments, norm_text, starts_with
 from pytest_rageval.models import Anchor, Case
 
 if TYPE_CHECKING:
-    from pytest_rageval.notes import Note, Section
+    from pytest_rageval.notes.sections import Note, Section
 
 _MARKUP: Final = re.compile(
     r"[*_`~]+|!?\[(?P<text>[^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?|<[^<>]*>|\\"

@@ -14,7 +14,7 @@ from pytest_rageval.generation.passages import (
 )
 
 if TYPE_CHECKING:
-    from pytest_rageval.notes import Note, Section
+    from pytest_rageval.notes.sections import Note, Section
 
 Kind = Literal["heading", "qa", "faq", "definition", "model"]
 

@@ -17,7 +17,7 @@ from pytest_rageval.models import Case
 
 if TYPE_CHECKING:
     from pytest_rageval.judge_client.chat import ChatModel
-    from pytest_rageval.notes import Note, Section
+    from pytest_rageval.notes.sections import Note, Section
 
 SHARE: Final = 5
 """One unanswerable question for so many answerable ones."""

@@ -15,7 +15,7 @@ from pytest_rageval.matching import norm_text
 
 if TYPE_CHECKING:
     from pytest_rageval.judge_client.chat import ChatModel
-    from pytest_rageval.notes import Note, Section
+    from pytest_rageval.notes.sections import Note, Section
 
 PROMPT_VERSION: Final = "generate-1"
 MIN_WORDS: Final = 12

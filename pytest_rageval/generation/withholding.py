@@ -14,7 +14,7 @@ from pytest_rageval.generation.drafts import Draft
 from pytest_rageval.matching import norm_text
 
 if TYPE_CHECKING:
-    from pytest_rageval.notes import Note
+    from pytest_rageval.notes.sections import Note
 
 NAMES: Final = (
     "Brenholt", "Quillmere", "Tarvik", "Ossendra", "Mirabeck", "Feldspan", "Jorvale", "Kestrom",

@@ -3,8 +3,3 @@
 An SQLite file by default, PostgreSQL by URL. Keys are hashes and values are JSON: a cache holds
 verdicts, but no prompt and no key of an API.
 """
-
-from pytest_rageval.judge_cache.keys import key_of
-from pytest_rageval.judge_cache.store import CacheStats, JudgeCache
-
-__all__ = ["CacheStats", "JudgeCache", "key_of"]

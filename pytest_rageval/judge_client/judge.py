@@ -245,7 +245,7 @@ class OpenAIJudge:
         )
 
     def _key(self, form: Form, rubric: Rubric, prompt: Prompt, repeat: int) -> str:
-        from pytest_rageval.judge_cache import key_of
+        from pytest_rageval.judge_cache.keys import key_of
 
         return key_of(
             identity=f"{self._model} at {self._endpoint.base_url}",
@@ -399,7 +399,7 @@ def _with_prompt(judgement: Judgement, prompt: Prompt) -> Judgement:
 
 
 def _read(question: _Question, text: str) -> Verdict | JudgeFailure:
-    from pytest_rageval.rubric import parse_reply
+    from pytest_rageval.rubric_reply import parse_reply
 
     outcome = parse_reply(question.rubric, text, question.request)
     if isinstance(outcome, Verdict) or (plain := without_controls(text)) == text:

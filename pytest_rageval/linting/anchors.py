@@ -15,7 +15,7 @@ from pytest_rageval.matching import anchor_segments, norm_path, norm_text, start
 from pytest_rageval.models import Anchor
 
 if TYPE_CHECKING:
-    from pytest_rageval.notes import Note, Section
+    from pytest_rageval.notes.sections import Note, Section
 
 _NEAR: Final = 0.6
 """Similarity, 0 to 1, from which another text is offered."""

@@ -11,21 +11,8 @@ import uvicorn
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from .app import create_app
-from .config import ConfigError, ReferenceConfig
-from .endpoints import UpstreamError
+from .config import ReferenceConfig
 from .engine import ReferenceEngine
-from .vault import VaultError
-
-__all__ = [
-    "ConfigError",
-    "ReferenceConfig",
-    "ServerHandle",
-    "ServerStartError",
-    "UpstreamError",
-    "VaultError",
-    "serve",
-    "start_in_thread",
-]
 
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 30.0

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.comparability import ConfigDifference, shown
-from pytest_rageval.comparison import LatencyChange, LeftOutReason, MetricChange
+from pytest_rageval.comparison import LatencyChange, MetricChange
 from pytest_rageval.comparison_flips import CaseFlip
 from pytest_rageval.comparison_groups import GroupChange
+from pytest_rageval.comparison_pairs import LeftOutReason
 from pytest_rageval.gate_rules import Verdict
 from pytest_rageval.models import CheckResult
 from pytest_rageval.report.comparison_groups_text import (

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from pytest_rageval.comparability import shown
-from pytest_rageval.comparison import Comparison, LeftOutReason, MetricChange
+from pytest_rageval.comparison import Comparison, MetricChange
 from pytest_rageval.comparison_flips import CaseFlip
+from pytest_rageval.comparison_pairs import LeftOutReason
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.models import CaseRecord
 from pytest_rageval.report.numbers import format_value

@@ -9,6 +9,7 @@ import pytest
 from pytest_rageval.explain.case import explain_record
 from pytest_rageval.explain.values import Explanation
 from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.models import (
     AskResponse,
     Case,
@@ -17,7 +18,7 @@ from pytest_rageval.models import (
     ScoreSettings,
 )
 from pytest_rageval.outcomes import decide_outcome
-from pytest_rageval.scoring import Verdicts, score_case
+from pytest_rageval.scoring import score_case
 from tests.explain.builders import S, U, explained, metric, recorded
 from tests.score_builders import case, chunk, cite, gold, response
 

@@ -19,8 +19,10 @@ from pytest_rageval.linting.anchors import AnchorIndex
 from pytest_rageval.linting.findings import PlacedCase
 from pytest_rageval.matching import decide_chunks, norm_text
 from pytest_rageval.models import AskRequest, Case, ScoreSettings, TargetSettings
-from pytest_rageval.notes import Note, parse_note, read_notes
-from pytest_rageval.reference.server import ReferenceConfig, start_in_thread
+from pytest_rageval.notes.folder import read_notes
+from pytest_rageval.notes.sections import Note, parse_note
+from pytest_rageval.reference.config import ReferenceConfig
+from pytest_rageval.reference.server import start_in_thread
 
 ROOT = Path(__file__).resolve().parents[2]
 FAQ = """# Lending

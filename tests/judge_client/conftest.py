@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.judge_client import OpenAIJudge
+from pytest_rageval.judge_client.judge import OpenAIJudge
 from pytest_rageval.models import JudgeSettings
 from tests.hostile_judge import HostileJudge, Script
 

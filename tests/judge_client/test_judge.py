@@ -14,7 +14,8 @@ import pytest
 import vcr  # type: ignore[import-untyped]
 
 from pytest_rageval.errors import ConfigError, JudgeError
-from pytest_rageval.judge_client import OpenAIJudge, unpinned_alias
+from pytest_rageval.judge_client.judge import OpenAIJudge
+from pytest_rageval.judge_client.names import unpinned_alias
 from pytest_rageval.judge_estimate import count_tokens
 from pytest_rageval.judgements import Judge, JudgeRequest
 from pytest_rageval.models import JudgeSettings

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.judge_cache import JudgeCache
+from pytest_rageval.judge_cache.store import JudgeCache
 from pytest_rageval.judge_client.memory import document_of, judgement_of
 from pytest_rageval.judgements import (
     Claim,

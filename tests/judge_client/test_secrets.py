@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.judge_client import OpenAIJudge
 from pytest_rageval.judge_client.endpoint import ChatEndpoint
+from pytest_rageval.judge_client.judge import OpenAIJudge
 from pytest_rageval.models import JudgeSettings
 from tests.hostile_judge import Canned, HostileJudge, completion, error
 from tests.judge_client.conftest import KEY, DictCache, OpenJudge

@@ -5,7 +5,7 @@ import pytest
 from pytest_rageval.linting.anchors import AnchorIndex
 from pytest_rageval.linting.findings import LintFinding
 from pytest_rageval.models import Anchor
-from pytest_rageval.notes import parse_note
+from pytest_rageval.notes.sections import parse_note
 from tests.linting.builders import anchor, placed
 
 GATES = b"""# Gates

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.judge_client import OpenAIJudge
+from pytest_rageval.judge_client.judge import OpenAIJudge
 from pytest_rageval.judgements import JudgeRequest, Passage
 from pytest_rageval.models import JudgeSettings
 from tests.judge_client.conftest import DictCache

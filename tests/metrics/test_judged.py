@@ -14,8 +14,8 @@ from pytest_rageval.metrics.judged import (
     valid_score,
 )
 from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
+from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.models import CaseScores
-from pytest_rageval.scoring import Verdicts
 from tests.score_builders import TIMEOUT, case, response, score, status
 
 JUDGED = [key for key, info in METRICS.items() if info.judged]

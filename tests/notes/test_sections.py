@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.notes import parse_note
+from pytest_rageval.notes.sections import parse_note
 from pytest_rageval.reference.chunking import chunk_note
 
 ROOT = Path(__file__).resolve().parents[2]

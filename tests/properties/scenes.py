@@ -19,8 +19,8 @@ from pytest_rageval.dataset import LocatedCase
 from pytest_rageval.engine import measure
 from pytest_rageval.matching import norm_heading, norm_path
 from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.models import Anchor, Case, CaseRecord, RecencyRule, ScoreSettings, Settings
-from pytest_rageval.scoring import Verdicts
 
 _T = TypeVar("_T")
 Payload = dict[str, Any]

@@ -9,9 +9,10 @@ import httpx
 import numpy as np
 import pytest
 
+from pytest_rageval.reference.config import ReferenceConfig
 from pytest_rageval.reference.embeddings_endpoint import EmbeddingsQuery, embed_texts
 from pytest_rageval.reference.fields import RequestError
-from pytest_rageval.reference.server import ReferenceConfig, ServerHandle, start_in_thread
+from pytest_rageval.reference.server import ServerHandle, start_in_thread
 from tests.fakes import fake_target, json_reply
 from tests.reference.builders import write_vault
 

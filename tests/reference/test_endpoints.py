@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from pytest_rageval.reference import endpoints
+from pytest_rageval.reference.config import ReferenceConfig
 from pytest_rageval.reference.endpoints import Endpoint, EndpointEmbedder, UpstreamError
 from pytest_rageval.reference.generation import checked
 from pytest_rageval.reference.requests import DocumentsUpdate
-from pytest_rageval.reference.server import ReferenceConfig, start_in_thread
+from pytest_rageval.reference.server import start_in_thread
 from pytest_rageval.reference.terms import terms
 from pytest_rageval.reference.vault import Note
 from tests.reference.builders import ask, make_engine, retrieved, write_vault

@@ -15,14 +15,9 @@ from typing import Any
 import httpx
 import pytest
 
-from pytest_rageval.reference.server import (
-    ReferenceConfig,
-    ServerHandle,
-    ServerStartError,
-    VaultError,
-    serve,
-    start_in_thread,
-)
+from pytest_rageval.reference.config import ReferenceConfig
+from pytest_rageval.reference.server import ServerHandle, ServerStartError, serve, start_in_thread
+from pytest_rageval.reference.vault import VaultError
 from tests.reference.builders import NOTES, write_vault
 
 QUESTION = {"question": "What is the retry limit of the ingest queue?"}

@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.dataset import load_cases
-from pytest_rageval.scaffold import ScaffoldError, read_project, write_scaffold
-from pytest_rageval.scaffold.writing import read_templates
+from pytest_rageval.scaffold.writing import (
+    ScaffoldError,
+    read_project,
+    read_templates,
+    write_scaffold,
+)
 from tests.root_rights import without_root_rights
 
 
