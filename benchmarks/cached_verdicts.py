@@ -39,7 +39,7 @@ from pytest_rageval.judgements import (
     Passage,
     Verdict,
 )
-from pytest_rageval.models import JudgeSettings
+from pytest_rageval.values.settings import JudgeSettings
 
 MODEL = "judge-2026-01-01"
 SETTINGS = JudgeSettings(base_url="http://127.0.0.1:9/v1", retries=0, api_key_env="KEY")

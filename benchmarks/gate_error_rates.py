@@ -32,10 +32,10 @@ from pytest_rageval.gate_differences import (
     decide_difference_check,
     decide_differences,
 )
-from pytest_rageval.models import Check, CheckResult
 from pytest_rageval.stats.intervals import wilson
 from pytest_rageval.stats.paired import paired_difference, regression_p
 from pytest_rageval.stats.power import POWER
+from pytest_rageval.values.gate import Check, CheckResult
 
 SEED: Final = 20251122
 RUNS: Final = 3000

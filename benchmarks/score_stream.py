@@ -166,8 +166,8 @@ def floor() -> Contender:
 def ours() -> Contender:
     from pytest_rageval.aggregate import aggregate_columns
     from pytest_rageval.columns import RecordColumns
-    from pytest_rageval.models import Settings
     from pytest_rageval.recorded import RecordedRun
+    from pytest_rageval.values.settings import Settings
 
     def run(cases: Path, responses: Path) -> Numbers:
         columns = RecordColumns()
@@ -259,8 +259,8 @@ def stage_read() -> Contender:
 
 
 def stage_scored() -> Contender:
-    from pytest_rageval.models import Settings
     from pytest_rageval.recorded import RecordedRun
+    from pytest_rageval.values.settings import Settings
 
     def run(cases: Path, responses: Path) -> Numbers:
         records = RecordedRun(cases, responses, Settings(rootdir=".", k=K, judge="none")).records()

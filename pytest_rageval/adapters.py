@@ -13,12 +13,19 @@ from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from pytest_rageval.contract import excerpt, is_empty_answer, parse_ask_response
+from pytest_rageval.contract import parse_ask_response
 from pytest_rageval.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.loop_thread import LoopThread, session_loop
-from pytest_rageval.models import AskRequest, AskResponse, AskResult, ErrorInfo
 from pytest_rageval.slots import Slots
+from pytest_rageval.terminal_text import excerpt
 from pytest_rageval.turns import waiting
+from pytest_rageval.values.reply import (
+    AskRequest,
+    AskResponse,
+    AskResult,
+    ErrorInfo,
+    is_empty_answer,
+)
 
 
 def call_client(

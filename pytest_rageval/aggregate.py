@@ -17,13 +17,6 @@ from pytest_rageval.columns import CaseTable, Integers, RecordColumns
 from pytest_rageval.matching import PathCase
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
-from pytest_rageval.models import (
-    Aggregate,
-    CaseRecord,
-    LatencySummary,
-    MetricSummary,
-    RepeatSummary,
-)
 from pytest_rageval.operational import operational_rates, sum_costs, summarise_calls
 from pytest_rageval.run_summaries import (
     count_abstentions,
@@ -32,6 +25,8 @@ from pytest_rageval.run_summaries import (
     summarise_translations,
 )
 from pytest_rageval.summaries import summarise_cases
+from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary, RepeatSummary
+from pytest_rageval.values.record import CaseRecord
 
 
 def aggregate(

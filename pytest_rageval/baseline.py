@@ -11,7 +11,6 @@ from pytest_rageval.errors import StorageError
 from pytest_rageval.gate import NO_BASELINE
 from pytest_rageval.gate_differences import Difference
 from pytest_rageval.gate_figures import GateRun
-from pytest_rageval.models import BaselineInfo, Check, Thresholds
 from pytest_rageval.run_comparison import (
     RunComparison,
     RunSide,
@@ -21,6 +20,7 @@ from pytest_rageval.run_comparison import (
 from pytest_rageval.run_tags import tags_by_run
 from pytest_rageval.storage import RESULTS, read_json, resolve_run
 from pytest_rageval.stored_run import read_run
+from pytest_rageval.values.gate import BaselineInfo, Check, Thresholds
 
 _MAKE_ONE: Final = "make one with `rageval runs tag RUN main`"
 

@@ -13,11 +13,11 @@ from pytest_rageval.comparison_pairs import (
     newly_missed,
     paired_values,
 )
-from pytest_rageval.gate_differences import Difference, needs_baseline
+from pytest_rageval.gate_differences import Difference
 from pytest_rageval.gate_figures import GateRun, find_figure
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
-from pytest_rageval.models import Check
 from pytest_rageval.stats.paired import regression_p
+from pytest_rageval.values.gate import Check, needs_baseline
 
 _MAX_CASES: Final = 10
 

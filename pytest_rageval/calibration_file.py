@@ -12,7 +12,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from pytest_rageval.errors import StorageError
-from pytest_rageval.models import SCHEMA_VERSION, Settings
+from pytest_rageval.values.record import SCHEMA_VERSION
+from pytest_rageval.values.settings import Settings
 
 FOLDER: Final = "judge_calibration"
 _MAX_NAME: Final = 120

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Required
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, TypeAdapter, with_config
 
-from pytest_rageval.models import Anchor, Case, Difficulty, RecencyRule, Review
+from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule, Review
 
 if sys.version_info >= (3, 12):
     from typing import TypedDict

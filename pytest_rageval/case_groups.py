@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-from pytest_rageval.models import CaseRecord
 from pytest_rageval.stats.intervals import fmean
+from pytest_rageval.values.record import CaseRecord, Outcome
 
 ValueStatus = Literal["scored", "not_applicable", "error"]
 CaseOutcome = Literal["passed", "missed", "error", "unchecked"]
@@ -88,3 +88,15 @@ def group_repeats(records: Iterable[CaseRecord]) -> list[CaseGroup]:
 def case_values(records: Iterable[CaseRecord], key: str) -> list[CaseValue]:
     """One value per case of the metric ``key``, in the order of file and case id."""
     return [case.value(key) for case in group_repeats(records)]
+
+
+_BADNESS: Final[dict[Outcome, int]] = {"passed": 0, "missed": 1, "error": 2}
+
+
+def deciding_record(records: Sequence[CaseRecord]) -> CaseRecord:
+    """Return the first of the worst repeats: an error is worse than a miss.
+
+    A mean over repeats forgives an error; the report of a case does not, so that none is hidden
+    and ``--lf`` asks it again.
+    """
+    return max(records, key=lambda record: _BADNESS[record.outcome])

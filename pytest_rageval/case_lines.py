@@ -12,8 +12,8 @@ from pytest_rageval.case_fields import AnchorLine, CaseLine
 from pytest_rageval.case_file_edit import FileLine, FileLines, read_file_lines
 from pytest_rageval.dataset import parse_case
 from pytest_rageval.errors import DatasetError, Fault
-from pytest_rageval.models import Case
 from pytest_rageval.strict_json import parse, survey
+from pytest_rageval.values.case import Case
 
 _ANCHORS: Final = ("gold_supports", "irrelevant_supports")
 

@@ -12,21 +12,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 import pytest
 
+from pytest_rageval.state import CaseOutput
+
 STREAMS: Final = ("stdout", "stderr")
-
-
-@dataclass(slots=True)
-class CaseOutput:
-    """What one case logged and printed so far."""
-
-    records: list[logging.LogRecord] = field(default_factory=list)
-    printed: dict[str, io.StringIO] = field(default_factory=dict)
 
 
 _current: ContextVar[CaseOutput | None] = ContextVar("rageval_case_output", default=None)

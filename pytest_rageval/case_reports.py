@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_rageval.models import CaseRecord, Outcome
+from pytest_rageval.case_groups import deciding_record
+from pytest_rageval.values.record import CaseRecord, Outcome
 
-_BADNESS: Final[dict[Outcome, int]] = {"passed": 0, "missed": 1, "error": 2}
 _VERBS: Final[dict[Outcome, str]] = {"passed": "passed", "missed": "missed", "error": "erred"}
 _EXPECTATION_KEYS: Final = (
     "recall_all_at_k",
@@ -50,15 +50,6 @@ def decide_report(
     else:
         report.outcome = "skipped"
         report.wasxfail = reason
-
-
-def deciding_record(records: Sequence[CaseRecord]) -> CaseRecord:
-    """Return the first of the worst repeats: an error is worse than a miss.
-
-    A mean over repeats forgives an error; the report of a case does not, so that none is hidden
-    and ``--lf`` asks it again.
-    """
-    return max(records, key=lambda record: _BADNESS[record.outcome])
 
 
 def case_reason(records: Sequence[CaseRecord]) -> str:

@@ -11,7 +11,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.matching import norm_heading, norm_path, norm_text
-from pytest_rageval.models import Anchor, Case
+from pytest_rageval.values.case import Anchor, Case
 
 if TYPE_CHECKING:
     from pytest_rageval.case_fields import AnchorLine, CaseLine

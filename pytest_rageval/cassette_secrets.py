@@ -14,7 +14,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from pytest_rageval.errors import EndpointError
-from pytest_rageval.models import Settings, TargetSettings
 from pytest_rageval.target_url import (
     ENV_VALUE,
     SENSITIVE_HEADER,
@@ -23,6 +22,7 @@ from pytest_rageval.target_url import (
     secret_values,
     without_query_secrets,
 )
+from pytest_rageval.values.settings import Settings, TargetSettings
 
 NOT_NEEDED: Final = "rageval-replay-needs-no-secret"
 """Stands for a secret that is not set while nothing is sent."""

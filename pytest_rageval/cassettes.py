@@ -19,11 +19,11 @@ import pytest
 from pytest_rageval.cassette_names import cassette_name
 from pytest_rageval.cassette_secrets import Scrubber, replay_environ
 from pytest_rageval.config import target_kind
-from pytest_rageval.contract import excerpt
 from pytest_rageval.errors import EndpointError
 from pytest_rageval.items import CaseItem
-from pytest_rageval.models import Settings
-from pytest_rageval.preflight import is_xdist_controller
+from pytest_rageval.state import is_xdist_controller
+from pytest_rageval.terminal_text import excerpt
+from pytest_rageval.values.settings import Settings
 
 EMBEDDED_URL: Final = "http://rageval-embedded.localhost"
 """Where cassettes place the embedded server, which listens at another port in every run."""

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 import pytest
 
 from pytest_rageval.discovery import THRESHOLDS
-from pytest_rageval.models import CheckResult, CheckStatus
 from pytest_rageval.report.detectable import detectable_text
+from pytest_rageval.values.gate import CheckResult, CheckStatus
 
 _OUTCOMES: dict[CheckStatus, Literal["passed", "failed", "skipped"]] = {
     "pass": "passed",

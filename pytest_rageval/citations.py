@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pytest_rageval.matching import PathCase, Segments, norm_heading, norm_path, order_chunks
-from pytest_rageval.models import AskResponse, Citation, RetrievedChunk
+from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 
 # One level of nesting, because headings hold brackets: "(File: a.md, Section: Setup (Linux))".
 # The limits keep an answer full of opening brackets linear.

@@ -16,9 +16,9 @@ from typing import Final, NoReturn
 
 import click
 
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.errors import RagEvalError
-from pytest_rageval.models import ExitCode
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 COMMANDS: Final = (
     "calibrate",

@@ -19,7 +19,7 @@ import httpx
 
 from pytest_rageval.adapters import answered
 from pytest_rageval.client_pool import ClientPool
-from pytest_rageval.contract import excerpt, parse_ask_response, parse_reply_bytes, request_body
+from pytest_rageval.contract import parse_ask_response, parse_reply_bytes, request_body
 from pytest_rageval.deadline import mind_deadlines, within
 from pytest_rageval.errors import EndpointError
 from pytest_rageval.http_exchange import (
@@ -32,7 +32,6 @@ from pytest_rageval.http_exchange import (
     tls_context,
 )
 from pytest_rageval.mappings import compile_mapping
-from pytest_rageval.models import AskRequest, AskResponse, AskResult, ErrorInfo, TargetSettings
 from pytest_rageval.slots import Slots
 from pytest_rageval.target_url import (
     blot_out,
@@ -41,6 +40,9 @@ from pytest_rageval.target_url import (
     resolve_headers,
     secret_values,
 )
+from pytest_rageval.terminal_text import excerpt
+from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult, ErrorInfo
+from pytest_rageval.values.settings import TargetSettings
 
 
 class HttpRagClient:

@@ -20,9 +20,10 @@ from pytest_rageval.case_groups import CaseOutcome, outcome_of_repeats
 from pytest_rageval.matching import DocumentKey, PathCase
 from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retrieved_documents
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
-from pytest_rageval.models import Case, CaseRecord
 from pytest_rageval.operational import AttemptStatus, attempt_status, judge_verdicts
 from pytest_rageval.stats.intervals import fmean
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import NUMBERLESS_SETTINGS, Settings
+from pytest_rageval.values.settings import NUMBERLESS_SETTINGS, Settings
 
 Affects = Literal["everything", "answers", "judged"]
 """Which metrics an invariant stands behind: all, those of the answer, or those a judge had a part

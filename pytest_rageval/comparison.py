@@ -16,14 +16,14 @@ from pytest_rageval.comparison_pairs import (
     CasePair,
     PairedValues,
     Pairing,
+    Verdict,
     difference,
     newly_missed,
     pair_cases,
     paired_values,
+    verdict,
 )
-from pytest_rageval.gate_rules import Verdict, verdict
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
-from pytest_rageval.models import CaseRecord
 from pytest_rageval.operational import record_latency
 from pytest_rageval.stats.intervals import fmean
 from pytest_rageval.stats.multiplicity import holm
@@ -32,6 +32,7 @@ from pytest_rageval.stats.paired import (
     sign_flip,
 )
 from pytest_rageval.stats.power import minimum_detectable_effect
+from pytest_rageval.values.record import CaseRecord
 
 MARGIN_SHARE: Final = 0.05
 """Of a metric's range: a smaller difference does not matter unless a threshold says otherwise."""

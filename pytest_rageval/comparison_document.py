@@ -10,9 +10,9 @@ from pytest_rageval.comparability import ConfigDifference
 from pytest_rageval.comparison import LatencyChange, MetricChange
 from pytest_rageval.comparison_flips import CaseFlip
 from pytest_rageval.comparison_groups import GroupChange
-from pytest_rageval.models import CheckResult
 from pytest_rageval.record_json import to_plain
 from pytest_rageval.run_comparison import RunComparison, RunSide
+from pytest_rageval.values.gate import CheckResult
 
 
 def comparison_document(

@@ -9,8 +9,8 @@ from typing import Final, Literal
 from pytest_rageval.case_groups import CaseGroup, CaseOutcome
 from pytest_rageval.comparison_reasons import explain_flip
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import CaseRecord
-from pytest_rageval.report.numbers import TOLERANCE
+from pytest_rageval.numbers_text import TOLERANCE
+from pytest_rageval.values.record import CaseRecord
 
 Direction = Literal["worse", "better"]
 

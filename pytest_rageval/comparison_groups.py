@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.comparison import MetricChange, compare_metrics
-from pytest_rageval.comparison_pairs import CasePair
-from pytest_rageval.gate_rules import Verdict
+from pytest_rageval.comparison_pairs import CasePair, Verdict
 
 GroupTable = Literal["category", "tag"]
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_rageval.models import CaseRecord
-from pytest_rageval.spot_check import summarise_spot_checks
+from pytest_rageval.judge_reliability import summarise_spot_checks
 from pytest_rageval.stats.intervals import fmean
+from pytest_rageval.values.record import CaseRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

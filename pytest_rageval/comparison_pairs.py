@@ -8,9 +8,9 @@ from typing import Literal
 
 from pytest_rageval.case_groups import CaseGroup, group_repeats
 from pytest_rageval.metrics.registry import MetricInfo
-from pytest_rageval.models import CaseRecord
 from pytest_rageval.stats.intervals import Sided
 from pytest_rageval.stats.paired import PairedDifference, paired_difference
+from pytest_rageval.values.record import CaseRecord
 
 LeftOutReason = Literal["only_in_base", "only_in_new", "content_changed", "k_changed"]
 
@@ -148,3 +148,35 @@ def newly_missed(pairs: Iterable[CasePair]) -> tuple[str, ...]:
         for pair in pairs
         if pair.base.outcome == "passed" and pair.new.outcome == "missed"
     )
+
+
+Verdict = Literal["better", "worse", "same", "unclear"]
+
+
+def verdict(
+    low: float | None,
+    high: float | None,
+    *,
+    margin: float = 0.0,
+    direction: Literal["higher", "lower", "neutral"] = "higher",
+) -> Verdict:
+    """The verdict of a comparison from the one-sided bounds of candidate - baseline.
+
+    Args:
+        low: lower bound; None: there is none.
+        high: upper bound.
+        margin: differences smaller than this do not matter.
+        direction: which way is better; of a neutral metric nothing is better or worse.
+
+    >>> verdict(-0.02, 0.03, margin=0.05)
+    'same'
+    """
+    if direction == "lower":
+        low, high = (None if high is None else -high), (None if low is None else -low)
+    if direction != "neutral":
+        if low is not None and low > 0:
+            return "better"
+        if high is not None and high < 0:
+            return "worse"
+    within = low is not None and high is not None and -margin < low and high < margin
+    return "same" if within else "unclear"

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.matching import in_scope
-from pytest_rageval.models import Anchor, CaseRecord, Citation, RetrievedChunk
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import Citation, RetrievedChunk
 
 _SHOWN: Final = 2
 

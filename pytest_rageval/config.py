@@ -17,10 +17,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.models import NUMBERLESS_SETTINGS, JudgeSettings, Settings, TargetSettings
-from pytest_rageval.option_values import read_option_text, read_option_value, shorten
+from pytest_rageval.option_values import read_option_text, read_option_value
 from pytest_rageval.options import OPTIONS, REPEATABLE, Option
 from pytest_rageval.target_url import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
+from pytest_rageval.terminal_text import shorten
+from pytest_rageval.values.settings import (
+    NUMBERLESS_SETTINGS,
+    JudgeSettings,
+    Settings,
+    TargetSettings,
+)
 
 NO_TARGET = """\
 rageval: no target to ask. Reach one in one of three ways:

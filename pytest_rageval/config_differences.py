@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from pytest_rageval.config import compared_settings, settings_document
 from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
-from pytest_rageval.models import Settings
-from pytest_rageval.option_values import shorten
 from pytest_rageval.options import OPTIONS
+from pytest_rageval.terminal_text import shorten
+from pytest_rageval.values.settings import Settings
 
 _MISSING: Final = object()
 _SHOWN: Final = 5

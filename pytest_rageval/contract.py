@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, TypeGuard, TypeVar
 
 from pytest_rageval.errors import EndpointError
 from pytest_rageval.matching import order_chunks
-from pytest_rageval.models import (
+from pytest_rageval.terminal_text import excerpt
+from pytest_rageval.values.reply import (
     AskRequest,
     AskResponse,
     Citation,
@@ -31,7 +31,6 @@ from pytest_rageval.models import (
 )
 
 _T = TypeVar("_T")
-_EXCERPT_CHARS = 80
 _LONGEST_MS = 1e12
 """Some thirty years: a longer duration is nonsense, and sums of such would overflow."""
 _MAX_INTEGER_BITS = 1024
@@ -112,24 +111,6 @@ def parse_ask_response(
         return _ask_response(payload, chunks)
     except RecursionError as error:
         raise _protocol("the reply is nested too deeply to be read") from error
-
-
-def is_empty_answer(response: AskResponse) -> bool:
-    """Say whether an answer holds nothing but whitespace without being an abstention."""
-    return not response.answer.strip() and response.abstained is not True
-
-
-def excerpt(text: str, limit: int = _EXCERPT_CHARS) -> str:
-    """Shorten foreign text to one printable line: no control, bidi or other invisible format.
-
-    Args:
-        text: anything a target sent.
-        limit: most characters to keep; a cut is marked with three dots.
-    """
-    # Cut first: a reply may hold 64 MB and only its beginning is shown.
-    head = " ".join(text[: limit * 8].split())
-    clean = "".join(char for char in head if unicodedata.category(char)[0] != "C").strip()
-    return clean if len(clean) <= limit else clean[: limit - 3] + "..."
 
 
 # --- the parts of a reply ------------------------------------------------------------------

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import gc
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +24,8 @@ from pytest_rageval.case_fields import CASE_LINE, EXPECTED, AnchorLine, CaseLine
 from pytest_rageval.case_rules import CASE_WARNINGS, find_faults, find_warnings
 from pytest_rageval.errors import DatasetError, Fault
 from pytest_rageval.jsonl import Line, cannot_be_read, iterate_lines, open_lines
-from pytest_rageval.models import Anchor, Case
 from pytest_rageval.strict_json import Loc, Survey, UnfitJsonError, parse, survey
+from pytest_rageval.values.case import Anchor, Case
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _NOT_HASHED: Final = frozenset(
@@ -382,3 +384,30 @@ def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[:200])
     return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 3]}..."
+
+
+def read_set(path: Path, rootdir: Path) -> LoadedSet | DatasetError:
+    """Load a case file; faults are returned, not raised, because they are shown later."""
+    file = path.relative_to(rootdir).as_posix() if path.is_relative_to(rootdir) else str(path)
+    try:
+        with without_gc():
+            return load_cases(path, display=file)
+    except DatasetError as error:
+        return error
+
+
+@contextmanager
+def without_gc() -> Iterator[None]:
+    """Look for no garbage while a great many objects are made that all stay.
+
+    Python looks whenever enough are new, among all that there are: at 100,000 cases that takes
+    longer than making them.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

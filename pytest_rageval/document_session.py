@@ -28,10 +28,9 @@ from pytest_rageval.document_sets import (
 from pytest_rageval.document_termination import interrupted_by_sigterm
 from pytest_rageval.errors import ConfigError, DatasetError, EndpointError, RagEvalError
 from pytest_rageval.items import CaseItem
-from pytest_rageval.models import Settings
-from pytest_rageval.preflight import is_xdist_controller
-from pytest_rageval.report.terminal_text import clean
-from pytest_rageval.state import State
+from pytest_rageval.state import State, is_xdist_controller
+from pytest_rageval.terminal_text import clean
+from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_rageval.documents_client import DocumentsClient

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from pytest_rageval.errors import ConfigError, DatasetError, Fault
-from pytest_rageval.interchange.values import Document, faults_error, shown
+from pytest_rageval.errors import ConfigError, DatasetError, Fault, faults_error
 from pytest_rageval.jsonl import cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.strict_json import parse
+from pytest_rageval.terminal_text import shown
 
 FOLDER: Final = "documents"
 """Beside the case files; nothing in it is a case file."""
@@ -304,3 +304,19 @@ def find_loader(setting: str | None) -> Loader | None:
         raise ConfigError(f"{where}: {setting!r} is no function")
     loader: Loader = found
     return loader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document that a dataset brings along; one of text, file and ref says what it holds."""
+
+    rel_path: str
+    """Path that the target reports for it; begins with the scope prefix."""
+    text: str | None = None
+    file: str | None = None
+    """File with the text, relative to the file of the documents."""
+    ref: str | None = None
+    """What the loader of the project is called with."""
+    source_id: str | None = None
+    """Its id where it came from."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)

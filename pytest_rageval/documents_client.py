@@ -14,7 +14,6 @@ from typing import Final
 
 import httpx
 
-from pytest_rageval.contract import excerpt
 from pytest_rageval.document_sets import LoadedDocument, scope_prefix_fault
 from pytest_rageval.errors import ConfigError, EndpointError
 from pytest_rageval.http_exchange import (
@@ -25,8 +24,9 @@ from pytest_rageval.http_exchange import (
     silence_loggers,
     tls_context,
 )
-from pytest_rageval.models import TargetSettings
 from pytest_rageval.target_url import blot_out, join_url, resolve_headers, secret_values
+from pytest_rageval.terminal_text import excerpt
+from pytest_rageval.values.settings import TargetSettings
 
 BATCH_CHARS: Final = 4_000_000
 BATCH_DOCUMENTS: Final = 1000

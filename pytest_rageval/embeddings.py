@@ -19,7 +19,7 @@ import httpx
 import numpy as np
 import numpy.typing as npt
 
-from pytest_rageval.contract import excerpt, parse_reply_bytes
+from pytest_rageval.contract import parse_reply_bytes
 from pytest_rageval.deadline import mind_deadlines, within
 from pytest_rageval.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.http_exchange import (
@@ -31,6 +31,7 @@ from pytest_rageval.http_exchange import (
     silence_loggers,
 )
 from pytest_rageval.target_url import Address, blot_out, join_url
+from pytest_rageval.terminal_text import excerpt
 from pytest_rageval.vector_file import VectorError, read_vector
 
 _Array = npt.NDArray[np.float64]

@@ -12,6 +12,7 @@ A missed threshold is a result, not an exception.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -92,3 +93,8 @@ class JudgeError(RagEvalError):
 
 class StorageError(RagEvalError):
     """A run folder or the judge's cache could not be found, read or written."""
+
+
+def faults_error(faults: Sequence[Fault]) -> DatasetError:
+    """Return an error of several faults, one a line."""
+    return DatasetError("\n".join(map(str, faults)), faults=tuple(faults))

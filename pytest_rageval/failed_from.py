@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.models import Settings
 from pytest_rageval.storage import resolve_run
 from pytest_rageval.stored_run import failed_cases, read_run
+from pytest_rageval.values.settings import Settings
 
 _SHOWN: Final = 5
 

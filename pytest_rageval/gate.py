@@ -7,29 +7,26 @@ fewer cases than expected fails as incomplete.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
 from pytest_rageval.case_groups import CaseGroup, group_repeats
-from pytest_rageval.gate_differences import (
-    Difference,
-    decide_differences,
-    needs_baseline,
-)
+from pytest_rageval.gate_differences import Difference, decide_differences
 from pytest_rageval.gate_figures import Figure, GateRun, find_figure
 from pytest_rageval.gate_rules import LimitDecision, decide_limit
 from pytest_rageval.metrics.registry import metric_info
-from pytest_rageval.models import (
-    Aggregate,
+from pytest_rageval.numbers_text import format_limit_pair, format_value, unit_of
+from pytest_rageval.values.gate import (
     BaselineInfo,
-    CaseRecord,
     Check,
     CheckResult,
     CheckStatus,
     GateResult,
     Thresholds,
+    needs_baseline,
 )
-from pytest_rageval.report.numbers import format_limit_pair, format_value, unit_of
+from pytest_rageval.values.numbers import Aggregate
+from pytest_rageval.values.record import CaseRecord
 
 NO_BASELINE: Final = "no baseline; make one with `rageval runs tag RUN main`"
 
@@ -90,23 +87,6 @@ class Selection:
         if selected >= total and (total or self.n_selected >= self.n_total):
             return None
         return f"needs the whole set ({selected} of {total} {of} selected)"
-
-
-def with_implicit_checks(thresholds: Thresholds, *, judge_configured: bool) -> Thresholds:
-    """Add the checks that exist without being written, unless their limits are set.
-
-    ``error_rate <= 0`` always, ``judge_error_rate <= 0.05`` where a judge is configured.
-    """
-    limits = {"error_rate": 0.0}
-    if judge_configured:
-        limits["judge_error_rate"] = 0.05
-    written = {c.metric for c in thresholds.checks if c.table == "overall" and c.kind == "max"}
-    added = tuple(
-        Check(metric=metric, kind="max", limit=limit, implicit=True)
-        for metric, limit in limits.items()
-        if metric not in written
-    )
-    return replace(thresholds, checks=thresholds.checks + added)
 
 
 # --- one check -------------------------------------------------------------------------------

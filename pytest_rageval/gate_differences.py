@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from pytest_rageval.gate_rules import LimitDecision, LimitOutcome, decide_limit
-from pytest_rageval.models import Check, CheckResult, CheckStatus
-from pytest_rageval.report.numbers import TOLERANCE, format_limit_pair, format_value, unit_of
+from pytest_rageval.numbers_text import TOLERANCE, format_limit_pair, format_value, unit_of
 from pytest_rageval.stats.intervals import NO_INTERVAL, Interval
 from pytest_rageval.stats.multiplicity import holm
 from pytest_rageval.stats.power import minimum_detectable_effect
-
-_WORDS: Final = {"max_drop": "drop", "max_rise": "rise"}
+from pytest_rageval.values.gate import _WORDS, Check, CheckResult, CheckStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,8 +139,3 @@ def _message(
         return f"{sentence}, {state}: Holm-adjusted p {format_value(p_adjusted)}"
     state = "proven" if (decision.proof or "unproven") != "unproven" else "not proven"
     return f"{sentence}, {state}"
-
-
-def needs_baseline(check: Check) -> bool:
-    """Whether a check compares with a baseline."""
-    return check.kind in _WORDS or check.metric == "newly_missed"

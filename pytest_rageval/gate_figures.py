@@ -9,8 +9,7 @@ from typing import Final
 
 from pytest_rageval.case_groups import CaseGroup, CaseValue, group_repeats
 from pytest_rageval.metrics.registry import METRICS, MetricInfo, metric_info
-from pytest_rageval.metrics_document import no_data_reason
-from pytest_rageval.models import Aggregate, CaseRecord, Check, LatencySummary, MetricSummary
+from pytest_rageval.numbers_text import TOLERANCE
 from pytest_rageval.operational import (
     attempt_status,
     judge_verdicts,
@@ -18,9 +17,11 @@ from pytest_rageval.operational import (
     record_cost,
     record_latency,
 )
-from pytest_rageval.report.numbers import TOLERANCE
 from pytest_rageval.stats.intervals import Interval, mean_interval, quantile_interval
 from pytest_rageval.stats.power import minimum_detectable_effect
+from pytest_rageval.values.gate import Check
+from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary, no_data_reason
+from pytest_rageval.values.record import CaseRecord
 
 _MAX_MISSED: Final = 10
 _PERCENTILES: Final = {"p50": 0.50, "p95": 0.95}

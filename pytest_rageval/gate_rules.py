@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_rageval.models import CheckKind, Decide, Proof
-from pytest_rageval.report.numbers import TOLERANCE
+from pytest_rageval.numbers_text import TOLERANCE
+from pytest_rageval.values.gate import CheckKind, Decide, Proof
 
 LimitOutcome = Literal["pass", "fail", "no_data"]
-Verdict = Literal["better", "worse", "same", "unclear"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,32 +67,3 @@ def decide_limit(
     if needed is None:
         return LimitDecision(outcome="no_data", proof=proof)
     return LimitDecision(outcome="pass" if needed >= floor else "fail", proof=proof)
-
-
-def verdict(
-    low: float | None,
-    high: float | None,
-    *,
-    margin: float = 0.0,
-    direction: Literal["higher", "lower", "neutral"] = "higher",
-) -> Verdict:
-    """The verdict of a comparison from the one-sided bounds of candidate - baseline.
-
-    Args:
-        low: lower bound; None: there is none.
-        high: upper bound.
-        margin: differences smaller than this do not matter.
-        direction: which way is better; of a neutral metric nothing is better or worse.
-
-    >>> verdict(-0.02, 0.03, margin=0.05)
-    'same'
-    """
-    if direction == "lower":
-        low, high = (None if high is None else -high), (None if low is None else -low)
-    if direction != "neutral":
-        if low is not None and low > 0:
-            return "better"
-        if high is not None and high < 0:
-            return "worse"
-    within = low is not None and high is not None and -margin < low and high < margin
-    return "same" if within else "unclear"

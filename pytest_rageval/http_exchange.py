@@ -19,10 +19,10 @@ from urllib.parse import urljoin
 
 import httpx
 
-from pytest_rageval.contract import excerpt
 from pytest_rageval.errors import EndpointError, TargetErrorKind
 from pytest_rageval.retry import is_retryable, parse_http_date, retry_after_seconds, wait_seconds
 from pytest_rageval.target_url import Address, without_secrets
+from pytest_rageval.terminal_text import excerpt
 from pytest_rageval.turns import waiting
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024

@@ -17,7 +17,9 @@ from pytest_rageval.linting.index import (
     lost_anchor,
     probes,
 )
-from pytest_rageval.models import Anchor, AskRequest, RetrievedChunk, Settings
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.reply import AskRequest, RetrievedChunk
+from pytest_rageval.values.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,10 @@ from typing import Any, Final, Literal
 
 from pytest_rageval.case_file_edit import append_texts
 from pytest_rageval.errors import DatasetError
-from pytest_rageval.interchange.values import ReadOptions, Source, SourceFile, fault, shown
+from pytest_rageval.interchange.values import ReadOptions, Source, SourceFile, fault
 from pytest_rageval.new_file import write_new_file
 from pytest_rageval.target_url import without_secrets
+from pytest_rageval.terminal_text import shown
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
 _MAX_FILES: Final = 1000

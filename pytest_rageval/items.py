@@ -9,29 +9,28 @@ feature of a test: fixtures of any scope, marks, setup functions, async plugins.
 from __future__ import annotations
 
 import functools
-import gc
 import inspect
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from pytest_rageval import default_case
-from pytest_rageval.case_output import CaseOutput
-from pytest_rageval.case_reports import decide_report, deciding_record, set_properties
-from pytest_rageval.dataset import LoadedSet, LocatedCase, load_cases
+from pytest_rageval.case_groups import deciding_record
+from pytest_rageval.case_reports import decide_report, set_properties
+from pytest_rageval.dataset import LoadedSet, LocatedCase, read_set
 from pytest_rageval.engine import measure, not_attempted
 from pytest_rageval.errors import DatasetError
-from pytest_rageval.models import CaseRecord
 from pytest_rageval.record_json import record_to_json, redact
+from pytest_rageval.state import CLIENT_FIXTURES, Clients, Evaluated
 from pytest_rageval.targets import configured_target
+from pytest_rageval.values.record import CaseRecord
 
 if TYPE_CHECKING:
     from pytest_rageval.judgements import Judge
@@ -127,39 +126,6 @@ def _keywords(located: LocatedCase) -> set[str]:
     if case.difficulty is not None:
         words.add(case.difficulty)
     return words
-
-
-CLIENT_FIXTURES: Final = ("rag_client", "judge", "_rageval_second_judge")
-"""What gives a case its clients, in the order of ``Clients``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clients:
-    """What the fixtures of a case gave it to ask."""
-
-    client: object
-    judge: object = None
-    second_judge: object = None
-
-    def are(self, others: Clients) -> bool:
-        """Say whether these are the very same objects."""
-        return (
-            self.client is others.client
-            and self.judge is others.judge
-            and self.second_judge is others.second_judge
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """What came of asking a case."""
-
-    records: tuple[CaseRecord, ...]
-    """One per repeat that was asked, as they are stored."""
-    took_s: float
-    """From asking to the last record, waiting for a free slot included."""
-    output: CaseOutput | None = None
-    """What was logged and printed meanwhile, where pytest could not tell whose it was."""
 
 
 Deliver = Callable[[CaseRecord], None]
@@ -304,39 +270,12 @@ def load_set(state: State, path: Path, rootdir: Path) -> LoadedSet:
     Raises:
         pytest.Collector.CollectError: the file holds faults.
     """
-    found = state.sets.get(path)
-    if found is None:
-        found = state.sets[path] = read_set(path, rootdir)
+    found = state.sets.get(path) or state.faulty.get(path) or read_set(path, rootdir)
     if isinstance(found, DatasetError):
+        state.faulty[path] = found
         raise pytest.Collector.CollectError(str(found)) from None
+    state.sets[path] = found
     return found
-
-
-def read_set(path: Path, rootdir: Path) -> LoadedSet | DatasetError:
-    """Load a case file; faults are returned, not raised, because they are shown later."""
-    file = path.relative_to(rootdir).as_posix() if path.is_relative_to(rootdir) else str(path)
-    try:
-        with without_gc():
-            return load_cases(path, display=file)
-    except DatasetError as error:
-        return error
-
-
-@contextmanager
-def without_gc() -> Iterator[None]:
-    """Look for no garbage while a great many objects are made that all stay.
-
-    Python looks whenever enough are new, among all that there are: at 100,000 cases that takes
-    longer than making them.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def asked_target(item: CaseItem) -> str | None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from pytest_rageval.calibration_file import calibration_folder, read_calibrations
 from pytest_rageval.errors import StorageError
 from pytest_rageval.judge_trust import validation_of
-from pytest_rageval.models import CaseRecord, Settings
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 
 
 def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:

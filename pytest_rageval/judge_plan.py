@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_rageval.engine import response_of
 from pytest_rageval.judgements import Judgement, JudgeRequest, Verdict
 from pytest_rageval.judges import open_cache, second_settings
 from pytest_rageval.judging import judge_case
-from pytest_rageval.models import CaseRecord, Settings
+from pytest_rageval.rescoring import response_of
 from pytest_rageval.spot_check import asks_second_judge, choose_cases, repeated_rubrics
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_rageval.judge_client.judge import OpenAIJudge

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Final
 
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.models import JudgeSettings
+from pytest_rageval.values.settings import JudgeSettings
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _MTOK: Final = 1_000_000

@@ -11,11 +11,18 @@ from typing import Any, Final, Literal
 
 from pytest_rageval.case_groups import CaseGroup, group_repeats
 from pytest_rageval.errors import DatasetError, Fault
-from pytest_rageval.judge_trust import SCALE, CorrectedMean, SpotCheck, corrected_mean
-from pytest_rageval.metrics.judged import PASS_SHARE
-from pytest_rageval.models import CaseRecord
-from pytest_rageval.spot_check import CaseKey, disagreement_rate, summarise_spot_checks
+from pytest_rageval.judge_trust import (
+    SCALE,
+    CorrectedMean,
+    SpotCheck,
+    corrected_mean,
+    summarise_spot_check,
+)
+from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.spot_check import COMPARED, CaseKey
 from pytest_rageval.stats.intervals import fmean
+from pytest_rageval.values.record import CaseRecord
 
 LABELLED: Final = ("groundedness", "correctness")
 """Rubrics, and metrics, that people's labels correct."""
@@ -235,3 +242,52 @@ def worst_disagreements(found: JudgeReliability) -> Iterator[tuple[str, str, flo
     for key, one in found.spot_check.items():
         for (_, case_id), first, second in one.worst:
             yield key, case_id, first, second
+
+
+_Pair = tuple[CaseKey, float | None, float | None]
+
+
+def summarise_spot_checks(
+    records: Iterable[CaseRecord], *, confidence: float = 0.95
+) -> dict[str, SpotCheck]:
+    """Compare first and second scores of a run, by metric key.
+
+    Args:
+        records: of the run; those that were judged once have no part.
+        confidence: of the intervals.
+    """
+    pairs: dict[str, list[_Pair]] = {}
+    for record in records:
+        for key, one, other in _pairs(record):
+            pairs.setdefault(key, []).append(((record.file, record.name), one, other))
+    return {
+        key: summarise_spot_check(pairs[key], scale=_scale(key), confidence=confidence)
+        for keys in COMPARED.values()
+        for key in keys
+        if key in pairs
+    }
+
+
+def _scale(key: str) -> tuple[float, float]:
+    low, high = METRICS[key].scale
+    return low, 1.0 if high is None else high
+
+
+def _pairs(record: CaseRecord) -> Iterator[tuple[str, float | None, float | None]]:
+    found = record.spot_check
+    if found is None:
+        return
+    for rubric in found.get("rubrics", ()):
+        first = (record.judgements.get(rubric) or {}).get("scores")
+        for key in COMPARED.get(rubric, ()):
+            if first is not None and key not in first:
+                continue  # The first judge found nothing to score.
+            one = None if first is None else valid_score(first.get(key), _scale(key))
+            yield key, one, valid_score(found.get("scores", {}).get(key), _scale(key))
+
+
+def disagreement_rate(found: Mapping[str, SpotCheck]) -> float | None:
+    """Return the share of disagreements among all scores that were given twice."""
+    n = sum(one.n for one in found.values())
+    apart = sum(round((one.disagreement_rate or 0.0) * one.n) for one in found.values())
+    return apart / n if n else None

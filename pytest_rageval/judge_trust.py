@@ -8,16 +8,14 @@ while, and what may be said of a judge that was held against people before.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pytest_rageval.metrics.judged import compute_disagreement, scores_disagree, valid_score
+from pytest_rageval.spot_check import Key
 from pytest_rageval.stats.calibration import CanaryDrift, canary_drift, ppi_mean
 from pytest_rageval.stats.intervals import fmean, wilson
-
-Key = TypeVar("Key", bound=Hashable)
 
 SCALE: Final = (0.0, 5.0)
 MIN_LABELS: Final = 50
@@ -46,29 +44,6 @@ class SpotCheck:
     high: float | None
     worst: tuple[tuple[Any, float, float], ...]
     """Case, first and second score of up to five disagreements, the widest first."""
-
-
-def choose_spot_check(case_keys: Iterable[Key], n: int, seed: int = 0) -> tuple[Key, ...]:
-    """Choose cases for a second judge.
-
-    The choice depends on the keys and the seed alone: not on their order, nor on which process
-    asks, and a further case replaces at most one of the chosen.
-
-    Args:
-        case_keys: strings, or tuples of strings and numbers; repeats count once.
-        n: how many, or all if there are fewer.
-        seed: another one chooses others.
-
-    Returns:
-        The chosen keys in the order given.
-    """
-    keys = list(dict.fromkeys(case_keys))
-    chosen = set(sorted(keys, key=lambda key: _draw(seed, key))[: max(n, 0)])
-    return tuple(key for key in keys if key in chosen)
-
-
-def _draw(seed: int, key: Hashable) -> bytes:
-    return hashlib.sha256(f"{seed} {key!r}".encode("utf-8", "backslashreplace")).digest()
 
 
 def summarise_spot_check(

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pytest_rageval.case_groups import CaseGroup, group_repeats
-from pytest_rageval.engine import response_of
 from pytest_rageval.errors import StorageError
 from pytest_rageval.judgements import Judge
 from pytest_rageval.judging import Judged, judge_case, judged_fields, rubric_keys
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import CaseRecord, MetricSummary, ScoreSettings
 from pytest_rageval.record_json import STORED_CHUNK_CHARS, record_to_json
+from pytest_rageval.rescoring import response_of
 from pytest_rageval.scoring import score_case
+from pytest_rageval.values.numbers import MetricSummary
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
 
 _SHOWN: Final = 3
 _KEPT: Final = (

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
-from pytest_rageval.models import Citation
+from pytest_rageval.values.reply import Citation
 
 JudgeErrorKind = Literal[
     "unreachable", "rate_limited", "refused", "unparseable", "truncated", "out_of_range"

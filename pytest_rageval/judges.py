@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_rageval.judgements import Judge, Judgement, JudgeRequest
-from pytest_rageval.models import Settings
 from pytest_rageval.slots import Slots
 from pytest_rageval.spot_check import asks_second_judge
+from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_rageval.judge_cache.store import JudgeCache

@@ -11,7 +11,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pytest_rageval.contract import is_empty_answer
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.judgements import (
     RUBRICS,
@@ -23,10 +22,11 @@ from pytest_rageval.judgements import (
 )
 from pytest_rageval.matching import order_chunks
 from pytest_rageval.metrics.view import Verdicts
-from pytest_rageval.models import AskResponse, Case, Citation
 from pytest_rageval.slots import Slots
 from pytest_rageval.spot_check import repeated_rubrics, spot_check_fields
 from pytest_rageval.turns import waiting
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.reply import AskResponse, Citation, is_empty_answer
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "groundedness": ("groundedness", "claim_support_rate"),

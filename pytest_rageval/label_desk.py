@@ -29,7 +29,9 @@ from pytest_rageval.labelling.entries import (
 )
 from pytest_rageval.labelling.queue import Candidate, Fetched, LabelCase, SaveResult
 from pytest_rageval.matching import order_chunks
-from pytest_rageval.models import AskResult, Case, RetrievedChunk, ScoreSettings
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskResult, RetrievedChunk
 
 Ask = Callable[[Case], AskResult]
 Clock = Callable[[], float]

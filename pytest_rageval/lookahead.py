@@ -20,10 +20,11 @@ import pytest
 from pytest_rageval import default_case
 from pytest_rageval.case_output import OutputKeeper, held_back
 from pytest_rageval.case_threads import CaseThreads
-from pytest_rageval.items import CLIENT_FIXTURES, CaseItem, Clients, Evaluated
-from pytest_rageval.models import CaseRecord
+from pytest_rageval.items import CaseItem
 from pytest_rageval.slots import Slots
+from pytest_rageval.state import CLIENT_FIXTURES, Clients, Evaluated
 from pytest_rageval.turns import Turns
+from pytest_rageval.values.record import CaseRecord
 
 _SPARE: Final = 4
 """One thread in four beyond the limit: it scores while the others' requests are in flight."""

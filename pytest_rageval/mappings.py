@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import permutations
 from typing import Any, Final, Literal
 
-from pytest_rageval.contract import excerpt
 from pytest_rageval.errors import ConfigError, EndpointError
+from pytest_rageval.terminal_text import excerpt
 
 MapFunction = Callable[[object], object]
 

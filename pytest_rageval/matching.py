@@ -15,7 +15,9 @@ from hashlib import sha256
 from typing import Final, Literal
 from urllib.parse import unquote
 
-from pytest_rageval.models import Anchor, Case, Citation, RetrievedChunk, ScoreSettings
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import Citation, RetrievedChunk
 
 PathCase = Literal["sensitive", "insensitive"]
 Segments = tuple[str, ...]

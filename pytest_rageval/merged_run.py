@@ -13,12 +13,10 @@ from pytest_rageval.aggregate import aggregate
 from pytest_rageval.baseline import Baseline, against_baseline
 from pytest_rageval.dataset import dataset_hash
 from pytest_rageval.gate import decide_gate
-from pytest_rageval.gate_differences import needs_baseline
 from pytest_rageval.gate_figures import GateRun
 from pytest_rageval.judge_notes import judge_notes
 from pytest_rageval.judge_reliability import JudgeLabels, judge_reliability
 from pytest_rageval.metrics_document import metrics_document
-from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, GateResult, Settings
 from pytest_rageval.project_thresholds import project_thresholds
 from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView
@@ -34,6 +32,9 @@ from pytest_rageval.run_parts import (
 )
 from pytest_rageval.spot_check import DISAGREEMENT
 from pytest_rageval.storage import RunWriter, new_run_id
+from pytest_rageval.values.gate import GateResult, needs_baseline
+from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
+from pytest_rageval.values.settings import Settings
 
 _NOT_OF_A_PART = ("run_id", "resume", "failed_from", "shard")
 """Settings that said which part of the set a run was."""

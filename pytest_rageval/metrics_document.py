@@ -11,13 +11,14 @@ from dataclasses import asdict
 from typing import Any
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import (
-    SCHEMA_VERSION,
+from pytest_rageval.values.numbers import (
     Aggregate,
     LatencySummary,
     MetricSummary,
     RepeatSummary,
+    no_data_reason,
 )
+from pytest_rageval.values.record import SCHEMA_VERSION
 
 _ALIASES = {"recall_any_at_k_avg": "hit_at_k_avg"}
 _OPERATIONAL = ("error_rate", "timeout_rate", "empty_response_rate")
@@ -53,12 +54,6 @@ def _summary_document(summary: MetricSummary) -> dict[str, Any]:
     if summary.mean is None:
         document["reason"] = no_data_reason(summary)
     return document
-
-
-def no_data_reason(summary: MetricSummary) -> str:
-    """Why a metric has no mean, such as ``no case was scored (10 not applicable, 2 errors)``."""
-    errors = "1 error" if summary.n_error == 1 else f"{summary.n_error} errors"
-    return f"no case was scored ({summary.n_not_applicable} not applicable, {errors})"
 
 
 def statistics_document(metrics: Mapping[str, MetricSummary]) -> dict[str, dict[str, Any]]:

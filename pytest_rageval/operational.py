@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_rageval.models import CaseRecord, LatencySummary
 from pytest_rageval.stats.intervals import percentile_place
+from pytest_rageval.values.numbers import LatencySummary
+from pytest_rageval.values.record import CaseRecord
 
 AttemptStatus = Literal["ok", "error", "timeout", "empty", "not_attempted"]
 

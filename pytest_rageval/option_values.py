@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pytest_rageval.options import Kind, Option
+from pytest_rageval.terminal_text import shorten
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
 """Fields of the ask request that have options or cases of their own."""
@@ -23,12 +24,6 @@ _CREDENTIALS = {
     "judge.base_url": "its key in the environment variable that --judge-api-key-env names",
 }
 """Where they belong instead of in a URL."""
-
-
-def shorten(value: object, limit: int = 60) -> str:
-    """Return the ``repr`` of a value, cut to about ``limit`` characters."""
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[: limit - 4]} ..."
 
 
 def fault(value: object, expected: str) -> ValueError:

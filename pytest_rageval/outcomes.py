@@ -12,7 +12,8 @@ from pytest_rageval.metrics.judged import PASS_SHARE
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.rerank import compute_rerank
 from pytest_rageval.metrics.view import CaseView
-from pytest_rageval.models import Case, FailureStage, Outcome
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import FailureStage, Outcome
 
 Metrics = Mapping[str, float | None]
 

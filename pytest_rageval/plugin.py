@@ -21,7 +21,9 @@ from pytest_rageval.state import State
 
 if TYPE_CHECKING:
     from pytest_rageval.document_sets import LoadedDocument
-    from pytest_rageval.models import Case, CaseRecord, Settings
+    from pytest_rageval.values.case import Case
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.settings import Settings
 
 STATE = pytest.StashKey[State]()
 _sessions: list[State | None] = []

@@ -8,24 +8,29 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_rageval.breaker import Breaker
 from pytest_rageval.discovery import (
     DEFAULT_TESTPATHS,
     iter_case_files,
     selected_files,
 )
 from pytest_rageval.options import OPTIONS
-from pytest_rageval.state import Breaker, State
+from pytest_rageval.state import State, is_xdist_controller
 
 if TYPE_CHECKING:
     from pytest_rageval.cassettes import Cassettes
+    from pytest_rageval.dataset import LoadedSet
+    from pytest_rageval.errors import DatasetError
     from pytest_rageval.judge_reliability import JudgeLabels
-    from pytest_rageval.models import CaseRecord, Settings, TargetSettings, Thresholds
+    from pytest_rageval.values.gate import Thresholds
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.settings import Settings, TargetSettings
 
 
 def prepare(config: pytest.Config) -> State | None:
@@ -96,20 +101,21 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     _check_judge(settings)
     cassettes = _cassettes(config, settings, files)
     _check_target(settings.target, os.environ if cassettes is None else cassettes.environ)
-    sets = _read_sets(sorted({*whole, *files}), rootdir)
+    sets, faulty = _read_sets(sorted({*whole, *files}), rootdir)
     if not config.option.collectonly:
         _check_results_dir(rootdir, settings.results_dir)
     if is_xdist_controller(config):
-        _refuse_faulty_sets(config, sets, files)
+        _refuse_faulty_sets(config, [faulty[f] for f in files if f in faulty])
     from_controller = _worker_input(config)
     notes: list[str] = []
     return State(
         settings=settings,
-        thresholds=_thresholds(rootdir, settings, sets.values()),
+        thresholds=_thresholds(rootdir, settings, sets.values(), whole=not faulty),
         breaker=Breaker(limit=settings.max_errors),
         files=tuple(files),
-        all_files=tuple(sets),
+        all_files=tuple(sorted({*sets, *faulty})),
         sets=sets,
+        faulty=faulty,
         target_url=_worker_input(config).get("rageval_target_url"),
         slots=Slots(settings.concurrency),
         cassettes=cassettes,
@@ -138,7 +144,10 @@ def _finished(from_controller: Mapping[str, Any]) -> dict[str, dict[int, CaseRec
 
 
 def _only(
-    from_controller: Mapping[str, Any], settings: Settings, sets: Iterable[Any], notes: list[str]
+    from_controller: Mapping[str, Any],
+    settings: Settings,
+    sets: Iterable[LoadedSet],
+    notes: list[str],
 ) -> frozenset[tuple[str, str]] | None:
     """Return the cases that failed in the run that the user named; a worker was told."""
     if settings.failed_from is None:
@@ -146,22 +155,19 @@ def _only(
     if from_controller:
         told = json.loads(from_controller["rageval_only"])
         return frozenset((file, case_id) for file, case_id in told)
-    from pytest_rageval.dataset import LoadedSet
     from pytest_rageval.failed_from import select_failed
 
-    known = [s for s in sets if isinstance(s, LoadedSet)]
-    found = select_failed(settings, [(s.display, c.case.id) for s in known for c in s.cases])
+    found = select_failed(settings, [(s.display, c.case.id) for s in sets for c in s.cases])
     notes += found.notes
     return found.cases
 
 
-def _part(settings: Settings, sets: Mapping[Path, Any]) -> frozenset[tuple[str, str]] | None:
+def _part(settings: Settings, sets: Mapping[Path, LoadedSet]) -> frozenset[tuple[str, str]] | None:
     if settings.shard is None:
         return None
-    from pytest_rageval.dataset import LoadedSet
     from pytest_rageval.shards import Shard
 
-    files = [found for _, found in sorted(sets.items()) if isinstance(found, LoadedSet)]
+    files = [loaded for _, loaded in sorted(sets.items())]
     cases = ((loaded.display, located.case.id) for loaded in files for located in loaded.cases)
     return Shard.parse(settings.shard).part_of(cases)
 
@@ -182,19 +188,17 @@ def _check_judge(settings: Settings) -> None:
     check_second_judge(settings)
 
 
-def _labels(rootdir: Path, settings: Settings, sets: Iterable[Any]) -> JudgeLabels | None:
+def _labels(rootdir: Path, settings: Settings, sets: Iterable[LoadedSet]) -> JudgeLabels | None:
     given = settings.judging.labels
     if given is None or settings.judge == "none" or settings.retrieval_only:
         return None
-    from pytest_rageval.dataset import LoadedSet
     from pytest_rageval.errors import ConfigError, DatasetError
     from pytest_rageval.judge_labels import load_judge_labels
     from pytest_rageval.judge_reliability import labels_by_case
 
     try:
         labels = load_judge_labels(rootdir / given, display=given)
-        found = [loaded for loaded in sets if isinstance(loaded, LoadedSet)]
-        labels_by_case(labels, [(s.display, located.case.id) for s in found for located in s.cases])
+        labels_by_case(labels, [(s.display, located.case.id) for s in sets for located in s.cases])
     except DatasetError as error:
         # Of a file that a setting names, not of a case file.
         raise ConfigError(str(error)) from error
@@ -234,29 +238,25 @@ def _check_results_dir(rootdir: Path, results_dir: str) -> None:
             )
 
 
-def is_xdist_controller(config: pytest.Config) -> bool:
-    """Say whether this process hands its cases to workers."""
-    return bool(config.pluginmanager.hasplugin("dsession"))
-
-
 def _worker_input(config: pytest.Config) -> dict[str, Any]:
     return getattr(config, "workerinput", {})
 
 
-def _read_sets(files: Iterable[Path], rootdir: Path) -> dict[Path, Any]:
-    from pytest_rageval.items import read_set
+def _read_sets(
+    files: Iterable[Path], rootdir: Path
+) -> tuple[dict[Path, LoadedSet], dict[Path, DatasetError]]:
+    """Read case files; return those that could be loaded, and the faults of the others."""
+    from pytest_rageval.dataset import LoadedSet, read_set
 
-    return {file: read_set(file, rootdir) for file in files}
+    found = {file: read_set(file, rootdir) for file in files}
+    sets = {file: loaded for file, loaded in found.items() if isinstance(loaded, LoadedSet)}
+    return sets, {file: bad for file, bad in found.items() if not isinstance(bad, LoadedSet)}
 
 
-def _refuse_faulty_sets(
-    config: pytest.Config, sets: dict[Path, Any], files: Iterable[Path]
-) -> None:
-    from pytest_rageval.errors import DatasetError
-
-    faults = [str(sets[f]) for f in files if isinstance(sets[f], DatasetError)]
-    if not faults:
+def _refuse_faulty_sets(config: pytest.Config, faulty: Sequence[DatasetError]) -> None:
+    if not faulty:
         return
+    faults = [str(error) for error in faulty]
     reason = "faults in case files; nothing was asked"
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is None:
@@ -268,14 +268,13 @@ def _refuse_faulty_sets(
     pytest.exit(reason, returncode=2)
 
 
-def _thresholds(rootdir: Path, settings: Settings, sets: Iterable[Any]) -> Thresholds:
-    from pytest_rageval.dataset import LoadedSet
+def _thresholds(
+    rootdir: Path, settings: Settings, sets: Iterable[LoadedSet], *, whole: bool
+) -> Thresholds:
     from pytest_rageval.project_thresholds import project_thresholds
 
-    found = list(sets)
-    cases = [c.case for s in found if isinstance(s, LoadedSet) for c in s.cases]
+    cases = [c.case for s in sets for c in s.cases]
     # A faulty case file may be the one that holds the category, so any name goes then.
-    whole = all(isinstance(s, LoadedSet) for s in found)
     return project_thresholds(
         rootdir,
         gates=settings.extra_gates,

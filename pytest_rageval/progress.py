@@ -56,36 +56,3 @@ class Heartbeat:
                 os.write(self._fd, f"\nrageval: {text}\n".encode("ascii", "replace"))
             # The next dot starts a new line with its file name.
             reporter.currentfspath = None
-
-
-def progress_text(
-    *, done: int, total: int, missed: int, errors: int, elapsed_s: float, earlier: int = 0
-) -> str:
-    """Say how far a run is, such as ``120/600 cases, 3 missed, 2 errors, about 4 min left``.
-
-    The time left assumes that the rest goes as fast as what was done in this session.
-
-    Args:
-        done: cases that are finished.
-        total: cases selected.
-        missed: of those finished.
-        errors: of those finished.
-        elapsed_s: since this session began.
-        earlier: cases that earlier sessions of the run finished, among ``done``.
-    """
-    parts = [f"{done}/{total} cases", f"{missed} missed", f"{errors} errors"]
-    here = done - earlier
-    if here > 0 and elapsed_s > 0:
-        left = elapsed_s / here * (total - done)
-        parts.append(f"{here / elapsed_s:.1f} cases/s")
-        parts.append(f"about {duration_text(left)} left")
-    return ", ".join(parts)
-
-
-def duration_text(seconds: float) -> str:
-    """Round a duration for people: ``45 s``, ``4 min``, ``1.5 h``."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    if seconds < 3600:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -7,10 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_rageval.discovery import THRESHOLDS
-from pytest_rageval.gate import with_implicit_checks
-from pytest_rageval.gate_differences import needs_baseline
-from pytest_rageval.models import Check, Thresholds
 from pytest_rageval.thresholds import add_gates, load_thresholds
+from pytest_rageval.values.gate import Check, Thresholds, needs_baseline
 
 
 def project_thresholds(
@@ -50,3 +48,20 @@ def project_thresholds(
 
 def _warning(check: Check) -> Check:
     return replace(check, severity="warn") if needs_baseline(check) else check
+
+
+def with_implicit_checks(thresholds: Thresholds, *, judge_configured: bool) -> Thresholds:
+    """Add the checks that exist without being written, unless their limits are set.
+
+    ``error_rate <= 0`` always, ``judge_error_rate <= 0.05`` where a judge is configured.
+    """
+    limits = {"error_rate": 0.0}
+    if judge_configured:
+        limits["judge_error_rate"] = 0.05
+    written = {c.metric for c in thresholds.checks if c.table == "overall" and c.kind == "max"}
+    added = tuple(
+        Check(metric=metric, kind="max", limit=limit, implicit=True)
+        for metric, limit in limits.items()
+        if metric not in written
+    )
+    return replace(thresholds, checks=thresholds.checks + added)

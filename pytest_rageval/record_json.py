@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_rageval.errors import StorageError
 from pytest_rageval.matching import text_hash
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, RetrievedChunk
+from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

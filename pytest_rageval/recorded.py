@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 from pytest_rageval.adapters import answered
 from pytest_rageval.contract import parse_ask_response
 from pytest_rageval.dataset import CaseReader, LocatedCase
-from pytest_rageval.engine import any_heading, not_attempted, record_of
+from pytest_rageval.engine import not_attempted, record_of
 from pytest_rageval.errors import (
     TARGET_ERROR_KINDS,
     DatasetError,
@@ -27,8 +27,11 @@ from pytest_rageval.errors import (
 )
 from pytest_rageval.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.judgements import Judge
-from pytest_rageval.models import AskResult, CaseRecord, ErrorInfo, RetrievedChunk, Settings
 from pytest_rageval.recorded_fields import UsualResponse, read_usual_id, read_usual_line
+from pytest_rageval.rescoring import any_heading
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResult, ErrorInfo, RetrievedChunk
+from pytest_rageval.values.settings import Settings
 
 _EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
 _EXPECTED_ERROR: Final = 'expected {"kind": ..., "message": ...}'

@@ -23,7 +23,7 @@ from pydantic import (
     with_config,
 )
 
-from pytest_rageval.models import RetrievedChunk
+from pytest_rageval.values.reply import RetrievedChunk
 
 if sys.version_info >= (3, 12):
     from typing import TypedDict

@@ -11,10 +11,11 @@ from typing import Any, Final
 from pytest_rageval.config_differences import current_config, differences, listed
 from pytest_rageval.dataset import LoadedSet, LocatedCase
 from pytest_rageval.errors import ConfigError, StorageError
-from pytest_rageval.models import CaseRecord, Settings
 from pytest_rageval.run_names import is_run_id
 from pytest_rageval.storage import read_json, read_records, resolve_run
 from pytest_rageval.stored_run import latest_records
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 
 _FLAG: Final = "--rageval-resume"
 _SHOWN: Final = 5

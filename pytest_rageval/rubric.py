@@ -22,7 +22,6 @@ from pytest_rageval.errors import ConfigError
 from pytest_rageval.fence import clean_text, derive_boundary, fence, one_line, quoted
 from pytest_rageval.judgements import RUBRICS, JudgeFailure, JudgeRequest, OutputLevel, Passage
 from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
-from pytest_rageval.models import Citation
 from pytest_rageval.rubric_schema import (
     Scale,
     asked_schema,
@@ -31,6 +30,7 @@ from pytest_rageval.rubric_schema import (
     scales,
     schema_faults,
 )
+from pytest_rageval.values.reply import Citation
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -16,36 +16,34 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_rageval.breaker import RunState
 from pytest_rageval.config import config_hash, config_warnings
 from pytest_rageval.dataset import LoadedSet
-from pytest_rageval.engine import headings_reported, not_attempted, score_settings
+from pytest_rageval.engine import not_attempted
 from pytest_rageval.errors import StorageError
 from pytest_rageval.gate import decide_gate
-from pytest_rageval.gate_differences import needs_baseline
 from pytest_rageval.gate_figures import GateRun
 from pytest_rageval.heap import leave_out_what_is_loaded
 from pytest_rageval.judge_notes import judge_notes
 from pytest_rageval.judge_reliability import JudgeReliability, judge_reliability
 from pytest_rageval.judgements import Judgement, JudgeRequest
 from pytest_rageval.metrics_document import metrics_document
-from pytest_rageval.models import (
-    Aggregate,
-    CaseRecord,
-    GateResult,
-)
-from pytest_rageval.progress import progress_text
 from pytest_rageval.provenance import git_state
 from pytest_rageval.record_json import record_to_json
 from pytest_rageval.report.markdown import render_markdown
-from pytest_rageval.report.summary import SummaryView, counted
+from pytest_rageval.report.summary import SummaryView
+from pytest_rageval.rescoring import headings_reported, score_settings
 from pytest_rageval.resume_command import resume_command
 from pytest_rageval.resumed_run import ResumedRun, find_resumed, read_resumed
-from pytest_rageval.run_cases import RunCases
+from pytest_rageval.run_cases import RunCases, progress_text
 from pytest_rageval.run_documents import RunFacts, config_document, gate_document, set_document
 from pytest_rageval.spot_check import DISAGREEMENT
-from pytest_rageval.state import State
 from pytest_rageval.storage import RunWriter, new_run_id
 from pytest_rageval.targets import configured_target, target_notes
+from pytest_rageval.terminal_text import counted
+from pytest_rageval.values.gate import GateResult, needs_baseline
+from pytest_rageval.values.numbers import Aggregate
+from pytest_rageval.values.record import CaseRecord
 
 if TYPE_CHECKING:
     from pytest_rageval.baseline import Baseline
@@ -80,7 +78,7 @@ class Run:
         sets: the loaded case files of the whole set.
     """
 
-    def __init__(self, state: State, sets: Sequence[LoadedSet]) -> None:
+    def __init__(self, state: RunState, sets: Sequence[LoadedSet]) -> None:
         self.state = state
         self.cases = RunCases(sets, state.settings)
         self.invocation: tuple[str, ...] = ()

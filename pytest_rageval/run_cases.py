@@ -6,11 +6,12 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from pytest_rageval.case_reports import deciding_record
+from pytest_rageval.case_groups import deciding_record
 from pytest_rageval.dataset import LoadedSet, LocatedCase, dataset_hash
-from pytest_rageval.engine import headings_reported, settle_headings
 from pytest_rageval.gate import Selection
-from pytest_rageval.models import CaseRecord, Outcome, Settings
+from pytest_rageval.rescoring import headings_reported, settle_headings
+from pytest_rageval.values.record import CaseRecord, Outcome
+from pytest_rageval.values.settings import Settings
 
 
 class RunCases:
@@ -136,7 +137,7 @@ class RunCases:
             if located is not None:
                 record = settle_headings(
                     record,
-                    located,
+                    located.case,
                     self._settings,
                     headings_reported=reported,
                     settled_before=nodeid in self._kept,
@@ -158,3 +159,36 @@ class RunCases:
         # A case of several parameters is one case of the set.
         cases = {nodeid.split("[", 1)[0]: located for nodeid, located in self.asked.items()}
         return dataset_hash(located.case_hash for located in cases.values()) if cases else None
+
+
+def progress_text(
+    *, done: int, total: int, missed: int, errors: int, elapsed_s: float, earlier: int = 0
+) -> str:
+    """Say how far a run is, such as ``120/600 cases, 3 missed, 2 errors, about 4 min left``.
+
+    The time left assumes that the rest goes as fast as what was done in this session.
+
+    Args:
+        done: cases that are finished.
+        total: cases selected.
+        missed: of those finished.
+        errors: of those finished.
+        elapsed_s: since this session began.
+        earlier: cases that earlier sessions of the run finished, among ``done``.
+    """
+    parts = [f"{done}/{total} cases", f"{missed} missed", f"{errors} errors"]
+    here = done - earlier
+    if here > 0 and elapsed_s > 0:
+        left = elapsed_s / here * (total - done)
+        parts.append(f"{here / elapsed_s:.1f} cases/s")
+        parts.append(f"about {duration_text(left)} left")
+    return ", ".join(parts)
+
+
+def duration_text(seconds: float) -> str:
+    """Round a duration for people: ``45 s``, ``4 min``, ``1.5 h``."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

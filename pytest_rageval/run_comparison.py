@@ -21,12 +21,13 @@ from pytest_rageval.comparability import (
 )
 from pytest_rageval.comparison import Comparison, ComparisonSettings, compare_records
 from pytest_rageval.comparison_pairs import CasePair, pair_cases
-from pytest_rageval.gate_differences import Difference, needs_baseline
+from pytest_rageval.gate_differences import Difference
 from pytest_rageval.gate_figures import GateRun
 from pytest_rageval.judge_reliability import judge_reliability
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import CaseRecord, Check, Thresholds
 from pytest_rageval.spot_check import DISAGREEMENT
+from pytest_rageval.values.gate import Check, Thresholds, needs_baseline
+from pytest_rageval.values.record import CaseRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

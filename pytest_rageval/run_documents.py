@@ -11,8 +11,10 @@ from typing import Any, Final
 from pytest_rageval.config import config_hash, settings_document
 from pytest_rageval.dataset import LoadedSet, dataset_hash
 from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
-from pytest_rageval.models import SCHEMA_VERSION, CaseRecord, GateResult, Settings
 from pytest_rageval.provenance import hardware, versions
+from pytest_rageval.values.gate import GateResult
+from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
+from pytest_rageval.values.settings import Settings
 
 _JUDGE_FACTS: Final = ("judge", "model", "system_fingerprint", "level")
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.config_differences import differences, listed
-from pytest_rageval.dataset import LocatedCase
-from pytest_rageval.engine import headings_reported, settle_headings
 from pytest_rageval.errors import StorageError
 from pytest_rageval.gate import Selection
-from pytest_rageval.models import CaseRecord, Settings
+from pytest_rageval.rescoring import headings_reported, settle_headings
 from pytest_rageval.run_documents import RunFacts
 from pytest_rageval.shards import Shard
 from pytest_rageval.storage import read_json
 from pytest_rageval.stored_run import records_of_run, stored_settings
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 
 _SAME_OF_SET: Final = {"hash": "the cases of the set", "files": "the case files asked for"}
 _REPORTED: Final = {
@@ -133,7 +133,7 @@ def put_together(parts: Sequence[RunPart]) -> list[CaseRecord]:
         if record.case is None
         else settle_headings(
             record,
-            LocatedCase(case=record.case, lineno=record.lineno),
+            record.case,
             settings,
             headings_reported=reported,
             settled_before=True,

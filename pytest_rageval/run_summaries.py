@@ -9,9 +9,9 @@ import numpy as np
 
 from pytest_rageval.columns import ERROR, PASSED, CaseTable, Integers
 from pytest_rageval.metrics.cross_lingual import cross_lingual_consistency
-from pytest_rageval.models import AbstentionCounts, RepeatSummary, RerankSummary
 from pytest_rageval.stats.paired import paired_difference
 from pytest_rageval.stats.repeats import pass_at_k, pass_hat_k, variance_components
+from pytest_rageval.values.numbers import AbstentionCounts, RepeatSummary, RerankSummary
 
 _SHOWN_FLAKY = 50
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_rageval.errors import StorageError
-from pytest_rageval.option_values import shorten
 from pytest_rageval.results_folder import prepare_results_dir
 from pytest_rageval.run_names import TAG_RULE, TAGS, is_run_id, is_tag
+from pytest_rageval.terminal_text import shorten
 
 
 def read_tags(results_dir: Path) -> dict[str, str]:

@@ -13,13 +13,16 @@ from pytest_rageval.columns import RecordColumns
 from pytest_rageval.config import config_hash
 from pytest_rageval.dataset import dataset_hash
 from pytest_rageval.metrics_document import metrics_document
-from pytest_rageval.models import Aggregate, CaseRecord, GateResult, Settings
 from pytest_rageval.provenance import git_state
 from pytest_rageval.record_json import redact
 from pytest_rageval.report.markdown import render_markdown
 from pytest_rageval.report.summary import SummaryView
 from pytest_rageval.run_documents import RunFacts, config_document, gate_document
 from pytest_rageval.storage import RunWriter
+from pytest_rageval.values.gate import GateResult
+from pytest_rageval.values.numbers import Aggregate
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 
 _SHOWN: Final = 20
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from pytest_rageval.citations import read_citations
-from pytest_rageval.contract import is_empty_answer
 from pytest_rageval.matching import decide_chunks, norm_path
 from pytest_rageval.metrics.abstention import score_abstention
 from pytest_rageval.metrics.citation import score_citations
@@ -21,8 +20,10 @@ from pytest_rageval.metrics.rerank import RerankDelta, compute_rerank
 from pytest_rageval.metrics.retrieval import score_lists, score_retrieval
 from pytest_rageval.metrics.scope import score_scope
 from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores, Verdicts
-from pytest_rageval.models import AskResponse, Case, CaseScores, ErrorInfo, ScoreSettings
 from pytest_rageval.outcomes import decide_outcome, find_failure_stage
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseScores, ScoreSettings
+from pytest_rageval.values.reply import AskResponse, ErrorInfo, is_empty_answer
 
 _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_retrieval,

@@ -19,19 +19,18 @@ import pytest
 
 from pytest_rageval.case_reports import case_metadata, decide_report, set_properties
 from pytest_rageval.check_reports import check_report, incomplete_report, log_check
-from pytest_rageval.dataset import LoadedSet, LocatedCase
+from pytest_rageval.dataset import LocatedCase, without_gc
 from pytest_rageval.discovery import THRESHOLDS
 from pytest_rageval.errors import ConfigError, StorageError
-from pytest_rageval.items import CaseItem, asked_target, attach_record, without_gc
-from pytest_rageval.models import Outcome
-from pytest_rageval.preflight import is_xdist_controller
+from pytest_rageval.items import CaseItem, asked_target, attach_record
 from pytest_rageval.progress import Heartbeat
 from pytest_rageval.record_json import record_from_json
-from pytest_rageval.report.summary import counted
 from pytest_rageval.run import FinishedRun, Run
 from pytest_rageval.run_index import put_into_index
-from pytest_rageval.state import State
+from pytest_rageval.state import State, is_xdist_controller
 from pytest_rageval.step_summary import append_step_summary
+from pytest_rageval.terminal_text import counted
+from pytest_rageval.values.record import Outcome
 from pytest_rageval.whole_imports import import_whole
 
 
@@ -99,12 +98,12 @@ class Reporting:
             return (yield)
         from pytest_rageval.lookahead import Lookahead
 
-        state.lookahead = Lookahead(session, state.slots)
+        state.lookahead = lookahead = Lookahead(session, state.slots)
         try:
-            with state.lookahead.output.keeping():
+            with lookahead.output.keeping():
                 return (yield)
         finally:
-            state.lookahead.stop()
+            lookahead.stop()
             state.lookahead = None
 
     @pytest.hookimpl(tryfirst=True)
@@ -200,7 +199,7 @@ class Controller:
     def __init__(self, config: pytest.Config, state: State) -> None:
         self.config = config
         self.state = state
-        self.run = Run(state, [s for s in state.sets.values() if isinstance(s, LoadedSet)])
+        self.run = Run(state, list(state.sets.values()))
         self.run.invocation = tuple(str(a) for a in config.invocation_params.args)
         if state.settings.resume is not None and not config.option.collectonly:
             self.run.resume()

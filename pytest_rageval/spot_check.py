@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.judge_trust import SpotCheck, choose_spot_check, summarise_spot_check
 from pytest_rageval.judgements import Judgement
-from pytest_rageval.metrics.judged import valid_score
 from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
-from pytest_rageval.models import Case, CaseRecord, Settings
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.settings import Settings
 
 CaseKey = tuple[str, str]
 """File and id of a case."""
@@ -127,50 +127,28 @@ def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> di
 
 # --- what a run says -----------------------------------------------------------------------------
 
-_Pair = tuple[CaseKey, float | None, float | None]
+
+Key = TypeVar("Key", bound=Hashable)
 
 
-def summarise_spot_checks(
-    records: Iterable[CaseRecord], *, confidence: float = 0.95
-) -> dict[str, SpotCheck]:
-    """Compare first and second scores of a run, by metric key.
+def choose_spot_check(case_keys: Iterable[Key], n: int, seed: int = 0) -> tuple[Key, ...]:
+    """Choose cases for a second judge.
+
+    The choice depends on the keys and the seed alone: not on their order, nor on which process
+    asks, and a further case replaces at most one of the chosen.
 
     Args:
-        records: of the run; those that were judged once have no part.
-        confidence: of the intervals.
+        case_keys: strings, or tuples of strings and numbers; repeats count once.
+        n: how many, or all if there are fewer.
+        seed: another one chooses others.
+
+    Returns:
+        The chosen keys in the order given.
     """
-    pairs: dict[str, list[_Pair]] = {}
-    for record in records:
-        for key, one, other in _pairs(record):
-            pairs.setdefault(key, []).append(((record.file, record.name), one, other))
-    return {
-        key: summarise_spot_check(pairs[key], scale=_scale(key), confidence=confidence)
-        for keys in COMPARED.values()
-        for key in keys
-        if key in pairs
-    }
+    keys = list(dict.fromkeys(case_keys))
+    chosen = set(sorted(keys, key=lambda key: _draw(seed, key))[: max(n, 0)])
+    return tuple(key for key in keys if key in chosen)
 
 
-def _scale(key: str) -> tuple[float, float]:
-    low, high = METRICS[key].scale
-    return low, 1.0 if high is None else high
-
-
-def _pairs(record: CaseRecord) -> Iterator[tuple[str, float | None, float | None]]:
-    found = record.spot_check
-    if found is None:
-        return
-    for rubric in found.get("rubrics", ()):
-        first = (record.judgements.get(rubric) or {}).get("scores")
-        for key in COMPARED.get(rubric, ()):
-            if first is not None and key not in first:
-                continue  # The first judge found nothing to score.
-            one = None if first is None else valid_score(first.get(key), _scale(key))
-            yield key, one, valid_score(found.get("scores", {}).get(key), _scale(key))
-
-
-def disagreement_rate(found: Mapping[str, SpotCheck]) -> float | None:
-    """Return the share of disagreements among all scores that were given twice."""
-    n = sum(one.n for one in found.values())
-    apart = sum(round((one.disagreement_rate or 0.0) * one.n) for one in found.values())
-    return apart / n if n else None
+def _draw(seed: int, key: Hashable) -> bytes:
+    return hashlib.sha256(f"{seed} {key!r}".encode("utf-8", "backslashreplace")).digest()

@@ -20,11 +20,11 @@ from typing import IO, Any, Final, Self
 
 from pytest_rageval.errors import StorageError
 from pytest_rageval.folder_lock import FolderLock
-from pytest_rageval.models import CaseRecord
 from pytest_rageval.record_json import record_from_json, record_to_json
 from pytest_rageval.results_folder import prepare_results_dir
 from pytest_rageval.run_names import RUN_ID_RULE, is_run_id
 from pytest_rageval.run_tags import read_tags, refuse_malformed_tag
+from pytest_rageval.values.record import CaseRecord
 
 RESULTS: Final = "results.jsonl"
 

@@ -10,13 +10,13 @@ from typing import Any
 from pytest_rageval.baseline import Baseline, against_baseline, hold_against, read_side
 from pytest_rageval.errors import StorageError
 from pytest_rageval.gate import Selection, decide_gate
-from pytest_rageval.gate_differences import needs_baseline
-from pytest_rageval.models import CheckResult, GateResult, Settings, Thresholds
 from pytest_rageval.project_thresholds import project_thresholds
 from pytest_rageval.run_comparison import RunComparison, RunSide
 from pytest_rageval.run_parts import RunPart, selection_of
 from pytest_rageval.storage import read_json
 from pytest_rageval.stored_run import stored_settings
+from pytest_rageval.values.gate import CheckResult, GateResult, Thresholds, needs_baseline
+from pytest_rageval.values.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

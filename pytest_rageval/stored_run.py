@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.config import load_settings
-from pytest_rageval.dataset import LocatedCase
-from pytest_rageval.engine import headings_reported, score_settings, settle_headings
 from pytest_rageval.errors import StorageError
-from pytest_rageval.models import Case, CaseRecord, ScoreSettings, Settings
+from pytest_rageval.rescoring import headings_reported, score_settings, settle_headings
 from pytest_rageval.storage import read_json, read_records, resolve_run
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.settings import Settings
 
 _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
     "path_case": ("sensitive", "insensitive"),
@@ -124,8 +125,7 @@ def _settled(
 ) -> CaseRecord:
     if case is None:
         return record
-    located = LocatedCase(case=case, lineno=record.lineno)
-    return settle_headings(record, located, settings, headings_reported=scoring.headings_reported)
+    return settle_headings(record, case, settings, headings_reported=scoring.headings_reported)
 
 
 def stored_settings(folder: Path) -> Settings | None:

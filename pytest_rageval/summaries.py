@@ -18,8 +18,8 @@ from pytest_rageval.columns import (
     Integers,
 )
 from pytest_rageval.metrics.registry import MetricInfo
-from pytest_rageval.models import MetricSummary
 from pytest_rageval.stats.intervals import Interval, bootstrap_mean, sample_interval, sample_se
+from pytest_rageval.values.numbers import MetricSummary
 
 
 def summarise_metric(

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pytest_rageval.config import NO_TARGET, target_kind
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.models import Settings
 from pytest_rageval.slots import Slots
 from pytest_rageval.target_url import join_url
+from pytest_rageval.values.settings import Settings
 from pytest_rageval.whole_imports import import_whole
 
 INDEX_CACHE = "cache/reference"

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import Check, CheckTable, Thresholds
-from pytest_rageval.option_values import shorten
+from pytest_rageval.terminal_text import shorten
 from pytest_rageval.thresholds_rules import (
     CASES_RULES,
     DEFAULTS_RULES,
@@ -33,6 +32,7 @@ from pytest_rageval.thresholds_rules import (
     unknown_metric,
 )
 from pytest_rageval.toml_places import Path, TomlSource, read_toml
+from pytest_rageval.values.gate import Check, CheckTable, Thresholds
 
 _GATE: Final = re.compile(
     r"\s*(?P<metric>[^\s\[\]<>=]+)\s*"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, resolve_metric_key
-from pytest_rageval.models import CheckKind, CheckTable, Decide
+from pytest_rageval.values.gate import CheckKind, CheckTable, Decide
 
 GATEABLE_RUN_KEYS: Final = frozenset(RUN_METRICS)
 """Keys of the whole run that ``[overall]`` can limit, next to every metric of a case; and

@@ -15,7 +15,7 @@ from pytest_rageval.judgements import (
     JudgeRequest,
     Verdict,
 )
-from pytest_rageval.models import Settings
+from pytest_rageval.values.settings import Settings
 
 
 @dataclass

@@ -10,7 +10,8 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from pytest_rageval.case_groups import CaseValue
-from pytest_rageval.gate_rules import decide_limit, verdict
+from pytest_rageval.comparison_pairs import verdict
+from pytest_rageval.gate_rules import decide_limit
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.operational import (

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from pytest_rageval.judgements import JudgeRequest, Passage
-from pytest_rageval.models import Citation
 from pytest_rageval.rubric import Prompt
+from pytest_rageval.values.reply import Citation
 
 PLAIN = JudgeRequest(
     question="How long can I return a lamp?",

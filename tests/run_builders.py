@@ -10,10 +10,13 @@ from typing import Any
 
 from pytest_rageval.dataset import LocatedCase, dataset_hash
 from pytest_rageval.engine import record_of
-from pytest_rageval.models import AskResponse, AskResult, Case, CaseRecord, Settings
 from pytest_rageval.run_comparison import RunSide
 from pytest_rageval.run_documents import RunFacts, config_document
 from pytest_rageval.storage import RunWriter
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResponse, AskResult
+from pytest_rageval.values.settings import Settings
 from tests.record_builders import record
 
 SETTINGS = Settings(rootdir=".", judge="none")

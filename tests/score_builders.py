@@ -5,17 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_rageval.metrics.view import Verdicts
-from pytest_rageval.models import (
-    Anchor,
-    AskResponse,
-    Case,
-    CaseScores,
-    Citation,
-    ErrorInfo,
-    RetrievedChunk,
-    ScoreSettings,
-)
 from pytest_rageval.scoring import score_case
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseScores, ScoreSettings
+from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, RetrievedChunk
 
 TIMEOUT = ErrorInfo(kind="timeout", message="no reply within 60 s", attempts=1)
 

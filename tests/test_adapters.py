@@ -13,7 +13,7 @@ import pytest
 from pytest_rageval.adapters import answered, call_client
 from pytest_rageval.errors import ConfigError, EndpointError
 from pytest_rageval.loop_thread import LoopThread
-from pytest_rageval.models import (
+from pytest_rageval.values.reply import (
     AskRequest,
     AskResponse,
     AskResult,

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from pytest_rageval.aggregate import aggregate
 from pytest_rageval.case_groups import case_values, group_repeats
-from pytest_rageval.engine import headings_reported
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import Case, CaseRecord, RetrievedChunk
+from pytest_rageval.rescoring import headings_reported
 from pytest_rageval.summaries import summarise_metric
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
 from tests.record_builders import failed, hits, record
 
 

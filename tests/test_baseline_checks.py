@@ -11,8 +11,10 @@ import pytest
 from pytest_rageval.baseline import Baseline, hold_against
 from pytest_rageval.baseline_checks import margins
 from pytest_rageval.gate import Selection, decide_gate
-from pytest_rageval.models import CaseRecord, Check, CheckResult, GateResult, Settings, Thresholds
 from pytest_rageval.run_comparison import RunSide, compare_runs
+from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 from tests.record_builders import record
 from tests.run_builders import SETTINGS, run_of, scored, side
 

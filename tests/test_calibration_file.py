@@ -13,7 +13,7 @@ from pytest_rageval.calibration_file import (
     write_calibration,
 )
 from pytest_rageval.errors import StorageError
-from pytest_rageval.models import Settings
+from pytest_rageval.values.settings import Settings
 
 
 def test_calibrations_stand_below_the_first_test_path(tmp_path: Path) -> None:

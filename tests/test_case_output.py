@@ -8,8 +8,9 @@ import threading
 
 import pytest
 
-from pytest_rageval.case_output import CaseOutput, OutputKeeper, held_back
+from pytest_rageval.case_output import OutputKeeper, held_back
 from pytest_rageval.loop_thread import LoopThread
+from pytest_rageval.state import CaseOutput
 
 LOGGER = logging.getLogger("some.rag")
 

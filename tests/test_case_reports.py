@@ -6,14 +6,9 @@ from typing import Literal
 
 import pytest
 
-from pytest_rageval.case_reports import (
-    case_metadata,
-    case_reason,
-    decide_report,
-    deciding_record,
-    set_properties,
-)
-from pytest_rageval.models import CaseRecord
+from pytest_rageval.case_groups import deciding_record
+from pytest_rageval.case_reports import case_metadata, case_reason, decide_report, set_properties
+from pytest_rageval.values.record import CaseRecord
 from tests.record_builders import failed, record
 
 PASSED = record("a", {"hit_at_k": 1.0}, latency={"total_ms": 10.0})

@@ -13,7 +13,7 @@ from vcr.request import Request  # type: ignore[import-untyped]
 
 from pytest_rageval.cassette_secrets import NOT_NEEDED, Scrubber, replay_environ
 from pytest_rageval.errors import EndpointError
-from pytest_rageval.models import JudgeSettings, Settings, TargetSettings
+from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
 TOKEN = 'tok/en"1234'
 KEY = "sk-proj-4f7a9c1e2b8d6f3a"

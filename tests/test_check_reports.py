@@ -10,7 +10,7 @@ from pytest_rageval.check_reports import (
     check_text,
     incomplete_report,
 )
-from pytest_rageval.models import Check, CheckResult
+from pytest_rageval.values.gate import Check, CheckResult
 
 CHECK: dict[str, Any] = {"metric": "mrr", "kind": "min", "limit": 0.75, "line": 3}
 

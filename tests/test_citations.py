@@ -5,7 +5,7 @@ import time
 import pytest
 
 from pytest_rageval.citations import distinct_citations, read_citations, text_citations
-from pytest_rageval.models import Citation
+from pytest_rageval.values.reply import Citation
 from tests.score_builders import chunk, cite, response
 
 CHUNKS = (

@@ -14,9 +14,9 @@ import click
 import pytest
 
 from pytest_rageval import cli
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import ExitCode
 
 GOOD = {"id": "good", "question": "q", "gold_supports": [{"rel_path": "a.md"}]}
 HEAVY = (

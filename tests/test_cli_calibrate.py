@@ -10,8 +10,8 @@ import pytest
 
 from pytest_rageval import cli
 from pytest_rageval.commands.calibrate import command
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.judgements import Judge, JudgeRequest, Verdict
-from pytest_rageval.models import ExitCode
 from tests.docs_examples import read_document, sections
 from tests.judge_fakes import Opened, ScriptedJudge, scores, word_overlap
 from tests.shared_data import shared_path

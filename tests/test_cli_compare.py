@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
-from pytest_rageval.models import CaseRecord, ExitCode, Settings
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.run_tags import write_tag
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 from tests.run_builders import SETTINGS, random_churn, run_of, scored, write_run
 
 Output = pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval import cli
-from pytest_rageval.models import ExitCode
+from pytest_rageval.commands.output import ExitCode
 from tests.doctor.test_target import but, good
 from tests.plugin.rag_server import rag_server
 

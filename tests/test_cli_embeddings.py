@@ -14,13 +14,15 @@ import pytest
 from pytest_rageval import cli
 from pytest_rageval.client import HttpRagClient
 from pytest_rageval.commands.embeddings import command
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.dataset import LocatedCase, parse_case
 from pytest_rageval.engine import measure
-from pytest_rageval.models import CaseRecord, ExitCode, Settings, TargetSettings
 from pytest_rageval.record_json import redact
 from pytest_rageval.reference.config import ReferenceConfig
 from pytest_rageval.reference.server import ServerHandle, start_in_thread
 from pytest_rageval.storage import RunWriter
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings, TargetSettings
 from pytest_rageval.vector_file import load_vectors
 from tests.fakes import fake_target, json_reply, unused_port
 from tests.reference.builders import NOTES, write_vault

@@ -12,18 +12,15 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.dataset import LocatedCase
 from pytest_rageval.engine import record_of
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import (
-    AskResponse,
-    AskResult,
-    Case,
-    CaseRecord,
-    ExitCode,
-    Settings,
-)
 from pytest_rageval.storage import RunWriter
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResponse, AskResult
+from pytest_rageval.values.settings import Settings
 from tests.score_builders import chunk, gold
 
 Output = pytest.CaptureFixture[str]

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
-from pytest_rageval.models import CaseRecord, ExitCode
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.run_tags import write_tag
+from pytest_rageval.values.record import CaseRecord
 from tests.run_builders import SETTINGS, run_of, write_run
 
 Output = pytest.CaptureFixture[str]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.dataset import load_cases
 from pytest_rageval.generation.generate import Generated, generate
-from pytest_rageval.models import ExitCode
 from tests.generation.test_generate import BIKE, FAQ
 from tests.generation.test_model import GOOD, TEXT
 from tests.hostile_judge import HostileJudge, completion

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval import cli
-from pytest_rageval.models import ExitCode
+from pytest_rageval.commands.output import ExitCode
 from tests.root_rights import without_root_rights
 
 Output = pytest.CaptureFixture[str]

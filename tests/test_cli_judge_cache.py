@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.judge_cache.store import JudgeCache
-from pytest_rageval.models import ExitCode
 
 Output = pytest.CaptureFixture[str]
 DAY = 86_400

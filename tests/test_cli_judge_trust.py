@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
-from pytest_rageval.models import ExitCode
+from pytest_rageval.commands.output import ExitCode
 from tests.hostile_judge import Asked, Canned, HostileJudge, completion
 
 Output = pytest.CaptureFixture[str]

@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.dataset import load_cases
 from pytest_rageval.label_store import labels_path
 from pytest_rageval.matching import decide_chunks
-from pytest_rageval.models import AskRequest, ExitCode, ScoreSettings, TargetSettings
 from pytest_rageval.reference.config import ReferenceConfig
 from pytest_rageval.reference.server import ServerHandle, start_in_thread
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.settings import TargetSettings
 from tests.fakes import fake_target, json_reply, unused_port
 from tests.reference.builders import NOTES, write_vault
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.errors import StorageError
 from pytest_rageval.folder_lock import FolderLock
-from pytest_rageval.models import ExitCode
 from pytest_rageval.run_tags import read_tags, tags_by_run, write_tag
 from pytest_rageval.storage import list_runs, resolve_run
 from tests.run_builders import run_of, write_run

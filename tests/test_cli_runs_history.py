@@ -12,7 +12,7 @@ import click
 import pytest
 
 from pytest_rageval import cli
-from pytest_rageval.models import ExitCode
+from pytest_rageval.commands.output import ExitCode
 from tests.history.builders import RESULTS, cases, full_run, indexed_runs, rows
 
 Output = pytest.CaptureFixture[str]

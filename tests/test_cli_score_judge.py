@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.judgements import JudgeFailure, Verdict
-from pytest_rageval.models import ExitCode, Settings
+from pytest_rageval.values.settings import Settings
 from tests.test_cli_judge import CASES, RESPONSES
 from tests.test_judging import FakeJudge
 

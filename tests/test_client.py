@@ -20,7 +20,8 @@ from pytest_rageval import http_exchange
 from pytest_rageval.client import HttpRagClient
 from pytest_rageval.errors import ConfigError, EndpointError
 from pytest_rageval.http_exchange import MAX_BODY_BYTES
-from pytest_rageval.models import AskRequest, AskResult, TargetSettings
+from pytest_rageval.values.reply import AskRequest, AskResult
+from pytest_rageval.values.settings import TargetSettings
 from tests.fakes import (
     FakeTarget,
     Reply,

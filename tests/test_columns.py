@@ -12,8 +12,11 @@ from pytest_rageval.aggregate import aggregate, aggregate_columns
 from pytest_rageval.case_groups import group_repeats
 from pytest_rageval.columns import RecordColumns
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import Case, CaseRecord, RetrievedChunk, Settings
 from pytest_rageval.recorded import RecordedRun
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.settings import Settings
 from tests.record_builders import failed, record
 
 

@@ -14,7 +14,8 @@ from pytest_rageval.comparability import (
     shown,
     unaffected_keys,
 )
-from pytest_rageval.models import CaseRecord, JudgeSettings, Settings, TargetSettings
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 from tests.record_builders import record
 from tests.run_builders import config_of
 

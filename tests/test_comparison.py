@@ -10,8 +10,8 @@ import pytest
 from pytest_rageval.comparison import Comparison, ComparisonSettings, compare_records, margin_of
 from pytest_rageval.comparison_pairs import LeftOut
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import CaseRecord
 from pytest_rageval.stats.multiplicity import holm
+from pytest_rageval.values.record import CaseRecord
 from tests.record_builders import failed, record
 from tests.run_builders import random_churn, run_of, scored
 

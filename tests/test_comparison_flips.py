@@ -8,7 +8,10 @@ import pytest
 
 from pytest_rageval.comparison import compare_records
 from pytest_rageval.comparison_flips import CaseFlip
-from pytest_rageval.models import AskResponse, Case, CaseRecord, FolderSelection, Settings
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResponse, FolderSelection
+from pytest_rageval.values.settings import Settings
 from tests.record_builders import failed
 from tests.run_builders import SETTINGS, answered, scored
 from tests.score_builders import chunk, cite, gold

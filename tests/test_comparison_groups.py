@@ -10,8 +10,8 @@ from pytest_rageval.comparison import compare_metrics
 from pytest_rageval.comparison_document import comparison_document
 from pytest_rageval.comparison_groups import GroupChange, compare_groups
 from pytest_rageval.comparison_pairs import pair_cases
-from pytest_rageval.models import CaseRecord
 from pytest_rageval.run_comparison import compare_runs
+from pytest_rageval.values.record import CaseRecord
 from tests.run_builders import run_of, scored, side
 
 KEYS = ("recall_at_k", "mrr", "hit_at_k")

@@ -15,7 +15,7 @@ from pytest_rageval.config import (
     target_kind,
 )
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.models import Settings, TargetSettings
+from pytest_rageval.values.settings import Settings, TargetSettings
 
 
 def write(folder: Path, text: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_rageval.config_differences import current_config, differences, listed
-from pytest_rageval.models import JudgeSettings, Settings, TargetSettings
+from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
 BASE = Settings(rootdir="a", params={"mode": "fast", "deep": {"x": 1}})
 

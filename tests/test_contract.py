@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rageval.contract import (
-    excerpt,
-    is_empty_answer,
-    parse_ask_response,
-    parse_reply_bytes,
-    request_body,
-)
+from pytest_rageval.contract import parse_ask_response, parse_reply_bytes, request_body
 from pytest_rageval.errors import EndpointError
-from pytest_rageval.models import AskRequest, AskResponse, Citation, RetrievedChunk
+from pytest_rageval.terminal_text import excerpt
+from pytest_rageval.values.reply import (
+    AskRequest,
+    AskResponse,
+    Citation,
+    RetrievedChunk,
+    is_empty_answer,
+)
 
 FULL = {
     "answer": "Monthly.",

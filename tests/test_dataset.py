@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pytest_rageval.case_fields import EXPECTED, ID_PATTERN, AnchorLine, CaseLine, case_json_schema
 from pytest_rageval.dataset import case_hash, dataset_hash, load_cases, parse_case
 from pytest_rageval.errors import DatasetError, Fault
-from pytest_rageval.models import Anchor, Case, Difficulty, RecencyRule
+from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule
 from tests.shared_data import shared_path
 
 FULL: Mapping[str, Any] = {

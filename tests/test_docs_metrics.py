@@ -17,8 +17,10 @@ from pytest_rageval.dataset import parse_case
 from pytest_rageval.matching import matches_anchor
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, MetricInfo
 from pytest_rageval.metrics.view import Verdicts
-from pytest_rageval.models import Anchor, ErrorInfo, RetrievedChunk, ScoreSettings
 from pytest_rageval.scoring import rerank_case, score_case
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import ErrorInfo, RetrievedChunk
 from tests.docs_examples import (
     DOCS,
     Block,
@@ -264,7 +266,7 @@ def test_the_table_of_matches_is_true() -> None:
 def test_the_table_of_failure_stages_has_every_stage_in_order() -> None:
     from typing import get_args
 
-    from pytest_rageval.models import FailureStage
+    from pytest_rageval.values.record import FailureStage
 
     stages = re.findall(r"^\| `(\w+)` \|", _section("Failure stages").text, re.M)
     assert tuple(stages) == get_args(FailureStage)

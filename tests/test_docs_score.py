@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pytest_rageval.models import Settings
 from pytest_rageval.recorded import RecordedRun
+from pytest_rageval.values.settings import Settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "score.md"
 

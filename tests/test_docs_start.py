@@ -9,8 +9,8 @@ from typing import get_args
 import pytest
 
 from pytest_rageval import cli
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.linting.findings import Rule
-from pytest_rageval.models import ExitCode
 from pytest_rageval.scaffold.writing import read_project
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.document_sets import (
+    Document,
     check_documents,
     document_lines,
     documents_path,
@@ -15,7 +16,6 @@ from pytest_rageval.document_sets import (
     scope_prefix_fault,
 )
 from pytest_rageval.errors import ConfigError, DatasetError
-from pytest_rageval.interchange.values import Document
 
 HEAD = '{"scope_prefix": "evals/set/"}'
 

@@ -9,9 +9,9 @@ import pytest
 from pytest_rageval.document_sets import LoadedDocument
 from pytest_rageval.documents_client import BATCH_DOCUMENTS, DocumentsClient
 from pytest_rageval.errors import ConfigError, EndpointError
-from pytest_rageval.models import TargetSettings
 from pytest_rageval.reference.config import ReferenceConfig
 from pytest_rageval.reference.server import ServerHandle, start_in_thread
+from pytest_rageval.values.settings import TargetSettings
 from tests.fakes import fake_target, json_reply, unused_port
 
 PREFIX = "evals/set/"

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from pytest_rageval.dataset import LoadedSet, load_cases
 from pytest_rageval.matching import norm_heading, norm_text
-from pytest_rageval.models import Anchor, Case
+from pytest_rageval.values.case import Anchor, Case
 
 EVALS = Path(__file__).resolve().parents[1] / "evals"
 

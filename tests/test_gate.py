@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from pytest_rageval.aggregate import aggregate
-from pytest_rageval.gate import Selection, decide_gate, with_implicit_checks
+from pytest_rageval.gate import Selection, decide_gate
 from pytest_rageval.gate_differences import Difference
-from pytest_rageval.models import CaseRecord, Check, CheckResult, GateResult, Thresholds
+from pytest_rageval.project_thresholds import with_implicit_checks
 from pytest_rageval.stats.paired import paired_difference
+from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
+from pytest_rageval.values.record import CaseRecord
 from tests.record_builders import failed, hits, record
 
 HIT = Check(metric="hit_at_k", kind="min", limit=0.75)

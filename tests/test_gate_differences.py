@@ -8,10 +8,9 @@ from pytest_rageval.gate_differences import (
     Difference,
     decide_difference_check,
     decide_differences,
-    needs_baseline,
 )
-from pytest_rageval.models import Check
 from pytest_rageval.stats.intervals import Interval
+from pytest_rageval.values.gate import Check, needs_baseline
 
 
 def drop(limit: float = 0.05, **fields: Any) -> Check:

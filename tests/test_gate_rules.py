@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.gate_rules import decide_limit, verdict
-from pytest_rageval.models import CheckKind, Decide
+from pytest_rageval.comparison_pairs import verdict
+from pytest_rageval.gate_rules import decide_limit
+from pytest_rageval.values.gate import CheckKind, Decide
 
 KINDS: tuple[CheckKind, ...] = ("min", "max", "max_drop", "max_rise")
 bound = st.floats(-1, 1)

@@ -10,9 +10,9 @@ import pytest
 from pytest_rageval.errors import EndpointError
 from pytest_rageval.index_check import find_lost_anchors
 from pytest_rageval.linting.findings import LintFinding, PlacedCase
-from pytest_rageval.models import Settings, TargetSettings
 from pytest_rageval.reference.config import ReferenceConfig
 from pytest_rageval.reference.server import start_in_thread
+from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.linting.builders import anchor, placed
 from tests.plugin.rag_server import rag_server
 

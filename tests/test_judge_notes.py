@@ -6,8 +6,9 @@ from typing import Any
 
 from pytest_rageval.calibration_file import calibration_folder, calibration_path, write_calibration
 from pytest_rageval.judge_notes import judge_notes
-from pytest_rageval.models import CaseRecord, JudgeSettings, Settings
 from pytest_rageval.run_documents import RunFacts
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import JudgeSettings, Settings
 from tests.record_builders import record
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.judge_price import Price, find_price, table_version
-from pytest_rageval.models import JudgeSettings
+from pytest_rageval.values.settings import JudgeSettings
 
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai/"
 

@@ -16,7 +16,7 @@ from pytest_rageval.judge_reliability import (
     reliability_lines,
     worst_disagreements,
 )
-from pytest_rageval.models import CaseRecord
+from pytest_rageval.values.record import CaseRecord
 from tests.record_builders import record
 
 FILE = "evals/set.jsonl"

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.judge_trust import (
-    choose_spot_check,
     corrected_mean,
     measure_drift,
     summarise_spot_check,
     validation_of,
 )
+from pytest_rageval.spot_check import choose_spot_check
 
 # --- spot check ----------------------------------------------------------------------------------
 

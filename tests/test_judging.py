@@ -21,17 +21,11 @@ from pytest_rageval.judgements import (
     JudgeUsage,
     Verdict,
 )
-from pytest_rageval.models import (
-    AskResponse,
-    AskResult,
-    Case,
-    CaseRecord,
-    ErrorInfo,
-    JudgeSettings,
-    RetrievedChunk,
-    Settings,
-)
 from pytest_rageval.record_json import record_from_json, record_to_json
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
+from pytest_rageval.values.settings import JudgeSettings, Settings
 from tests.score_builders import case, chunk, cite, response
 
 GROUNDED = Verdict(

@@ -14,7 +14,7 @@ from pytest_rageval.label_desk import AdjudicationDesk, AnnotatorDesk, Target
 from pytest_rageval.label_store import labels_path, read_labels
 from pytest_rageval.labelling.session import LabelSession
 from pytest_rageval.labelling.view import view_of
-from pytest_rageval.models import ScoreSettings
+from pytest_rageval.values.record import ScoreSettings
 from tests.labelling.builders import CASES, ask, file_session, press, typed, write_cases
 
 TARGET = Target(ask=ask, k=20)

@@ -16,7 +16,9 @@ from pytest_rageval.matching import (
     norm_text,
     order_chunks,
 )
-from pytest_rageval.models import Anchor, Citation, RetrievedChunk, ScoreSettings
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import Citation, RetrievedChunk
 from tests.score_builders import case, chunk, cite, gold
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from pytest_rageval.aggregate import aggregate
 from pytest_rageval.metrics_document import metrics_document
-from pytest_rageval.models import Case, CaseRecord
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
 from tests.record_builders import failed, hits, record
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.gate_differences import Difference, decide_differences
-from pytest_rageval.models import Check, Decide
 from pytest_rageval.stats.intervals import Interval
+from pytest_rageval.values.gate import Check, Decide
 from tests import naive_intervals, naive_raters, nasty_statistics
 from tests import naive_statistics as naive
 from tests.oracle_adapter import evaluate

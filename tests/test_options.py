@@ -7,8 +7,8 @@ from dataclasses import fields
 
 import pytest
 
-from pytest_rageval.models import JudgeSettings, Settings, TargetSettings
 from pytest_rageval.options import OPTIONS, Option
+from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
 FLAGS = [option for option in OPTIONS if option.flag is not None]
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.metrics.view import Verdicts
-from pytest_rageval.models import AskResponse, Case, FolderSelection
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.reply import AskResponse, FolderSelection
 from tests.score_builders import TIMEOUT, case, chunk, cite, gold, response, score
 
 GROUPS = case("a.md", "b.md", required_support_groups=((0, 1),))

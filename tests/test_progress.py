@@ -8,7 +8,8 @@ from typing import IO, Any, cast
 
 import pytest
 
-from pytest_rageval.progress import Heartbeat, duration_text, progress_text
+from pytest_rageval.progress import Heartbeat
+from pytest_rageval.run_cases import duration_text, progress_text
 
 
 @pytest.mark.parametrize(

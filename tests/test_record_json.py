@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_rageval.errors import StorageError
-from pytest_rageval.models import CaseRecord, Citation, ErrorInfo, FolderSelection, RetrievedChunk
 from pytest_rageval.record_json import record_from_json, record_to_json, redact
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
 
 RECORD = CaseRecord(
     case_id="a/1",

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_rageval.errors import DatasetError
-from pytest_rageval.models import CaseRecord, Settings
 from pytest_rageval.recorded import RecordedRun
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 
 SETTINGS = Settings(rootdir=".", k=2)
 

@@ -13,16 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.dataset import parse_case
-from pytest_rageval.models import (
-    Anchor,
-    AskResponse,
-    Case,
-    CaseScores,
-    ErrorInfo,
-    RetrievedChunk,
-    ScoreSettings,
-)
 from pytest_rageval.scoring import score_case
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseScores, ScoreSettings
+from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
 from tests.shared_data import shared_path
 
 PIPELINES = ("base", "level_two", "level_three")

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
-from pytest_rageval.models import CaseRecord, ExitCode
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.report_files import read_history
 from pytest_rageval.storage import RunWriter
+from pytest_rageval.values.record import CaseRecord
 from tests.report_html.builders import config, missed, passed, run
 
 Output = pytest.CaptureFixture[str]

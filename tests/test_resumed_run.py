@@ -10,9 +10,11 @@ import pytest
 from pytest_rageval.config_differences import current_config
 from pytest_rageval.dataset import LoadedSet, LocatedCase
 from pytest_rageval.errors import ConfigError, StorageError, TargetErrorKind
-from pytest_rageval.models import Case, CaseRecord, Settings
 from pytest_rageval.resumed_run import ResumedRun, find_resumed, is_finished, read_resumed
 from pytest_rageval.storage import RunWriter
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 from tests.record_builders import failed, record
 
 FILE = "evals/set.jsonl"

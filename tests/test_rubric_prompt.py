@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from pytest_rageval.fence import clean_text, derive_boundary, one_line, quoted
 from pytest_rageval.judgements import RUBRICS, JudgeFailure, JudgeRequest, OutputLevel, Passage
-from pytest_rageval.models import Citation
 from pytest_rageval.rubric import Prompt, load_rubric, render_prompt, repair_messages
+from pytest_rageval.values.reply import Citation
 from tests.rubric_prompts import HOSTILE_TEXTS, PLAIN, hostile, show, take_apart
 
 GOLDEN = Path(__file__).parent / "golden" / "rubrics"

@@ -20,9 +20,9 @@ from pytest_rageval.judgements import (
     Verdict,
 )
 from pytest_rageval.metrics.judged import valid_score
-from pytest_rageval.models import Citation
 from pytest_rageval.rubric import load_rubric
 from pytest_rageval.rubric_reply import parse_reply
+from pytest_rageval.values.reply import Citation
 from tests.rubric_prompts import HOSTILE_TEXTS, PLAIN
 
 NO_FACTS = replace(PLAIN, expected_key_facts=())

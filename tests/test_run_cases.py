@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rageval.dataset import LoadedSet, LocatedCase
-from pytest_rageval.models import Case, CaseRecord, Settings
 from pytest_rageval.run_cases import RunCases
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 from tests.record_builders import record
 
 FILE = "evals/set.jsonl"

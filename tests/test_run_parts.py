@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.models import CaseRecord, Settings
 from pytest_rageval.run_parts import (
     DifferentRunsError,
     RunPart,
@@ -16,6 +15,8 @@ from pytest_rageval.run_parts import (
     reported_cases,
     selection_of,
 )
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 from tests.record_builders import record
 
 SET = {"hash": "h", "n_cases": 4, "n_asked": 4, "by_category": {"x": 3, "y": 1}, "by_tag": {"t": 2}}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval import cli
-from pytest_rageval.models import ExitCode
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.storage import read_json, read_records, resolve_run
 
 Output = pytest.CaptureFixture[str]

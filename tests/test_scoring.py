@@ -4,8 +4,10 @@ import pytest
 
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.view import Verdicts
-from pytest_rageval.models import AskResponse, Case, ErrorInfo, RetrievedChunk, ScoreSettings
 from pytest_rageval.scoring import case_cluster, score_case
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
 from tests.score_builders import TIMEOUT, case, chunk, cite, gold, response, score, status
 
 CASES = [

@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from pytest_rageval.dataset import LocatedCase
-from pytest_rageval.engine import record_of, settle_headings
-from pytest_rageval.models import (
+from pytest_rageval.engine import record_of
+from pytest_rageval.record_json import redact
+from pytest_rageval.rescoring import settle_headings
+from pytest_rageval.scoring import score_case
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import (
     AskResponse,
     AskResult,
-    Case,
-    CaseRecord,
     ErrorInfo,
     FolderSelection,
     RetrievedChunk,
-    ScoreSettings,
-    Settings,
 )
-from pytest_rageval.record_json import redact
-from pytest_rageval.scoring import score_case
+from pytest_rageval.values.settings import Settings
 from tests.score_builders import case, cite, response
 
 SETTINGS = Settings(rootdir="", judge="none")
@@ -39,7 +39,7 @@ def asked(of: Case, reply: AskResponse | None, error: ErrorInfo | None = None) -
 
 
 def settled(of: Case, record: CaseRecord, *, reported: bool) -> CaseRecord:
-    return settle_headings(record, located(of), SETTINGS, headings_reported=reported)
+    return settle_headings(record, located(of).case, SETTINGS, headings_reported=reported)
 
 
 GOLD = "a.md | # A > ## B"

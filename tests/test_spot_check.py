@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from pytest_rageval.judgements import JudgeFailure, Judgement, Verdict
-from pytest_rageval.models import Case, JudgeSettings, Settings
 from pytest_rageval.record_json import record_from_json, record_to_json
 from pytest_rageval.spot_check import COMPARED, choose_cases, spot_check_fields
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.settings import JudgeSettings, Settings
 from tests.record_builders import record
 
 

@@ -12,9 +12,12 @@ import pytest
 from pytest_rageval.dataset import LocatedCase
 from pytest_rageval.engine import record_of
 from pytest_rageval.errors import StorageError
-from pytest_rageval.models import AskResponse, AskResult, Case, CaseRecord, Settings
 from pytest_rageval.storage import RunWriter
 from pytest_rageval.stored_run import StoredRun, open_run
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResponse, AskResult
+from pytest_rageval.values.settings import Settings
 from tests.score_builders import chunk, gold
 
 SECTION = "a.md | # S"

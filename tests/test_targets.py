@@ -9,8 +9,9 @@ import pytest
 
 from pytest_rageval.client import HttpRagClient
 from pytest_rageval.errors import ConfigError
-from pytest_rageval.models import AskRequest, Settings, TargetSettings
 from pytest_rageval.targets import configured_target, open_target, serve_vault, target_notes
+from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.fakes import fake_target, json_reply
 
 QUESTION = AskRequest(question="Which attempts of the queue makes seven?", k=3)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
-from pytest_rageval.models import Check, Thresholds
 from pytest_rageval.thresholds import (
     add_gates,
     load_thresholds,
@@ -17,6 +16,7 @@ from pytest_rageval.thresholds import (
     parse_thresholds,
 )
 from pytest_rageval.thresholds_rules import resolve_gate_key
+from pytest_rageval.values.gate import Check, Thresholds
 
 CATEGORIES = frozenset({"multi_hop", "recency/conflict"})
 TAGS = frozenset({"work"})

@@ -23,9 +23,11 @@ from pytest_rageval.metrics.retrieval import (
     recall_at_k,
     reciprocal_rank,
 )
-from pytest_rageval.models import Anchor, AskResponse, Case, RetrievedChunk, ScoreSettings
 from pytest_rageval.scoring import score_case
 from pytest_rageval.stats.intervals import fmean
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskResponse, RetrievedChunk
 from tests.record_builders import record
 from tests.shared_data import shared_path
 from tests.trec_files import Qrels, Run, read_output, read_qrels, read_run, trec_ranking

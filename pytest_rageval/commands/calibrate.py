@@ -13,17 +13,17 @@ import click
 from pytest_rageval.commands.judge_options import judge_options, judge_settings, warn_of_cache
 from pytest_rageval.commands.output import (
     CommandError,
+    ExitCode,
     UnreachableError,
     json_option,
     print_json,
 )
-from pytest_rageval.models import ExitCode
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.judge_calibration import CalibrationRubric, LabelledAnswer, Reading
     from pytest_rageval.judgements import Judge, JudgeFailure, Judgement, JudgeRequest
-    from pytest_rageval.models import Settings
+    from pytest_rageval.values.settings import Settings
 
 _RUBRICS: Final = ("groundedness", "correctness", "abstention")
 _FIRST_TRIES: Final = 2
@@ -204,7 +204,7 @@ def _probe(
 ) -> dict[str, Any]:
     from pytest_rageval.judge_calibration import pass_line, request_of
     from pytest_rageval.judge_probes import PROBES, summarise_probe, variant_of
-    from pytest_rageval.judge_trust import choose_spot_check
+    from pytest_rageval.spot_check import choose_spot_check
 
     scored = {row.id: row for row in rows if readings[row.id].score is not None}
     chosen = choose_spot_check(scored, wanted.probe_sample or len(scored))

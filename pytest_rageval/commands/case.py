@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pytest_rageval.commands.output import CommandError, json_option, print_json
-from pytest_rageval.models import ExitCode
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.commands.output import CommandError, ExitCode, json_option, print_json
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.case_file_edit import FileLine

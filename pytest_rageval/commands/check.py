@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.commands.output import UnreachableError, json_option, print_json
+from pytest_rageval.commands.output import ExitCode, UnreachableError, json_option, print_json
 from pytest_rageval.errors import DatasetError, EndpointError, Fault
-from pytest_rageval.models import ExitCode
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.dataset import LoadedSet

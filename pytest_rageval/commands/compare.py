@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.commands.lines import print_lines, terminal_width
-from pytest_rageval.commands.output import CommandError, json_option, print_json
-from pytest_rageval.models import SCHEMA_VERSION, ExitCode
+from pytest_rageval.commands.output import CommandError, ExitCode, json_option, print_json
+from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from pytest_rageval.report.comparison_text import ComparisonView

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pytest_rageval.commands.judge_options import judge_options, project_settings
-from pytest_rageval.commands.output import json_option, print_json
-from pytest_rageval.models import ExitCode
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.commands.output import ExitCode, json_option, print_json
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.doctor.findings import Finding
-    from pytest_rageval.models import Case, Settings
+    from pytest_rageval.values.case import Case
+    from pytest_rageval.values.settings import Settings
 
 _STYLES: Final = {"ok": "green", "warn": "yellow", "FAIL": "red"}
 _QUESTION: Final = "What is this about?"
@@ -104,7 +104,7 @@ def _findings(
 
 
 def _case(cases: list[Case], question: str | None) -> Case:
-    from pytest_rageval.models import Case
+    from pytest_rageval.values.case import Case
 
     if question is not None:
         return Case(id="question", question=question)

@@ -16,7 +16,7 @@ from pytest_rageval.commands.output import (
     json_option,
     print_json,
 )
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.metrics.embedding_run import VectorTable, WantedTexts
@@ -107,8 +107,8 @@ def _check(source: _Source) -> None:
 
 
 def _save(folder: Path, document: Mapping[str, Any]) -> None:
-    from pytest_rageval.models import SCHEMA_VERSION
     from pytest_rageval.storage import write_document
+    from pytest_rageval.values.record import SCHEMA_VERSION
 
     write_document(folder, DOCUMENT, {"schema_version": SCHEMA_VERSION, **document})
 

@@ -17,8 +17,9 @@ from pytest_rageval.commands.output import CommandError, json_option, print_json
 from pytest_rageval.errors import DatasetError
 
 if TYPE_CHECKING:
-    from pytest_rageval.models import Case, CaseRecord
-    from pytest_rageval.report.summary import Line
+    from pytest_rageval.report.lines import Line
+    from pytest_rageval.values.case import Case
+    from pytest_rageval.values.record import CaseRecord
 
 _STYLES: Final[dict[str, dict[str, Any]]] = {
     "": {},

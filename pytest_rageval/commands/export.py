@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.commands.output import json_option, print_json
-from pytest_rageval.models import ExitCode
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.commands.output import ExitCode, json_option, print_json
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.interchange.trec_run import Level, TrecRun
     from pytest_rageval.interchange.values import Imported, LeftOut
-    from pytest_rageval.models import Case
+    from pytest_rageval.values.case import Case
 
 
 @click.command("export")

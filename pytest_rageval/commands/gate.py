@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.commands.lines import print_lines, terminal_width
-from pytest_rageval.commands.output import json_option, print_json
-from pytest_rageval.models import ExitCode
+from pytest_rageval.commands.output import ExitCode, json_option, print_json
 
 if TYPE_CHECKING:
     from pytest_rageval.baseline import Baseline
-    from pytest_rageval.models import GateResult
-    from pytest_rageval.report.summary import Line
+    from pytest_rageval.report.lines import Line
+    from pytest_rageval.values.gate import GateResult
 
 
 @click.command("gate")

@@ -14,12 +14,12 @@ import click
 
 from pytest_rageval.commands.output import CommandError, UnreachableError, json_option, print_json
 from pytest_rageval.errors import JudgeError
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.generation.generate import Generated
     from pytest_rageval.judge_client.chat import ChatModel
-    from pytest_rageval.models import Case
+    from pytest_rageval.values.case import Case
 
 _EXISTS: Final = "{}: exists; name a file that does not, or remove it"
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.commands.output import json_option, print_json
+from pytest_rageval.commands.output import ExitCode, json_option, print_json
 from pytest_rageval.errors import DatasetError
-from pytest_rageval.models import ExitCode
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.interchange.values import Document, Imported, ReadOptions
+    from pytest_rageval.document_sets import Document
+    from pytest_rageval.interchange.values import Imported, ReadOptions
     from pytest_rageval.interchange_files import Fetch, OnClash
 
 _FORMATS = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 
 @click.command("init")

@@ -19,13 +19,13 @@ from pytest_rageval.commands.judge_options import (
 )
 from pytest_rageval.commands.judge_trust import chosen_cases, read_labels, with_trust
 from pytest_rageval.commands.output import UnreachableError, json_option, print_json
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.judged_run import Rejudged
     from pytest_rageval.judgements import Judge, Judgement
-    from pytest_rageval.models import Settings
     from pytest_rageval.stored_run import StoredRun
+    from pytest_rageval.values.settings import Settings
 
 
 @click.command("judge")
@@ -217,8 +217,8 @@ def _save(
     document: Mapping[str, Any],
 ) -> str:
     from pytest_rageval.judged_run import judged_keys, verdict_lines, verdicts_name
-    from pytest_rageval.models import SCHEMA_VERSION
     from pytest_rageval.storage import write_document, write_text_document
+    from pytest_rageval.values.record import SCHEMA_VERSION
 
     rubrics = settings.judging.rubrics
     name = _free_name(
@@ -254,7 +254,7 @@ def _estimate(stored: StoredRun, settings: Settings) -> str:
 
 
 def _lines(document: Mapping[str, Any], reliability: Sequence[str]) -> Iterator[str]:
-    from pytest_rageval.report.numbers import format_value
+    from pytest_rageval.numbers_text import format_value
     from pytest_rageval.report.summary import PARTS
 
     failures = document["failures"]
@@ -281,7 +281,7 @@ def _lines(document: Mapping[str, Any], reliability: Sequence[str]) -> Iterator[
 
 
 def _row(name: str, found: Mapping[str, Any]) -> str:
-    from pytest_rageval.report.numbers import format_value
+    from pytest_rageval.numbers_text import format_value
     from pytest_rageval.report.summary import interval_text
 
     return (

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.commands.output import CommandError
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.judge_cache.store import JudgeCache
-    from pytest_rageval.models import Settings
+    from pytest_rageval.values.settings import Settings
 
 
 def cache_document(settings: Settings, *, days: int | None, judge: str | None) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _date(when: datetime | None) -> str | None:
 
 def cache_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """Lay out what ``cache_document`` says."""
-    from pytest_rageval.report.summary import counted
+    from pytest_rageval.terminal_text import counted
 
     yield f"cache    {clean(document['cache'])}"
     if document["pruned"] is not None:

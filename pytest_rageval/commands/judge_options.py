@@ -12,10 +12,11 @@ import click
 
 from pytest_rageval.commands.output import UnreachableError
 from pytest_rageval.options import OPTIONS
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.models import CaseRecord, Settings
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.settings import Settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _FLAGS: Final = ("--judge", "--judge-base-url", "--judge-api-key-env", "--no-judge-cache")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_rageval.judge_reliability import JudgeLabels
-    from pytest_rageval.models import CaseRecord, Settings
     from pytest_rageval.spot_check import CaseKey
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.settings import Settings
 
 
 def with_trust(settings: Settings, spot_check: int, labels: str | None) -> Settings:

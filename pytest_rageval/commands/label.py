@@ -15,18 +15,20 @@ import click
 
 from pytest_rageval.commands.output import (
     CommandError,
+    ExitCode,
     UnreachableError,
     json_option,
     print_json,
 )
-from pytest_rageval.models import ExitCode
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.case_lines import EditableCase, EditableSet
     from pytest_rageval.label_desk import AdjudicationDesk, AnnotatorDesk, CaseDesk, Target
     from pytest_rageval.labelling.session import LabelSession
-    from pytest_rageval.models import AskResult, Case, Settings
+    from pytest_rageval.values.case import Case
+    from pytest_rageval.values.reply import AskResult
+    from pytest_rageval.values.settings import Settings
 
 _NO_TEXTUAL: Final = (
     "the terminal app needs the extra label: pip install 'pytest-rageval[label]'; "
@@ -192,9 +194,9 @@ def _session(
     asked: _Asked,
     settings: Settings,
 ) -> LabelSession | None:
-    from pytest_rageval.engine import score_settings
     from pytest_rageval.label_desk import Target
     from pytest_rageval.labelling.session import LabelSession
+    from pytest_rageval.rescoring import score_settings
 
     target = Target(ask=asked, k=wanted.k)
     desk, ids = _desk(wanted, loaded, [one.case.id for one in cases], target, settings)
@@ -228,9 +230,9 @@ def _annotator_desk(
     import time
 
     from pytest_rageval import __version__
-    from pytest_rageval.engine import score_settings
     from pytest_rageval.label_desk import AnnotatorDesk
     from pytest_rageval.label_store import check_annotator, read_labels
+    from pytest_rageval.rescoring import score_settings
 
     name = check_annotator(wanted.annotator or "")
     return AnnotatorDesk(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from pytest_rageval.report.summary import Line
+    from pytest_rageval.report.lines import Line
 
 
 def terminal_width() -> int:

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.commands.judge_trust import read_labels
-from pytest_rageval.commands.output import NotComparableError, json_option, print_json
+from pytest_rageval.commands.output import ExitCode, NotComparableError, json_option, print_json
 from pytest_rageval.commands.page import no_report_option, write_page
 from pytest_rageval.commands.run_history import put_and_warn
-from pytest_rageval.models import ExitCode
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.judge_reliability import JudgeLabels
     from pytest_rageval.merged_run import MergedRun
-    from pytest_rageval.models import Settings
     from pytest_rageval.run_parts import RunPart
+    from pytest_rageval.values.settings import Settings
 
 
 @click.command("merge")

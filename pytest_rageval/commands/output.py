@@ -5,11 +5,24 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping
+from enum import IntEnum
 from typing import Any, TypeVar
 
 import click
 
-from pytest_rageval.models import SCHEMA_VERSION, ExitCode
+from pytest_rageval.values.record import SCHEMA_VERSION
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the ``rageval`` command (pytest keeps its own)."""
+
+    YES = 0
+    NO = 1
+    USAGE = 2
+    NOT_COMPARABLE = 3
+    UNREACHABLE = 4
+    INTERRUPTED = 130
+
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pytest_rageval.commands.lines import print_lines
-from pytest_rageval.commands.output import CommandError, json_option, print_json
-from pytest_rageval.models import ExitCode
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.commands.output import CommandError, ExitCode, json_option, print_json
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.history.sync import SyncResult
-    from pytest_rageval.report.summary import Line
+    from pytest_rageval.report.lines import Line
     from pytest_rageval.stored_trend import TrendSource
     from pytest_rageval.trend import TrendPoint, TrendQuery
 
@@ -263,7 +262,7 @@ def _break_text(point: TrendPoint) -> str:
 
 
 def _point_text(query: TrendQuery, point: TrendPoint, room: int) -> str:
-    from pytest_rageval.report.numbers import format_value, unit_of
+    from pytest_rageval.numbers_text import format_value, unit_of
     from pytest_rageval.report.summary import interval_text
 
     run, figure, unit = point.run, point.run.figure, unit_of(query.metric)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.commands.lines import print_lines
-from pytest_rageval.commands.output import CommandError, json_option, print_json
+from pytest_rageval.commands.output import CommandError, ExitCode, json_option, print_json
 from pytest_rageval.commands.run_history import put_and_warn, sync_command, trend_command
-from pytest_rageval.models import ExitCode
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.report.summary import Line, Style
+    from pytest_rageval.report.lines import Line, Style
     from pytest_rageval.stored_runs import RunEntry
 
 _STYLES: Final[Mapping[str, Style]] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
@@ -127,7 +126,7 @@ def _fact_lines(entry: RunEntry, folder: Path, config: Mapping[str, Any]) -> Ite
 
 
 def _figure_lines(statistics: object) -> Iterator[str]:
-    from pytest_rageval.report.numbers import format_value
+    from pytest_rageval.numbers_text import format_value
     from pytest_rageval.report.summary import interval_text
 
     if not isinstance(statistics, Mapping):

@@ -20,12 +20,14 @@ from pytest_rageval.commands.judge_options import (
 from pytest_rageval.commands.output import JsonList, json_option
 from pytest_rageval.commands.page import no_report_option, write_page
 from pytest_rageval.commands.run_history import put_and_warn
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.judgements import Judge
-    from pytest_rageval.models import Aggregate, CaseRecord, MetricSummary, Settings
     from pytest_rageval.scored_run import ScoredRun
+    from pytest_rageval.values.numbers import Aggregate, MetricSummary
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.settings import Settings
 
 _FILE = click.Path(path_type=Path)
 _JUDGED = ("groundedness", "correctness", "abstention", "judgements", "cost")
@@ -153,7 +155,7 @@ def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
 def _settings(
     flags: Mapping[str, object], k: int | None, rubrics: tuple[str, ...], *, retrieval_only: bool
 ) -> Settings:
-    from pytest_rageval.models import TargetSettings
+    from pytest_rageval.values.settings import TargetSettings
 
     found = project_settings(flags)
     if found.origins.get("judge") != "flag":
@@ -207,7 +209,8 @@ def _numbers(totals: Aggregate, judge: Judge | None) -> dict[str, Any]:
 
 
 def _lines(totals: Aggregate, scored: ScoredRun, notes: Sequence[str]) -> Iterator[str]:
-    from pytest_rageval.report.summary import counted, parts_of
+    from pytest_rageval.report.summary import parts_of
+    from pytest_rageval.terminal_text import counted
 
     yield (
         f"{counted(totals.total, 'case')}: {totals.passed} passed, {totals.missed} missed, "
@@ -232,7 +235,7 @@ def _lines(totals: Aggregate, scored: ScoredRun, notes: Sequence[str]) -> Iterat
 
 
 def _row(name: str, summary: MetricSummary) -> str:
-    from pytest_rageval.report.numbers import format_value
+    from pytest_rageval.numbers_text import format_value
     from pytest_rageval.report.summary import interval_text
 
     value = "no data" if summary.mean is None else format_value(summary.mean)
@@ -255,7 +258,7 @@ def _abstention_lines(totals: Aggregate) -> Iterator[str]:
 
 
 def _rerank_lines(totals: Aggregate) -> Iterator[str]:
-    from pytest_rageval.report.numbers import format_value
+    from pytest_rageval.numbers_text import format_value
     from pytest_rageval.report.summary import interval_text
 
     if not totals.rerank:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from pytest_rageval.commands.output import CommandError, UnreachableError
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 
 @click.command("serve")

@@ -6,8 +6,8 @@ import os
 
 import click
 
-from pytest_rageval.report.terminal_text import clean
 from pytest_rageval.step_summary import append_step_summary
+from pytest_rageval.terminal_text import clean
 
 
 def add_to_step_summary(markdown: str) -> None:

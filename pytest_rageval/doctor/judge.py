@@ -12,7 +12,7 @@ from pytest_rageval.doctor.findings import Finding, Findings
 from pytest_rageval.doctor.long_prompt import SYSTEM, long_prompt, read_long_reply
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.judgements import Judgement, JudgeRequest, Passage
-from pytest_rageval.models import JudgeSettings, Settings
+from pytest_rageval.values.settings import JudgeSettings, Settings
 
 _FOUND: Final = Findings("judge")
 _PASSAGE: Final = "The north gate opens at 8:15 and closes at 17:40."

@@ -13,7 +13,8 @@ from pytest_rageval.config import config_warnings
 from pytest_rageval.discovery import THRESHOLDS, iter_case_files
 from pytest_rageval.doctor.findings import Finding, Findings
 from pytest_rageval.errors import ConfigError, DatasetError
-from pytest_rageval.models import Case, Settings
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_rageval.dataset import LoadedSet

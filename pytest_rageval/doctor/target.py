@@ -8,7 +8,7 @@ from typing import Final
 
 from pytest_rageval.doctor.findings import Finding, Findings
 from pytest_rageval.matching import citation_in_chunk, norm_path
-from pytest_rageval.models import AskResponse, AskResult, ErrorInfo, RetrievedChunk
+from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 
 _FOUND: Final = Findings("target")
 _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})

@@ -18,7 +18,9 @@ from pytest_rageval.matching import (
     same_document,
     starts_with,
 )
-from pytest_rageval.models import Anchor, RetrievedChunk, ScoreSettings
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
 
 LIES_THERE: Final = frozenset({"whole_document", "same_section", "below_section", "coarse_chunk"})
 """Rules by which a chunk lies at an anchor."""

@@ -14,7 +14,8 @@ from pytest_rageval.explain.values import AnchorReason, ChunkReason, CitationRea
 from pytest_rageval.explain.wording import count, indices, join, ranks
 from pytest_rageval.metrics.judged import claim_support, composite
 from pytest_rageval.metrics.registry import FIVE_WEIGHTS
-from pytest_rageval.models import Case, CaseRecord
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
 
 _BY_RUBRIC: Final = {
     "groundedness": "groundedness",

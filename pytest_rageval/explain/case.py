@@ -44,7 +44,8 @@ from pytest_rageval.matching import document_key
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.rerank import order_before_rerank
 from pytest_rageval.metrics.retrieval import anchor_ranking, document_ranking
-from pytest_rageval.models import Case, CaseRecord, ScoreSettings
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
 
 _TOLERANCE: Final = 1e-9
 _CASE_UNKNOWN: Final = (

@@ -9,7 +9,9 @@ from pytest_rageval.explain.anchors import Relation, relate, same_place
 from pytest_rageval.explain.values import ChunkReason, Role, Rule
 from pytest_rageval.explain.wording import count, indices
 from pytest_rageval.matching import anchor_segments, document_key, duplicate_flags, in_scope
-from pytest_rageval.models import Anchor, Case, RetrievedChunk, ScoreSettings
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
 
 _PATH_HINTS = frozenset({"path_prefix", "similar_path"})
 

@@ -10,7 +10,9 @@ from pytest_rageval.metrics.citation import score_citations
 from pytest_rageval.metrics.retrieval import score_lists, score_retrieval
 from pytest_rageval.metrics.scope import score_scope
 from pytest_rageval.metrics.view import CaseView, Verdicts
-from pytest_rageval.models import AskResponse, Case, CaseRecord, ScoreSettings
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import AskResponse
 
 _FAMILIES = (score_retrieval, score_lists, score_scope, score_citations, score_abstention)
 

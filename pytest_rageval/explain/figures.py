@@ -17,7 +17,7 @@ from pytest_rageval.metrics.retrieval import (
     group_recall_at_k,
     ideal_dcg,
 )
-from pytest_rageval.report.numbers import format_value
+from pytest_rageval.numbers_text import format_value
 
 _TERMS: Final = 6
 """Most fractions or groups that one sentence lists."""

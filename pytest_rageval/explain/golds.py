@@ -14,14 +14,9 @@ from pytest_rageval.matching import (
     in_scope,
     same_document,
 )
-from pytest_rageval.models import (
-    Anchor,
-    Case,
-    Citation,
-    FolderSelection,
-    RetrievedChunk,
-    ScoreSettings,
-)
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import Citation, FolderSelection, RetrievedChunk
 
 
 def explain_golds(

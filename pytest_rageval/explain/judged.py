@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from pytest_rageval.explain.values import ClaimReason, FactReason, JudgementReason
 from pytest_rageval.matching import order_chunks
-from pytest_rageval.models import Case, CaseRecord, RetrievedChunk
 from pytest_rageval.spot_check import COMPARED
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
 
 _CLAIM_RUBRICS: Final = ("groundedness", "claims")
 """Those whose claims a record keeps, the one that goes first where both are in use."""

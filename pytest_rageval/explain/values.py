@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Literal
 
-from pytest_rageval.models import CaseRecord, Citation
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import Citation
 
 Role = Literal["relevant", "irrelevant", "other", "undecided"]
 Rule = Literal[

@@ -8,8 +8,9 @@ from typing import Final
 
 from pytest_rageval.explain.values import AnchorReason, Expectation, GroupReason, MetricReason
 from pytest_rageval.explain.wording import indices, join, ranks
-from pytest_rageval.models import Case, CaseRecord, FailureStage
 from pytest_rageval.outcomes import EXPECTED, retrieval_key
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord, FailureStage
 
 STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
     {

@@ -15,7 +15,7 @@ from pytest_rageval.generation.drafts import Draft
 from pytest_rageval.generation.withholding import Unanswerable
 from pytest_rageval.interchange.case_lines import case_line
 from pytest_rageval.matching import norm_text
-from pytest_rageval.models import Case
+from pytest_rageval.values.case import Case
 
 STRUCTURE: Final = "structure/1"
 _SLUG_CHARS: Final = 40

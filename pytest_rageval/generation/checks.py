@@ -13,7 +13,7 @@ from pytest_rageval.generation.passages import passages_of
 from pytest_rageval.linting.duplicates import resembles
 from pytest_rageval.linting.shingles import find_resemblances, words
 from pytest_rageval.matching import anchor_segments, norm_text, starts_with
-from pytest_rageval.models import Anchor, Case
+from pytest_rageval.values.case import Anchor, Case
 
 if TYPE_CHECKING:
     from pytest_rageval.notes.sections import Note, Section

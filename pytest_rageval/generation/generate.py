@@ -13,7 +13,7 @@ from pytest_rageval.generation.checks import Dropped, distinct, grounded, unambi
 from pytest_rageval.generation.drafts import Draft, drafts_of, title_of
 from pytest_rageval.generation.model import PROMPT_VERSION, ask_about, worth_asking
 from pytest_rageval.generation.withholding import swap_subjects, withhold
-from pytest_rageval.models import Case
+from pytest_rageval.values.case import Case
 
 if TYPE_CHECKING:
     from pytest_rageval.judge_client.chat import ChatModel

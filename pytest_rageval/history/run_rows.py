@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.errors import StorageError
-from pytest_rageval.models import CaseRecord
 from pytest_rageval.run_figures import mapping, number, run_figures, whole
 from pytest_rageval.storage import RESULTS, read_json
 from pytest_rageval.stored_run import records_of_run
@@ -23,6 +22,7 @@ from pytest_rageval.stored_runs import (
     run_documents,
 )
 from pytest_rageval.trend import compared_config
+from pytest_rageval.values.record import CaseRecord
 
 _DOCUMENTS: Final = ("config.json", "metrics.json", "gate.json")
 _SETTLED_S: Final = 2.0

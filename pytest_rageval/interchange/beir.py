@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from pytest_rageval.document_sets import Document
 from pytest_rageval.interchange.case_lines import case_line
 from pytest_rageval.interchange.ids import DocumentPaths, UniqueIds, anchor_fields, docno
 from pytest_rageval.interchange.parsing import parse_json_lines
 from pytest_rageval.interchange.values import (
-    Document,
     Imported,
     Ledger,
     Source,
@@ -26,9 +26,9 @@ from pytest_rageval.interchange.values import (
     fault,
     judged_not_relevant,
     keep_in_metadata,
-    shown,
 )
-from pytest_rageval.models import Anchor, Case
+from pytest_rageval.terminal_text import shown
+from pytest_rageval.values.case import Anchor, Case
 
 _HEADER: Final = "query-id\tcorpus-id\tscore"
 _ROOM: Final = "beir"

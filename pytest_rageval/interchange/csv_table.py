@@ -11,20 +11,13 @@ import difflib
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pytest_rageval.errors import Fault
+from pytest_rageval.errors import Fault, faults_error
 from pytest_rageval.interchange.fields import ALIASES, ANCHOR_COLUMNS, BadFieldError, read_fields
 from pytest_rageval.interchange.ids import UniqueIds
 from pytest_rageval.interchange.parsing import parse_table
 from pytest_rageval.interchange.suite import with_id
-from pytest_rageval.interchange.values import (
-    Imported,
-    Ledger,
-    Source,
-    SourceFile,
-    fault,
-    faults_error,
-    shown,
-)
+from pytest_rageval.interchange.values import Imported, Ledger, Source, SourceFile, fault
+from pytest_rageval.terminal_text import shown
 
 _ROOM: Final = "csv"
 

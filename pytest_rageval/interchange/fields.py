@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from pytest_rageval.interchange.ids import clean_label
 from pytest_rageval.interchange.parsing import parse_list
-from pytest_rageval.interchange.values import Ledger, keep_in_metadata, shown
-from pytest_rageval.models import Anchor
+from pytest_rageval.interchange.values import Ledger, keep_in_metadata
+from pytest_rageval.terminal_text import shown
+from pytest_rageval.values.case import Anchor
 
 ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("id", "case_id", "test_id", "qid", "query_id", "question_id", "name"),

@@ -8,7 +8,7 @@ import unicodedata
 from typing import Any, Final
 from urllib.parse import unquote
 
-from pytest_rageval.models import Anchor
+from pytest_rageval.values.case import Anchor
 
 _HIDDEN: Final = "\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 _NOT_IN_LABEL: Final = re.compile(rf"[\s\[\]{_HIDDEN}]+|::+")

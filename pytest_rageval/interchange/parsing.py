@@ -15,10 +15,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pytest_rageval.errors import DatasetError, Fault
+from pytest_rageval.errors import DatasetError, Fault, faults_error
 from pytest_rageval.interchange.tidying import tidy, tidy_counted, whole
-from pytest_rageval.interchange.values import Ledger, SourceFile, fault, faults_error, shown
+from pytest_rageval.interchange.values import Ledger, SourceFile, fault
 from pytest_rageval.strict_json import survey
+from pytest_rageval.terminal_text import shown
 
 MAX_YAML_CHARS: Final = 8_000_000
 MAX_YAML_NODES: Final = 1_000_000

@@ -31,8 +31,8 @@ from pytest_rageval.interchange.values import (
     SourceFile,
     fault,
     keep_in_metadata,
-    shown,
 )
+from pytest_rageval.terminal_text import shown
 
 _ROOM: Final = "promptfoo"
 _QUESTION: Final = ("question", "query", "input", "user_input", "prompt", "message", "text")

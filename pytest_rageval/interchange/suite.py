@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_rageval.errors import Fault
+from pytest_rageval.errors import Fault, faults_error
 from pytest_rageval.interchange.fields import BadFieldError, read_fields
 from pytest_rageval.interchange.ids import UniqueIds
 from pytest_rageval.interchange.parsing import is_yaml, parse_json, parse_json_lines, parse_yaml
@@ -21,10 +21,9 @@ from pytest_rageval.interchange.values import (
     Source,
     SourceFile,
     fault,
-    faults_error,
     keep_in_metadata,
-    shown,
 )
+from pytest_rageval.terminal_text import shown
 
 _LISTS: Final = ("cases", "test_cases", "tests", "questions", "items")
 _DEFAULTS: Final = ("vaults", "folders", "k", "category", "tags", "language")

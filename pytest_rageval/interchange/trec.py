@@ -23,9 +23,9 @@ from pytest_rageval.interchange.values import (
     fault,
     judged_not_relevant,
     keep_in_metadata,
-    shown,
 )
-from pytest_rageval.models import Anchor, Case
+from pytest_rageval.terminal_text import shown
+from pytest_rageval.values.case import Anchor, Case
 
 _ROOM: Final = "trec"
 _TOP: Final = re.compile(

@@ -22,7 +22,9 @@ from pytest_rageval.matching import (
     duplicate_flags,
 )
 from pytest_rageval.metrics.retrieval import document_ranking
-from pytest_rageval.models import Anchor, Case, CaseRecord, RetrievedChunk, ScoreSettings
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
 
 Level = Literal["anchor", "document"]
 

@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from pytest_rageval.document_sets import Document
 from pytest_rageval.interchange.ids import DocumentPaths, UniqueIds, folder_of_prefix
 from pytest_rageval.interchange.parsing import parse_json, parse_list
 from pytest_rageval.interchange.values import (
-    Document,
     Imported,
     Ledger,
     Source,
     SourceFile,
     fault,
     keep_in_metadata,
-    shown,
 )
 from pytest_rageval.matching import norm_text
+from pytest_rageval.terminal_text import shown
 
 DEFAULT_TOP_K: Final = 10
 """What unrag takes where a dataset says nothing."""

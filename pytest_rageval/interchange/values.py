@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from pytest_rageval.errors import DatasetError, Fault
-from pytest_rageval.models import Case
+from pytest_rageval.document_sets import Document
+from pytest_rageval.errors import DatasetError, Fault, faults_error
+from pytest_rageval.terminal_text import shown
+from pytest_rageval.values.case import Case
 
 IdStyle = Literal["auto", "keep", "paths"]
 """How a foreign document id becomes the path of an anchor: ``keep`` takes it as it is, ``paths``
 makes a path of a Markdown note below the scope prefix, ``auto`` does so where documents come
 along."""
-
-SHOWN_CHARS: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,22 +58,6 @@ class Source:
     options: ReadOptions = ReadOptions()
     beside: Callable[[SourceFile, str], SourceFile] = _no_file_beside
     """Reads a file that another one refers to; raises `DatasetError` where it may not be read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """A document that a dataset brings along; one of text, file and ref says what it holds."""
-
-    rel_path: str
-    """Path that the target reports for it; begins with the scope prefix."""
-    text: str | None = None
-    file: str | None = None
-    """File with the text, relative to the file of the documents."""
-    ref: str | None = None
-    """What the loader of the project is called with."""
-    source_id: str | None = None
-    """Its id where it came from."""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,14 +162,3 @@ def judged_not_relevant(case: Case, room: str) -> dict[str, int]:
 def fault(file: str, message: str, *, line: int = 0, col: int = 0, field: str = "") -> DatasetError:
     """Return an error of one fault."""
     return faults_error([Fault(file=file, line=line, col=col, field=field, message=message)])
-
-
-def faults_error(faults: Sequence[Fault]) -> DatasetError:
-    """Return an error of several faults, one a line."""
-    return DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
-
-
-def shown(value: object) -> str:
-    """Write a foreign value for a message: short and on one line."""
-    text = repr(value)
-    return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 3]}..."

@@ -23,7 +23,7 @@ from pytest_rageval.judge_client.wire import (
 )
 from pytest_rageval.judge_estimate import count_prompt_tokens
 from pytest_rageval.judgements import JudgeFailure, OutputLevel
-from pytest_rageval.models import JudgeSettings
+from pytest_rageval.values.settings import JudgeSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,18 +21,18 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote, urlsplit
 
 from pytest_rageval.client_pool import ClientPool
-from pytest_rageval.contract import excerpt
 from pytest_rageval.deadline import mind_deadlines, within
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.heap import leave_out_what_is_loaded
 from pytest_rageval.judge_client.wire import error_text
 from pytest_rageval.judge_price import OPENAI_URL
 from pytest_rageval.judgements import JudgeErrorKind, JudgeFailure
-from pytest_rageval.models import JudgeSettings
 from pytest_rageval.retry import retry_after_seconds, wait_seconds
 from pytest_rageval.slots import Slots
 from pytest_rageval.target_url import Address, blot_out, blot_out_of_reply, join_url
+from pytest_rageval.terminal_text import excerpt
 from pytest_rageval.turns import waiting
+from pytest_rageval.values.settings import JudgeSettings
 
 if TYPE_CHECKING:
     import httpx2

@@ -42,8 +42,8 @@ from pytest_rageval.judgements import (
     JudgeRequest,
     Verdict,
 )
-from pytest_rageval.models import JudgeSettings
 from pytest_rageval.slots import Slots
+from pytest_rageval.values.settings import JudgeSettings
 
 if TYPE_CHECKING:
     from pytest_rageval.rubric import Message, Prompt, Rubric

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pytest_rageval.contract import excerpt
+from pytest_rageval.terminal_text import excerpt
 
 _HOSTED: Final = re.compile(
     r"(gpt|chatgpt|o\d|claude|gemini|mistral|ministral|magistral|codestral|pixtral|command|"

@@ -12,8 +12,8 @@ from pytest_rageval.judge_client.endpoint import Answer
 from pytest_rageval.judge_client.wire import Reply
 from pytest_rageval.judge_price import Price
 from pytest_rageval.judgements import JudgeUsage
-from pytest_rageval.models import JudgeSettings
 from pytest_rageval.rate_limit import RateLimiter
+from pytest_rageval.values.settings import JudgeSettings
 
 
 @dataclass(slots=True)

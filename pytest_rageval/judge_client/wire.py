@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pytest_rageval.contract import excerpt
 from pytest_rageval.judgements import JudgeFailure, OutputLevel
-from pytest_rageval.models import JudgeSettings
+from pytest_rageval.terminal_text import excerpt
+from pytest_rageval.values.settings import JudgeSettings
 
 LADDER: Final[tuple[OutputLevel, ...]] = ("json_schema", "json_object", "text")
 RAW_CHARS: Final = 2000

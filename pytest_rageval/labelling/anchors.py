@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pytest_rageval.matching import anchor_segments, matches_anchor, norm_path, norm_text
-from pytest_rageval.models import Anchor, RetrievedChunk, ScoreSettings
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
 
 Gold = Mapping[str, Any]
 """One of ``gold_supports`` as the line holds it."""

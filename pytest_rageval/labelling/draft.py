@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_rageval.labelling.anchors import Gold
-from pytest_rageval.models import Review
+from pytest_rageval.values.case import Review
 
 Groups = tuple[tuple[int, ...], ...]
 

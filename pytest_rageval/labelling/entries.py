@@ -13,7 +13,8 @@ from typing import Any, Final
 from pytest_rageval.labelling.anchors import Gold, anchor_of, matches
 from pytest_rageval.labelling.draft import Draft, Groups
 from pytest_rageval.matching import anchor_segments, norm_heading, norm_path, text_hash
-from pytest_rageval.models import SCHEMA_VERSION, RetrievedChunk, ScoreSettings
+from pytest_rageval.values.record import SCHEMA_VERSION, ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
 
 Section = tuple[str | None, str, tuple[str, ...]]
 """Vault, normalised path and heading segments of an anchor: what annotators agree on or not."""

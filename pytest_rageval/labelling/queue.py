@@ -7,7 +7,8 @@ from typing import Protocol
 
 from pytest_rageval.labelling.anchors import Gold
 from pytest_rageval.labelling.draft import Draft
-from pytest_rageval.models import Case, RetrievedChunk
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.reply import RetrievedChunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

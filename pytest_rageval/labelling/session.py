@@ -17,7 +17,8 @@ from pytest_rageval.labelling.draft import Draft, parse_groups
 from pytest_rageval.labelling.passages import split_passages
 from pytest_rageval.labelling.queue import Candidate, Desk, LabelCase, Work
 from pytest_rageval.labelling.snippets import SnippetChoice
-from pytest_rageval.models import RetrievedChunk, ScoreSettings
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
 
 MAX_INPUT: Final = 10_000
 """Longest note or search in characters."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from pytest_rageval.labelling.view import HELP, PassageView, RowView, SessionView
-from pytest_rageval.report.terminal_text import clean, cut_columns
+from pytest_rageval.terminal_text import clean, cut_columns
 
 _Item = TypeVar("_Item", RowView, PassageView)
 

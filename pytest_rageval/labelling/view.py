@@ -11,7 +11,7 @@ from pytest_rageval.labelling import anchors
 from pytest_rageval.labelling.draft import groups_text
 from pytest_rageval.labelling.session import TEXT_MODES, LabelSession, Mode
 from pytest_rageval.labelling.snippets import SnippetChoice
-from pytest_rageval.models import RetrievedChunk
+from pytest_rageval.values.reply import RetrievedChunk
 
 PROMPTS = {
     Mode.SEARCH: "show rows that hold (empty: all)",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.linting.findings import LintFinding, PlacedCase, anchors_of, finding
 from pytest_rageval.matching import anchor_segments, norm_path, norm_text, starts_with
-from pytest_rageval.models import Anchor
+from pytest_rageval.values.case import Anchor
 
 if TYPE_CHECKING:
     from pytest_rageval.notes.sections import Note, Section

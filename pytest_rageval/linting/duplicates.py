@@ -8,7 +8,7 @@ from typing import Final
 from pytest_rageval.linting.findings import LintFinding, PlacedCase, Rule, Severity, finding
 from pytest_rageval.linting.shingles import NEAR, asks_of_another, find_resemblances, words
 from pytest_rageval.matching import anchor_segments, norm_path
-from pytest_rageval.models import Case
+from pytest_rageval.values.case import Case
 
 _Scope = tuple[frozenset[str], frozenset[str], int | None]
 _SHOWN: Final = 3

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_rageval.models import Anchor, Case
+from pytest_rageval.values.case import Anchor, Case
 
 Severity = Literal["error", "warning"]
 Rule = Literal[

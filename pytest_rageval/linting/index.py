@@ -15,7 +15,9 @@ from pytest_rageval.matching import (
     norm_text,
     starts_with,
 )
-from pytest_rageval.models import Anchor, AskRequest, RetrievedChunk, ScoreSettings
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskRequest, RetrievedChunk
 
 DEPTH: Final = 20
 """Chunks that are asked for."""

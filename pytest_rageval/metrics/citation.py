@@ -14,7 +14,7 @@ from pytest_rageval.metrics.view import (
     Scores,
     gold_population,
 )
-from pytest_rageval.models import Citation
+from pytest_rageval.values.reply import Citation
 
 _NOTHING: Final[frozenset[int]] = frozenset()
 _NO_CITATION: Final = NotApplicable("The answer cites nothing.")

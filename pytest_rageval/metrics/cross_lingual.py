@@ -15,7 +15,7 @@ from math import fsum
 from typing import Generic, Literal, TypeVar
 
 from pytest_rageval.matching import DocumentKey, PathCase, document_keys
-from pytest_rageval.models import CaseRecord
+from pytest_rageval.values.record import CaseRecord
 
 PairStatus = Literal["scored", "not_applicable", "error"]
 

@@ -28,11 +28,14 @@ from pytest_rageval.metrics.cross_lingual import (
     cross_lingual_consistency,
     retrieved_documents,
 )
-from pytest_rageval.metrics.embedding import compute_query_similarity, compute_silhouette
+from pytest_rageval.metrics.embedding import compute_silhouette
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, MetricInfo
-from pytest_rageval.models import CaseRecord, MetricSummary, RetrievedChunk
+from pytest_rageval.metrics.similarity import compute_query_similarity
 from pytest_rageval.stats.intervals import fmean
 from pytest_rageval.summaries import summarise_metric
+from pytest_rageval.values.numbers import MetricSummary
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
 
 _Array = npt.NDArray[np.float64]
 CaseKey = tuple[str, str]

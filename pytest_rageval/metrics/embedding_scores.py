@@ -28,7 +28,7 @@ def score_embeddings(view: CaseView) -> Scores:
     if vectors is None:
         return dict.fromkeys(("query_chunk_similarity", "similarity_margin"), _NO_VECTORS)
     # numpy is slow to import, and only a target that reports vectors needs it here.
-    from pytest_rageval.metrics.embedding import compute_query_similarity
+    from pytest_rageval.metrics.similarity import compute_query_similarity
 
     query, chunks = vectors
     relevant = [bool(chunk.matched_golds) for chunk in view.cut]

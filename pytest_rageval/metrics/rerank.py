@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pytest_rageval.metrics.retrieval import score_lists, score_retrieval
 from pytest_rageval.metrics.view import CaseView
-from pytest_rageval.models import RetrievedChunk
+from pytest_rageval.values.reply import RetrievedChunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,9 @@ from pytest_rageval.metrics.view import (
     Scores,
     gold_population,
 )
-from pytest_rageval.models import Case, RetrievedChunk, ScoreSettings
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
 
 Groups = Sequence[Sequence[int]]
 _NOTHING: Final[frozenset[int]] = frozenset()

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from pytest_rageval.models import AskResponse, Case, Citation, RetrievedChunk, ScoreSettings
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pytest_rageval.report.numbers import format_value
-from pytest_rageval.report.summary import counted, interval_text
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.numbers_text import format_value
+from pytest_rageval.report.summary import interval_text
+from pytest_rageval.terminal_text import clean, counted
 
 _CLASSES: Final = {
     "groundedness": "answers that are not grounded",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pytest_rageval.comparison_groups import GroupChange
 from pytest_rageval.report.comparison_numbers import interval_text
 from pytest_rageval.report.summary import change_text
-from pytest_rageval.report.terminal_text import clean, cut_columns
+from pytest_rageval.terminal_text import clean, cut_columns
 
 
 def groups_text(min_n: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pytest_rageval.comparability import shown
+from pytest_rageval.numbers_text import format_value, unit_of
 from pytest_rageval.report.comparison_groups_text import group_verdict, groups_text
 from pytest_rageval.report.comparison_numbers import interval_text, p_text
 from pytest_rageval.report.comparison_text import (
@@ -21,7 +22,6 @@ from pytest_rageval.report.comparison_text import (
 )
 from pytest_rageval.report.detectable import detectable_text
 from pytest_rageval.report.markdown import LISTED_CASES, escape
-from pytest_rageval.report.numbers import format_value, unit_of
 from pytest_rageval.report.summary import change_text
 from pytest_rageval.run_comparison import RunComparison
 

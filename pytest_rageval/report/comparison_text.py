@@ -14,9 +14,8 @@ from pytest_rageval.comparability import ConfigDifference, shown
 from pytest_rageval.comparison import LatencyChange, MetricChange
 from pytest_rageval.comparison_flips import CaseFlip
 from pytest_rageval.comparison_groups import GroupChange
-from pytest_rageval.comparison_pairs import LeftOutReason
-from pytest_rageval.gate_rules import Verdict
-from pytest_rageval.models import CheckResult
+from pytest_rageval.comparison_pairs import LeftOutReason, Verdict
+from pytest_rageval.numbers_text import format_value, unit_of
 from pytest_rageval.report.comparison_groups_text import (
     group_head,
     group_row,
@@ -26,18 +25,11 @@ from pytest_rageval.report.comparison_groups_text import (
 )
 from pytest_rageval.report.comparison_numbers import interval_text, p_text
 from pytest_rageval.report.detectable import detectable_text
-from pytest_rageval.report.numbers import format_value, unit_of
-from pytest_rageval.report.summary import (
-    HEADLINE,
-    VERDICTS,
-    Line,
-    Style,
-    change_text,
-    counted,
-    fit_line,
-)
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.report.lines import VERDICTS, Line, Style, fit_line
+from pytest_rageval.report.summary import HEADLINE, change_text
 from pytest_rageval.run_comparison import RunComparison, RunSide
+from pytest_rageval.terminal_text import clean, counted
+from pytest_rageval.values.gate import CheckResult
 
 BANNER: Final = "NOT COMPARABLE"
 _STYLES: Final[Mapping[Verdict, Style]] = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import CheckResult
-from pytest_rageval.report.numbers import format_value
+from pytest_rageval.numbers_text import format_value
+from pytest_rageval.values.gate import CheckResult
 
 
 def detectable_text(result: CheckResult) -> str | None:

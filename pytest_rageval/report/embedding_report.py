@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.metrics_document import statistics_document
-from pytest_rageval.report.numbers import format_value
+from pytest_rageval.numbers_text import format_value
 from pytest_rageval.report.summary import interval_text
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.metrics.cross_lingual import CrossLingualConsistency
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         VectorTable,
         WantedTexts,
     )
-    from pytest_rageval.models import MetricSummary
+    from pytest_rageval.values.numbers import MetricSummary
 
 _CONSISTENCY: Final = "cross_lingual_consistency"
 

@@ -22,10 +22,10 @@ from pytest_rageval.explain.values import (
     JudgementReason,
     MetricReason,
 )
-from pytest_rageval.models import CaseRecord
-from pytest_rageval.report.numbers import TOLERANCE, format_value
-from pytest_rageval.report.summary import Line, Style
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.numbers_text import TOLERANCE, format_value
+from pytest_rageval.report.lines import Line, Style
+from pytest_rageval.terminal_text import clean
+from pytest_rageval.values.record import CaseRecord
 
 _OUTCOMES: Final[dict[str, tuple[str, Style]]] = {
     "passed": ("PASSED", "green"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_rageval.models import GateResult
 from pytest_rageval.report.markdown import baseline_line, check_table, escape
+from pytest_rageval.values.gate import GateResult
 
 
 def render_gate_markdown(run_id: str, gate: GateResult) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from pytest_rageval.models import GateResult
 from pytest_rageval.report.detectable import detectable_text
-from pytest_rageval.report.summary import VERDICTS, Line, Style, fit_line
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.report.lines import VERDICTS, Line, Style, fit_line
+from pytest_rageval.terminal_text import clean
+from pytest_rageval.values.gate import GateResult
 
 _HEAD = 9
 

@@ -8,20 +8,20 @@ from typing import Final
 
 from pytest_rageval.judge_reliability import reliability_lines, worst_disagreements
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import CheckResult, GateResult, MetricSummary
+from pytest_rageval.numbers_text import format_value
 from pytest_rageval.report.detectable import detectable_size
-from pytest_rageval.report.numbers import format_value
 from pytest_rageval.report.summary import (
     GROUP_COLUMNS,
     SummaryView,
     change_text,
-    counted,
     held_value_text,
     interval_text,
     limit_text,
     parts_of,
 )
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean, counted
+from pytest_rageval.values.gate import CheckResult, GateResult
+from pytest_rageval.values.numbers import MetricSummary
 
 LISTED_CASES: Final = 200
 """Ids listed of the missed and of the failed cases: a comment on a change has a limit."""

@@ -10,7 +10,6 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pytest_rageval.explain.judged import missing_facts, unsupported_claims
 from pytest_rageval.judge_reliability import (
@@ -19,22 +18,14 @@ from pytest_rageval.judge_reliability import (
     worst_disagreements,
 )
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import (
-    Aggregate,
-    CaseRecord,
-    Check,
-    CheckResult,
-    GateResult,
-    MetricSummary,
-)
+from pytest_rageval.numbers_text import format_limit_pair, format_value, unit_of
 from pytest_rageval.outcomes import below_pass_line
 from pytest_rageval.report.detectable import detectable_text
-from pytest_rageval.report.numbers import format_limit_pair, format_value, unit_of
-from pytest_rageval.report.terminal_text import clean, cut_columns
-
-Style = Literal["", "green", "red", "yellow", "bold", "dim"]
-Line = tuple[tuple[str, Style], ...]
-"""Segments of one line, left to right."""
+from pytest_rageval.report.lines import VERDICTS, Line, Style, fit_line
+from pytest_rageval.terminal_text import clean, counted, cut_columns
+from pytest_rageval.values.gate import Check, CheckResult, GateResult
+from pytest_rageval.values.numbers import Aggregate, MetricSummary
+from pytest_rageval.values.record import CaseRecord
 
 HEADLINE = (
     "hit_at_k",
@@ -63,13 +54,6 @@ GROUP_COLUMNS = (
     ("abstention_accuracy", "abstain"),
 )
 
-VERDICTS: Mapping[str, tuple[str, Style]] = {
-    "pass": ("ok", "green"),
-    "fail": ("FAIL", "red"),
-    "warn": ("warn", "yellow"),
-    "skip": ("skipped", "yellow"),
-}
-"""The word for each status of a check, and its colour."""
 PARTS = {"reference": "with a reference", "no_reference": "without a reference"}
 """What ``correctness`` is averaged apart by, in words."""
 NARROW = 60
@@ -153,11 +137,6 @@ def _run_line(view: SummaryView) -> Line:
         f"{counted(view.aggregate.errored, 'error')}   {view.wall_s:.1f} s   judge {judge}"
     )
     return ((f"run {view.run_id}", "bold"), (f"   {text}", ""))
-
-
-def counted(n: int, noun: str) -> str:
-    """Count regular nouns: ``1 case``, ``2 cases``."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 # --- metrics -------------------------------------------------------------------------------
@@ -511,15 +490,3 @@ def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
     yield (("results  ", "bold"), (view.folder, ""))
     if view.report:
         yield (("report   ", "bold"), (view.report, ""))
-
-
-def fit_line(line: Line, width: int) -> Line:
-    """Cut a line that is wider than the terminal, and end it in ``..``."""
-    left = width
-    fitted: list[tuple[str, Style]] = []
-    for text, style in line:
-        if len(text) > left:
-            text = text[: max(left - 2, 0)] + ".." if left > 2 else text[:left]
-        fitted.append((text, style))
-        left -= len(text)
-    return tuple(fitted)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from pytest_rageval.report.summary import Line, Style
+from pytest_rageval.report.lines import Line, Style
 
 _MARKUP: dict[Style, dict[str, bool]] = {
     "": {},

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote
 
-from pytest_rageval.models import CaseRecord
-from pytest_rageval.report.numbers import format_value
+from pytest_rageval.numbers_text import format_value
 from pytest_rageval.report_html.details import TEXT_CHARS, score_text, stage_of, view_detail
 from pytest_rageval.report_html.texts import shortened
 from pytest_rageval.report_html.values import (
@@ -16,6 +15,7 @@ from pytest_rageval.report_html.values import (
     ReportOptions,
     RunFiles,
 )
+from pytest_rageval.values.record import CaseRecord
 
 CaseKey = tuple[str, str, int]
 """File, case id and repeat."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_rageval.report.numbers import format_value
+from pytest_rageval.numbers_text import format_value
 from pytest_rageval.report_html.markup import Element, element
 from pytest_rageval.report_html.svg import circle, label, line, picture, rect
 from pytest_rageval.report_html.values import MetricView

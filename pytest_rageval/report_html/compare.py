@@ -10,11 +10,11 @@ from pytest_rageval.comparison import Comparison, MetricChange
 from pytest_rageval.comparison_flips import CaseFlip
 from pytest_rageval.comparison_pairs import LeftOutReason
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import CaseRecord
-from pytest_rageval.report.numbers import format_value
+from pytest_rageval.numbers_text import format_value
 from pytest_rageval.report_html.cases import CaseKey, case_key
 from pytest_rageval.report_html.figures import place_on_scale, signed
 from pytest_rageval.report_html.values import BaselineRun, ChangeView, CompareView, FlipView
+from pytest_rageval.values.record import CaseRecord
 
 _REASONS: Final[tuple[tuple[LeftOutReason, str], ...]] = (
     ("only_in_base", "only in the baseline"),

@@ -12,8 +12,7 @@ from pytest_rageval.explain.golds import explain_citations, explain_golds, expla
 from pytest_rageval.explain.judged import explain_judgements
 from pytest_rageval.explain.values import AnchorReason, JudgementReason
 from pytest_rageval.explain.verdict import STAGE_MEANING, next_steps
-from pytest_rageval.models import CaseRecord, RetrievedChunk
-from pytest_rageval.report.numbers import format_value
+from pytest_rageval.numbers_text import format_value
 from pytest_rageval.report_html.documents import text as text_at
 from pytest_rageval.report_html.redaction import redacted
 from pytest_rageval.report_html.texts import shortened
@@ -25,6 +24,8 @@ from pytest_rageval.report_html.values import (
     RunFiles,
 )
 from pytest_rageval.report_html.word_diff import WordDiff, diff_words
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
 
 _ANSWER_CHARS: Final = 10_000
 _CHUNK_CHARS: Final = 2_000

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
-from pytest_rageval.report.numbers import format_limit_pair, format_value, unit_of
-from pytest_rageval.report.summary import HEADLINE, counted, interval_text
+from pytest_rageval.numbers_text import format_limit_pair, format_value, unit_of
+from pytest_rageval.report.summary import HEADLINE, interval_text
 from pytest_rageval.report_html.documents import count, items, number, part, text
 from pytest_rageval.report_html.values import (
     ChangeView,
@@ -18,6 +18,7 @@ from pytest_rageval.report_html.values import (
     LimitView,
     MetricView,
 )
+from pytest_rageval.terminal_text import counted
 
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
 _BETTER: Final = {"higher": "higher is better", "lower": "lower is better", "neutral": ""}

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.explain.values import AnchorReason, JudgementReason
-from pytest_rageval.models import CaseRecord
 from pytest_rageval.report_html.values import CaseDetail, ChunkView
+from pytest_rageval.values.record import CaseRecord
 
 _KIND: Final = re.compile("[a-z_]{1,20}")
 """A word of ours for what went wrong, unlike a message."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.report.numbers import format_value
+from pytest_rageval.numbers_text import format_value
 from pytest_rageval.report.summary import HEADLINE
 from pytest_rageval.report_html.charts import TrendPoint, trend_panel
 from pytest_rageval.report_html.documents import number, text

@@ -9,9 +9,9 @@ from typing import Any, Final
 from pytest_rageval.comparability import Comparability
 from pytest_rageval.comparison import Comparison
 from pytest_rageval.explain.values import AnchorReason, CitationReason, JudgementReason
-from pytest_rageval.models import CaseRecord, ScoreSettings
 from pytest_rageval.report_html.markup import Element
 from pytest_rageval.report_html.word_diff import WordDiff
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
 
 # --- in ----------------------------------------------------------------------------------------
 

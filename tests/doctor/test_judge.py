@@ -13,7 +13,7 @@ from benchmarks.loopback_mock import simplest
 from pytest_rageval.doctor.findings import Finding
 from pytest_rageval.doctor.judge import check_judge
 from pytest_rageval.doctor.long_prompt import long_prompt, mark
-from pytest_rageval.models import JudgeSettings, Settings
+from pytest_rageval.values.settings import JudgeSettings, Settings
 from tests.hostile_judge import Asked, Canned, HostileJudge, completion, error
 
 MODEL = "judge-2024-08-06"

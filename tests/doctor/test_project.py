@@ -13,7 +13,7 @@ from pytest_rageval.doctor.project import (
     check_thresholds,
     read_case_files,
 )
-from pytest_rageval.models import Settings
+from pytest_rageval.values.settings import Settings
 from tests.root_rights import without_root_rights
 
 GOOD = '{"id": "a", "question": "q?", "answerable": false}\n'

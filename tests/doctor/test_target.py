@@ -14,9 +14,10 @@ from pytest_rageval.adapters import call_client
 from pytest_rageval.client import HttpRagClient
 from pytest_rageval.doctor.findings import Finding, worst
 from pytest_rageval.doctor.target import check_replies
-from pytest_rageval.models import AskRequest, TargetSettings
 from pytest_rageval.reference.config import ReferenceConfig
 from pytest_rageval.reference.server import start_in_thread
+from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.settings import TargetSettings
 from tests.loopback_server import Question, http, http_json, loopback_server
 from tests.plugin.rag_server import Answer, rag_server
 

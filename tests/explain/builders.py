@@ -8,22 +8,21 @@ from hypothesis import strategies as st
 
 from pytest_rageval.adapters import answered
 from pytest_rageval.dataset import LocatedCase
-from pytest_rageval.engine import record_of, score_settings
+from pytest_rageval.engine import record_of
 from pytest_rageval.explain.case import explain_record
 from pytest_rageval.explain.values import Explanation, MetricReason
-from pytest_rageval.models import (
-    Anchor,
+from pytest_rageval.rescoring import score_settings
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import (
     AskResponse,
     AskResult,
-    Case,
-    CaseRecord,
     Citation,
     ErrorInfo,
     FolderSelection,
     RetrievedChunk,
-    ScoreSettings,
-    Settings,
 )
+from pytest_rageval.values.settings import Settings
 from tests.score_builders import TIMEOUT, gold
 
 S, T, U = "a.md | # S", "a.md | # S > ## T", "a.md | # U"

@@ -10,15 +10,11 @@ from pytest_rageval.explain.case import explain_record
 from pytest_rageval.explain.values import Explanation
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.view import Verdicts
-from pytest_rageval.models import (
-    AskResponse,
-    Case,
-    CaseScores,
-    Citation,
-    ScoreSettings,
-)
 from pytest_rageval.outcomes import decide_outcome
 from pytest_rageval.scoring import score_case
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseScores, ScoreSettings
+from pytest_rageval.values.reply import AskResponse, Citation
 from tests.explain.builders import S, U, explained, metric, recorded
 from tests.score_builders import case, chunk, cite, gold, response
 

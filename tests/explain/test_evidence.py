@@ -7,11 +7,9 @@ import pytest
 
 from pytest_rageval.explain.anchors import LIES_THERE, relate
 from pytest_rageval.explain.case import explain_record
-from pytest_rageval.models import (
-    FolderSelection,
-    ScoreSettings,
-)
 from pytest_rageval.record_json import redact
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import FolderSelection
 from tests.explain.builders import S, T, U, explained, metric, recorded
 from tests.score_builders import TIMEOUT, case, chunk, cite, gold, response
 

@@ -11,7 +11,7 @@ from pytest_rageval.explain.judged import (
 )
 from pytest_rageval.judgements import Claim, Verdict
 from pytest_rageval.judging import judge_case, judged_fields
-from pytest_rageval.models import CaseRecord
+from pytest_rageval.values.record import CaseRecord
 from tests.explain.builders import S, recorded
 from tests.judge_fakes import ScriptedJudge
 from tests.record_builders import record

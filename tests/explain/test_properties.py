@@ -9,11 +9,8 @@ from hypothesis import given, settings
 from pytest_rageval.explain.anchors import LIES_THERE
 from pytest_rageval.explain.case import explain_record
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import (
-    CaseRecord,
-    ScoreSettings,
-)
 from pytest_rageval.record_json import record_from_json, record_to_json, redact
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from tests.explain.builders import metric, runs
 
 FEWER = settings(max_examples=40)

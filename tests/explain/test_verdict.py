@@ -4,12 +4,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.models import (
-    AskResponse,
-    Case,
-    ErrorInfo,
-    FolderSelection,
-)
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.reply import AskResponse, ErrorInfo, FolderSelection
 from tests.explain.builders import S, U, explained, metric
 from tests.score_builders import case, chunk, gold, response
 

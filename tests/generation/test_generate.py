@@ -18,11 +18,14 @@ from pytest_rageval.generation.withholding import NAMES, swap_subjects
 from pytest_rageval.linting.anchors import AnchorIndex
 from pytest_rageval.linting.findings import PlacedCase
 from pytest_rageval.matching import decide_chunks, norm_text
-from pytest_rageval.models import AskRequest, Case, ScoreSettings, TargetSettings
 from pytest_rageval.notes.folder import read_notes
 from pytest_rageval.notes.sections import Note, parse_note
 from pytest_rageval.reference.config import ReferenceConfig
 from pytest_rageval.reference.server import start_in_thread
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.settings import TargetSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 FAQ = """# Lending

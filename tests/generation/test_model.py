@@ -11,8 +11,8 @@ from pytest_rageval.errors import JudgeError
 from pytest_rageval.generation.generate import Generated, Wish, generate
 from pytest_rageval.generation.model import read_reply
 from pytest_rageval.judge_client.chat import ChatModel
-from pytest_rageval.models import JudgeSettings
 from pytest_rageval.notes.sections import parse_note
+from pytest_rageval.values.settings import JudgeSettings
 from tests.hostile_judge import Asked, Canned, HostileJudge, Script, completion, error
 
 TEXT = """# Gates

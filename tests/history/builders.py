@@ -14,8 +14,9 @@ from pytest_rageval.history.database import IndexDatabase
 from pytest_rageval.history.projects import Origin
 from pytest_rageval.history.sync import RunIndex, SyncResult
 from pytest_rageval.metrics_document import metrics_document
-from pytest_rageval.models import CaseRecord, Settings
 from pytest_rageval.storage import write_document
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
 from tests.postgres_server import execute
 from tests.record_builders import failed
 from tests.run_builders import SETTINGS, scored, write_run

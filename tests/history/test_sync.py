@@ -19,10 +19,10 @@ from pytest_rageval.history.projects import Origin
 from pytest_rageval.history.run_rows import read_run_rows, stamp_of
 from pytest_rageval.history.sync import RunIndex
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import ErrorInfo
 from pytest_rageval.record_json import record_to_json
 from pytest_rageval.run_tags import remove_tag, write_tag
 from pytest_rageval.storage import RunWriter
+from pytest_rageval.values.reply import ErrorInfo
 from tests.history.builders import (
     OURS,
     RESULTS,

@@ -10,7 +10,7 @@ from pytest_rageval.dataset import parse_case
 from pytest_rageval.interchange.registry import FORMATS
 from pytest_rageval.interchange.values import Imported, ReadOptions, Source, SourceFile
 from pytest_rageval.interchange_files import open_source
-from pytest_rageval.models import Case
+from pytest_rageval.values.case import Case
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data" / "interchange"
 

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from pytest_rageval.dataset import parse_case
-from pytest_rageval.interchange.values import Document
-from pytest_rageval.models import Case
+from pytest_rageval.document_sets import Document
+from pytest_rageval.values.case import Case
 
 WORDS = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Cf", "Zs", "Zl", "Zp")),

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_rageval.document_sets import Document
 from pytest_rageval.errors import DatasetError
 from pytest_rageval.interchange import beir
-from pytest_rageval.interchange.values import Document, Imported, ReadOptions, Source, SourceFile
-from pytest_rageval.models import Anchor, Case
+from pytest_rageval.interchange.values import Imported, ReadOptions, Source, SourceFile
+from pytest_rageval.values.case import Anchor, Case
 from tests.interchange.sources import SAMPLES, cases_of, left_out, read_samples, read_texts
 from tests.interchange.strategies import CASES, DOCUMENTS, unique
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_rageval.errors import DatasetError
-from pytest_rageval.models import Anchor
+from pytest_rageval.values.case import Anchor
 from tests.interchange.sources import cases_of, read_samples, read_texts
 
 

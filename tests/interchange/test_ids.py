@@ -17,7 +17,7 @@ from pytest_rageval.interchange.ids import (
     docno,
     folder_of_prefix,
 )
-from pytest_rageval.models import Anchor
+from pytest_rageval.values.case import Anchor
 from tests.interchange.strategies import PATHS, TEXTS
 
 ANY = st.text(max_size=20)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pytest_rageval.errors import DatasetError
-from pytest_rageval.models import Anchor
+from pytest_rageval.values.case import Anchor
 from tests.interchange.sources import cases_of, left_out, read_samples, read_texts
 
 

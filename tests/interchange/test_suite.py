@@ -7,7 +7,7 @@ import pytest
 from pytest_rageval.dataset import parse_case
 from pytest_rageval.errors import DatasetError
 from pytest_rageval.interchange.case_lines import case_line
-from pytest_rageval.models import Anchor
+from pytest_rageval.values.case import Anchor
 from tests.interchange.sources import cases_of, left_out, read_samples, read_texts
 from tests.shared_data import shared_path
 

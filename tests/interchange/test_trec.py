@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pytest_rageval.errors import DatasetError
 from pytest_rageval.interchange import trec
-from pytest_rageval.models import Anchor, Case
+from pytest_rageval.values.case import Anchor, Case
 from tests.interchange.sources import SAMPLES, cases_of, left_out, read_samples, read_texts
 from tests.interchange.strategies import TREC_CASES, unique
 from tests.shared_data import shared_path

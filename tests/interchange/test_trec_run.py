@@ -21,8 +21,10 @@ from pytest_rageval.interchange.trec_run import (
     trec_eval_command,
     write_run,
 )
-from pytest_rageval.models import Anchor, Case, CaseRecord, RetrievedChunk, ScoreSettings
 from pytest_rageval.scoring import score_case
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
 from tests.properties.scenes import make_case, make_payload, seeded
 from tests.record_builders import record
 from tests.shared_data import shared_path

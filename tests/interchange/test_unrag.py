@@ -9,8 +9,9 @@ import pytest
 from pytest_rageval.dataset import parse_case
 from pytest_rageval.errors import DatasetError
 from pytest_rageval.interchange.ids import folder_of_prefix
-from pytest_rageval.models import Anchor, Settings
 from pytest_rageval.recorded import RecordedRun
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.settings import Settings
 from tests.interchange.sources import SAMPLES, cases_of, left_out, read_samples, read_texts
 
 DATASET = "unrag-dataset.json"

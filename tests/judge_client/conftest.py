@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.judge_client.judge import OpenAIJudge
-from pytest_rageval.models import JudgeSettings
+from pytest_rageval.values.settings import JudgeSettings
 from tests.hostile_judge import HostileJudge, Script
 
 KEY = "sk-proj-4f7a9c1e2b8d6f3a5c7e9b1d"

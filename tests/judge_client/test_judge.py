@@ -18,7 +18,7 @@ from pytest_rageval.judge_client.judge import OpenAIJudge
 from pytest_rageval.judge_client.names import unpinned_alias
 from pytest_rageval.judge_estimate import count_tokens
 from pytest_rageval.judgements import Judge, JudgeRequest
-from pytest_rageval.models import JudgeSettings
+from pytest_rageval.values.settings import JudgeSettings
 from tests.hostile_judge import Asked, Canned, HostileJudge, completion, error
 from tests.judge_client.conftest import DictCache, OpenJudge
 from tests.judge_client.test_replies import GOOD, REQUEST

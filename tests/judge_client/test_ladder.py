@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.judge_client.wire import Form, after_refusal, parameters
-from pytest_rageval.models import JudgeSettings
+from pytest_rageval.values.settings import JudgeSettings
 from tests.hostile_judge import Asked, Canned, completion, error
 from tests.judge_client.conftest import DictCache, OpenJudge
 from tests.judge_client.test_replies import GOOD, REQUEST

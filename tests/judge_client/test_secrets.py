@@ -13,7 +13,7 @@ import pytest
 from pytest_rageval.errors import ConfigError
 from pytest_rageval.judge_client.endpoint import ChatEndpoint
 from pytest_rageval.judge_client.judge import OpenAIJudge
-from pytest_rageval.models import JudgeSettings
+from pytest_rageval.values.settings import JudgeSettings
 from tests.hostile_judge import Canned, HostileJudge, completion, error
 from tests.judge_client.conftest import KEY, DictCache, OpenJudge
 from tests.judge_client.test_replies import GOOD, REQUEST

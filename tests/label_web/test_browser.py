@@ -19,7 +19,7 @@ import pytest
 from pytest_rageval.label_web.controls import CONFLICT, STALE
 from pytest_rageval.labelling.queue import Candidate, Fetched, LabelCase
 from pytest_rageval.labelling.session import LabelSession
-from pytest_rageval.models import RetrievedChunk
+from pytest_rageval.values.reply import RetrievedChunk
 from tests.browser import chromium
 from tests.label_web.serving import Served, press, serving, settled
 from tests.labelling.builders import (

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from pytest_rageval import cli
-from pytest_rageval.models import ExitCode
+from pytest_rageval.commands.output import ExitCode
 from pytest_rageval.reference.config import ReferenceConfig
 from pytest_rageval.reference.server import ServerHandle, start_in_thread
 from tests.loopback_server import Question, http_json, loopback_server

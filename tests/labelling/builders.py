@@ -14,7 +14,8 @@ from pytest_rageval.label_desk import CaseDesk, Target
 from pytest_rageval.labelling.draft import Draft
 from pytest_rageval.labelling.queue import Fetched, LabelCase, SaveResult
 from pytest_rageval.labelling.session import LabelSession
-from pytest_rageval.models import AskResponse, AskResult, Case, ErrorInfo, RetrievedChunk
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 
 HOSTILE = "a\x1b[2Jb \u202egnorw\u202c [bold red]markup[/] ::error::x \x07"
 

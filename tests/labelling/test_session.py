@@ -12,7 +12,7 @@ from pytest_rageval.labelling.draft import Draft
 from pytest_rageval.labelling.queue import Candidate, Fetched, LabelCase, SaveResult
 from pytest_rageval.labelling.session import LabelSession, Mode
 from pytest_rageval.labelling.view import view_of
-from pytest_rageval.models import RetrievedChunk
+from pytest_rageval.values.reply import RetrievedChunk
 from tests.labelling.builders import (
     CASES,
     CHUNKS,
@@ -469,7 +469,7 @@ def test_what_is_marked_is_what_the_matcher_finds(
     """Of whatever chunks, under every setting of snippets."""
     from pytest_rageval.labelling.anchors import anchor_of
     from pytest_rageval.matching import matches_anchor
-    from pytest_rageval.models import ScoreSettings
+    from pytest_rageval.values.record import ScoreSettings
 
     session = press(session_of(CASES[0], desk=FakeDesk(chunks)), *keys)
     for gold in session.work.draft.golds:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pytest_rageval.linting.findings import LintFinding, PlacedCase
-from pytest_rageval.models import Anchor, Case
+from pytest_rageval.values.case import Anchor, Case
 
 
 def anchor(rel_path: str, heading_path: str = "", *snippets: str) -> Anchor:

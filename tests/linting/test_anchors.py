@@ -4,8 +4,8 @@ import pytest
 
 from pytest_rageval.linting.anchors import AnchorIndex
 from pytest_rageval.linting.findings import LintFinding
-from pytest_rageval.models import Anchor
 from pytest_rageval.notes.sections import parse_note
+from pytest_rageval.values.case import Anchor
 from tests.linting.builders import anchor, placed
 
 GATES = b"""# Gates

@@ -20,7 +20,7 @@ import pytest
 
 from pytest_rageval.judge_client.judge import OpenAIJudge
 from pytest_rageval.judgements import JudgeRequest, Passage
-from pytest_rageval.models import JudgeSettings
+from pytest_rageval.values.settings import JudgeSettings
 from tests.judge_client.conftest import DictCache
 from tests.llama.make_tiny_model import CONTEXT, write_model
 

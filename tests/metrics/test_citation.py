@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.metrics.view import Verdicts
-from pytest_rageval.models import AskResponse
+from pytest_rageval.values.reply import AskResponse
 from tests.score_builders import TIMEOUT, case, cite, response, score, status
 
 KEYS = ("attribution_hit_rate", "attribution_recall", "attribution_precision")

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.metrics import embedding
-from pytest_rageval.metrics.embedding import compute_query_similarity, compute_silhouette
+from pytest_rageval.metrics.embedding import compute_silhouette
+from pytest_rageval.metrics.similarity import compute_query_similarity
 
 
 def test_similarity_and_margin_skip_zero_vectors() -> None:

@@ -14,7 +14,8 @@ from pytest_rageval.metrics.embedding_run import (
     compare_translations,
     wanted_texts,
 )
-from pytest_rageval.models import CaseRecord, RetrievedChunk
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
 from tests.record_builders import failed, record
 from tests.score_builders import case, chunk
 

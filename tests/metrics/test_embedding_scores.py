@@ -10,8 +10,10 @@ import pytest
 from pytest_rageval.contract import parse_ask_response
 from pytest_rageval.dataset import LocatedCase
 from pytest_rageval.engine import record_of
-from pytest_rageval.models import AskResult, Case, Settings
 from pytest_rageval.record_json import record_to_json, redact
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.reply import AskResult
+from pytest_rageval.values.settings import Settings
 from tests.score_builders import TIMEOUT, case, score, status
 
 KEYS = ("query_chunk_similarity", "similarity_margin")

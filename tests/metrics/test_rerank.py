@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.models import Anchor, RetrievedChunk, ScoreSettings
 from pytest_rageval.scoring import rerank_case
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
 from tests.score_builders import case, chunk, response
 
 GOLD = case("a.md | # S")

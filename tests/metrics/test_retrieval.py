@@ -8,7 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import Case, RetrievedChunk
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.reply import RetrievedChunk
 from tests.score_builders import TIMEOUT, case, chunk, gold, response, score, status
 
 LOG3 = math.log2(3)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.models import AskResponse, FolderSelection
+from pytest_rageval.values.reply import AskResponse, FolderSelection
 from tests.score_builders import TIMEOUT, case, response, score, status
 
 KEYS = ("scope_miss_rate", "scope_selection_miss_rate", "scope_any_excluded_rate")

@@ -20,7 +20,9 @@ from pytest_rageval.engine import measure
 from pytest_rageval.matching import norm_heading, norm_path
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.view import Verdicts
-from pytest_rageval.models import Anchor, Case, CaseRecord, RecencyRule, ScoreSettings, Settings
+from pytest_rageval.values.case import Anchor, Case, RecencyRule
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.settings import Settings
 
 _T = TypeVar("_T")
 Payload = dict[str, Any]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.comparison import Comparison, compare_records
-from pytest_rageval.models import CaseRecord
+from pytest_rageval.values.record import CaseRecord
 from tests.record_builders import record
 
 MIRRORED = {"better": "worse", "worse": "better", "same": "same", "unclear": "unclear"}

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from pytest_rageval.contract import parse_ask_response
 from pytest_rageval.matching import norm_path
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.models import Anchor, AskResponse, Case, RetrievedChunk, ScoreSettings
 from pytest_rageval.scoring import score_case
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskResponse, RetrievedChunk
 from tests.properties.scenes import make_case, make_payload, make_settings, seeded
 
 Chunks = tuple[RetrievedChunk, ...]

@@ -15,9 +15,11 @@ from markdown_it import MarkdownIt
 
 from pytest_rageval.dataset import load_cases
 from pytest_rageval.matching import norm_heading, norm_text
-from pytest_rageval.models import Anchor, AskResponse, Case, RetrievedChunk, ScoreSettings
 from pytest_rageval.reference.chunking import Chunk, chunk_note
 from pytest_rageval.scoring import score_case
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskResponse, RetrievedChunk
 from tests.shared_data import shared_path
 
 EVALS = Path(__file__).resolve().parents[2] / "evals"

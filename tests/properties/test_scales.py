@@ -18,9 +18,12 @@ from pytest_rageval.errors import TargetErrorKind
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics_document import metrics_document
-from pytest_rageval.models import CaseRecord, CaseScores, ErrorInfo, MetricSummary, Settings
 from pytest_rageval.record_json import record_to_json
 from pytest_rageval.scoring import score_case
+from pytest_rageval.values.numbers import MetricSummary
+from pytest_rageval.values.record import CaseRecord, CaseScores
+from pytest_rageval.values.reply import ErrorInfo
+from pytest_rageval.values.settings import Settings
 from tests.properties.scenes import (
     chance,
     make_case,

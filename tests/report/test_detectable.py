@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.models import Check, CheckResult
 from pytest_rageval.report.detectable import detectable_size, detectable_text
+from pytest_rageval.values.gate import Check, CheckResult
 
 
 def result(metric: str, mde: float | None, kind: Any = "max_drop") -> CheckResult:

@@ -9,16 +9,11 @@ from hypothesis import given, settings
 
 from pytest_rageval.explain.case import explain_record
 from pytest_rageval.explain.values import Explanation
-from pytest_rageval.models import (
-    AskResponse,
-    Case,
-    CaseRecord,
-    Citation,
-    FolderSelection,
-    ScoreSettings,
-)
 from pytest_rageval.report.explanation import render_explanation
-from pytest_rageval.report.summary import Line
+from pytest_rageval.report.lines import Line
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import AskResponse, Citation, FolderSelection
 from tests.explain.builders import S, T, U, explained, recorded, runs
 from tests.score_builders import TIMEOUT, case, chunk, gold, response
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from pytest_rageval.report.markdown import escape, render_markdown
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 from tests.record_builders import failed, hits, record
 from tests.report.test_summary import mixed_references, reliability, result, view
 

@@ -13,7 +13,6 @@ from pytest_rageval.judge_reliability import (
     JudgeReliability,
     judge_reliability,
 )
-from pytest_rageval.models import Case, CaseRecord, Check, CheckResult, GateResult
 from pytest_rageval.report.summary import (
     SummaryView,
     interval_text,
@@ -22,6 +21,9 @@ from pytest_rageval.report.summary import (
     slowest_records,
     worst_records,
 )
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.gate import Check, CheckResult, GateResult
+from pytest_rageval.values.record import CaseRecord
 from tests.record_builders import failed, hits, record
 
 

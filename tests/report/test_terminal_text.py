@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.report.terminal_text import clean
+from pytest_rageval.terminal_text import clean
 
 
 @pytest.mark.parametrize(

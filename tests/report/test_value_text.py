@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.models import Check, CheckKind
 from pytest_rageval.report.summary import value_text
+from pytest_rageval.values.gate import Check, CheckKind
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,12 @@ from pytest_rageval.aggregate import aggregate
 from pytest_rageval.comparability import compare_configs
 from pytest_rageval.comparison import compare_records
 from pytest_rageval.metrics_document import metrics_document
-from pytest_rageval.models import (
-    Anchor,
-    Case,
-    CaseRecord,
-    Citation,
-    ErrorInfo,
-    FolderSelection,
-    RetrievedChunk,
-)
 from pytest_rageval.report_html.page import render_report
 from pytest_rageval.report_html.values import BaselineRun, ReportOptions, RunFiles
 from pytest_rageval.report_html.view import view_report
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
 from tests.record_builders import record
 
 HOSTILE: Final = (

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.models import Anchor, CaseRecord
 from pytest_rageval.report_html.cases import case_anchors, view_cases
 from pytest_rageval.report_html.values import CaseDetail, CaseView, ReportOptions
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import CaseRecord
 from tests.report_html.builders import chunk, errored, missed, passed, run
 
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.models import Anchor, Case, CaseRecord, Citation, ErrorInfo, FolderSelection
 from pytest_rageval.report_html.values import ReportOptions
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection
 from tests.report_html.builders import (
     HOSTILE,
     against,

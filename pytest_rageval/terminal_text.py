@@ -86,3 +86,39 @@ def _columns(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+_EXCERPT_CHARS = 80
+
+
+def excerpt(text: str, limit: int = _EXCERPT_CHARS) -> str:
+    """Shorten foreign text to one printable line: no control, bidi or other invisible format.
+
+    Args:
+        text: anything a target sent.
+        limit: most characters to keep; a cut is marked with three dots.
+    """
+    # Cut first: a reply may hold 64 MB and only its beginning is shown.
+    head = " ".join(text[: limit * 8].split())
+    clean = "".join(char for char in head if unicodedata.category(char)[0] != "C").strip()
+    return clean if len(clean) <= limit else clean[: limit - 3] + "..."
+
+
+def shorten(value: object, limit: int = 60) -> str:
+    """Return the ``repr`` of a value, cut to about ``limit`` characters."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 4]} ..."
+
+
+def counted(n: int, noun: str) -> str:
+    """Count regular nouns: ``1 case``, ``2 cases``."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+SHOWN_CHARS: Final = 60
+
+
+def shown(value: object) -> str:
+    """Write a foreign value for a message: short and on one line."""
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 3]}..."

@@ -1,0 +1,66 @@
+"""A case of an evaluation: a question and what a good answer rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+FolderMode = Literal["off", "on", "on_with_fallback"]
+
+
+RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]
+
+
+Difficulty = Literal["easy", "medium", "hard"]
+
+
+Review = Literal["reviewed", "generated"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """A place in the documents: what a gold or an irrelevant support points at."""
+
+    rel_path: str
+    """Path of the document below its vault, ``/``-separated."""
+    heading_path: str = ""
+    """``# Title > ## Section``; empty means the whole document."""
+    snippets: tuple[str, ...] = ()
+    """Sentences that the section holds word for word; read only by the ``snippets`` setting."""
+    grade: int = 1
+    """Relevance grade, an integer of at least 1, used by nDCG."""
+    vault: str | None = None
+    """Compared only where the target reports a vault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One question with what is known about its right answer (one line of a case file)."""
+
+    id: str
+    question: str
+    answerable: bool = True
+    expected_key_facts: tuple[str, ...] = ()
+    expected_answer: str | None = None
+    gold_supports: tuple[Anchor, ...] = ()
+    irrelevant_supports: tuple[Anchor, ...] = ()
+    required_support_groups: tuple[tuple[int, ...], ...] | None = None
+    """Indices into ``gold_supports``: OR over groups, AND within a group."""
+    recency_conflict_rule: RecencyRule | None = None
+    """``gold_supports[0]`` is the newer one."""
+    category: str = "general"
+    difficulty: Difficulty | None = None
+    tags: tuple[str, ...] = ()
+    vaults: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    k: int | None = None
+    """Cutoff of this case; the run's when None."""
+    language: str | None = None
+    translation_of: str | None = None
+    required: bool = False
+    """A miss of this case fails the run whatever the gates say."""
+    review: Review = "reviewed"
+    """``generated``: no person has looked at it yet; it is asked and shown but counts nowhere."""
+    notes: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,146 @@
+"""Checks, thresholds and the result of a gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+CheckTable = Literal["overall", "category", "tag"]
+
+
+CheckKind = Literal["min", "max", "max_drop", "max_rise"]
+
+
+CheckStatus = Literal["pass", "fail", "warn", "skip"]
+
+
+Proof = Literal["proven_pass", "proven_fail", "unproven"]
+
+
+Decide = Literal["estimate", "prove_pass", "prove_fail"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One limit of thresholds.toml: a metric of a table against one number."""
+
+    metric: str
+    kind: CheckKind
+    limit: float
+    table: CheckTable = "overall"
+    group: str | None = None
+    """The category or tag."""
+    severity: Literal["fail", "warn"] = "fail"
+    decide: Decide = "estimate"
+    min_n: int = 20
+    on_small_n: Literal["warn", "skip", "fail"] = "warn"
+    line: int = 0
+    """Line in thresholds.toml from 1; 0 for a check that no file holds."""
+    implicit: bool = False
+    """True for the checks that exist without being written."""
+    beside_min: bool = False
+    """True for a ``max`` next to a ``min`` of the same metric, so that their ids differ."""
+
+    @property
+    def name(self) -> str:
+        """The part of the node id after ``thresholds.toml::``."""
+        named = self.beside_min or self.kind in {"max_drop", "max_rise"}
+        kind = f" {self.kind}" if named else ""
+        where = {
+            "overall": "",
+            "category": f" [{self.group}]",
+            "tag": f" [tag {self.group}]",
+        }[self.table]
+        return f"{self.metric}{kind}{where}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """A parsed thresholds.toml."""
+
+    checks: tuple[Check, ...] = ()
+    confidence: float = 0.95
+    baseline: str | None = None
+    require_baseline: bool = False
+    on_miss: Literal["report", "fail"] = "report"
+    min_n: int = 20
+    """Of ``[defaults]``: cases below which a mean is weak evidence."""
+    path: str | None = None
+    """Path as shown to the user; None: there is no file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What became of one check."""
+
+    check: Check
+    status: CheckStatus
+    message: str
+    """One plain-ASCII sentence such as ``0.700 is below min 0.750``."""
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    proof: Proof | None = None
+    mde: float | None = None
+    """Smallest difference this check could have seen at 80 % power."""
+    small_n: bool = False
+    missed_cases: tuple[str, ...] = ()
+    """Ids of up to ten cases that pulled the value down, worst first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineInfo:
+    """What a gate compared with, or why it could not."""
+
+    name: str | None = None
+    """As the user named it; None: nobody did."""
+    run_id: str | None = None
+    """None: it was not found."""
+    problem: str | None = None
+    """Why checks against it are skipped; None: they are decided."""
+    n_paired: int = 0
+    """Cases of the same content and cutoff in both runs."""
+    n_changed: int = 0
+    """Cases left out because their content or cutoff differs."""
+    n_only_base: int = 0
+    n_only_new: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """Say in one plain-ASCII sentence what was compared."""
+        if self.problem is not None:
+            return self.problem
+        other = "" if self.run_id in {None, self.name} else f" ({self.run_id})"
+        pairs = "1 case" if self.n_paired == 1 else f"{self.n_paired} cases"
+        left_out = [
+            *([f"{self.n_changed} changed"] if self.n_changed else []),
+            *([f"{self.n_only_base} only in the baseline"] if self.n_only_base else []),
+            *([f"{self.n_only_new} new"] if self.n_only_new else []),
+        ]
+        rest = f"; left out: {', '.join(left_out)}" if left_out else ""
+        return f"{self.name}{other}: {pairs} compared{rest}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """The decision about a run."""
+
+    verdict: Literal["pass", "fail", "not_evaluated"]
+    sentence: str
+    """One plain-ASCII sentence."""
+    checks: tuple[CheckResult, ...] = ()
+    complete: bool = True
+    """False: fewer cases were reported than expected, which fails."""
+    n_expected: int | None = None
+    n_reported: int | None = None
+    baseline: BaselineInfo | None = None
+    """None: nothing was to be compared."""
+
+
+_WORDS: Final = {"max_drop": "drop", "max_rise": "rise"}
+
+
+def needs_baseline(check: Check) -> bool:
+    """Whether a check compares with a baseline."""
+    return check.kind in _WORDS or check.metric == "newly_missed"

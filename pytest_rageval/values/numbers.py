@@ -1,0 +1,150 @@
+"""The numbers of a run, computed from its records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricSummary:
+    """A mean that travels with its counts and intervals.
+
+    Defined in docs/metrics.md#the-mean-and-its-counts.
+    """
+
+    n: int
+    """Scored cases."""
+    n_not_applicable: int = 0
+    n_error: int = 0
+    mean: float | None = None
+    """None: no data."""
+    median: float | None = None
+    mean_errors_as_worst: float | None = None
+    """Set only where ``n_error`` > 0."""
+    low: float | None = None
+    """Two-sided interval at the run's confidence; None where none can be given."""
+    high: float | None = None
+    low_one_sided: float | None = None
+    """One-sided lower bound at the run's confidence, for proofs in the gate."""
+    high_one_sided: float | None = None
+    se: float | None = None
+    method: str | None = None
+    """``wilson``, ``plus_two`` or ``bootstrap``."""
+    clusters: int | None = None
+    """Number of clusters where the clustered form was used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencySummary:
+    """Percentiles of one duration in milliseconds."""
+
+    n: int
+    n_excluded: int = 0
+    n_cached: int = 0
+    n_censored: int = 0
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    p50_censored: bool = False
+    p95_censored: bool = False
+    sum_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankSummary:
+    """What reranking did to one metric, over the cases scored in both orders."""
+
+    n: int
+    before: float
+    """Mean in the order before reranking."""
+    after: float
+    delta: float
+    """``after`` - ``before``: positive is an improvement."""
+    low: float | None
+    """Two-sided interval of ``delta`` from the paired cases."""
+    high: float | None
+    improved: int
+    """Cases whose value rose; the next two: fell, stayed."""
+    worsened: int
+    stayed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatSummary:
+    """What repeats of the same cases tell of noise, each case by its own number of repeats."""
+
+    repeats: int
+    """R, the largest number of repeats of any case; at least 2."""
+    n: int
+    """Cases that were asked more than once."""
+    flaky_rate: float
+    """Cases that passed some but not all repeats / ``n``; an error is no pass."""
+    flip_probability: float
+    """Probability that two repeats of a case disagree on passing, mean over cases."""
+    pass_at_k: Mapping[int, float]
+    """For k = 1 to R: probability that at least one of k repeats passes, mean over the cases
+    asked at least k times."""
+    pass_hat_k: Mapping[int, float]
+    """The same for all of k repeats ("pass^k")."""
+    flaky_cases: tuple[tuple[str, str, int], ...]
+    """File, case id and passes of the flaky cases, nearest to half first."""
+    variance: Mapping[str, Mapping[str, float | None]]
+    """By metric: n, within, between, icc, se_mean and noise_share, over the cases scored R
+    times."""
+
+
+AbstentionCounts = Mapping[str, Mapping[str, int]]
+"""By ``answerable`` and ``unanswerable``: cases ``abstained``, ``answered``, ``error`` and
+``unknown`` (nothing says whether the answer abstains)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """All numbers of a run, computed from its records alone."""
+
+    total: int
+    answerable: int
+    unanswerable: int
+    passed: int
+    missed: int
+    errored: int
+    unchecked: int
+    metrics: Mapping[str, MetricSummary]
+    """Plain metric keys, every key of the metric registry."""
+    rates: Mapping[str, float | None]
+    """``error_rate``, ``timeout_rate``, ``empty_response_rate``, ``pass_rate``; 0 to 1."""
+    by_category: Mapping[str, Mapping[str, MetricSummary]]
+    by_tag: Mapping[str, Mapping[str, MetricSummary]]
+    by_difficulty: Mapping[str, Mapping[str, MetricSummary]]
+    by_answerable: Mapping[str, Mapping[str, MetricSummary]]
+    by_vault: Mapping[str, Mapping[str, MetricSummary]]
+    latency: LatencySummary
+    latency_by_phase: Mapping[str, LatencySummary]
+    indexing: Mapping[str, Any]
+    """Rates, token statistics and warnings of the indexing coverage; empty: not reported."""
+    cost_usd: float | None = 0.0
+    cost_usd_uncached: float | None = 0.0
+    judge_tokens: int = 0
+    failed_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Ids of the cases that are ``missed`` and that are ``error``, in the order of file and id."""
+    abstention: AbstentionCounts = field(default_factory=dict)
+    rerank: Mapping[str, RerankSummary] = field(default_factory=dict)
+    """By retrieval metric; empty: no case reports its ranks before reranking."""
+    repeats: RepeatSummary | None = None
+    """None: every case was asked once."""
+    cross_lingual: Mapping[str, float | int | None] = field(default_factory=dict)
+    """``mean``, ``n``, ``n_not_applicable``, ``n_error`` and ``n_unpaired`` of
+    ``cross_lingual_consistency``; empty: no case is a translation of another."""
+    correctness_by_reference: Mapping[str, MetricSummary] = field(default_factory=dict)
+    """``correctness`` of the cases with a ``reference`` and of those with ``no_reference``; empty:
+    not both occur."""
+    warnings: tuple[str, ...] = ()
+    target_warnings: tuple[str, ...] = ()
+    """What the target itself says of its index; it may quote documents."""
+
+
+def no_data_reason(summary: MetricSummary) -> str:
+    """Why a metric has no mean, such as ``no case was scored (10 not applicable, 2 errors)``."""
+    errors = "1 error" if summary.n_error == 1 else f"{summary.n_error} errors"
+    return f"no case was scored ({summary.n_not_applicable} not applicable, {errors})"

@@ -1,0 +1,148 @@
+"""A question as it is sent, and the reply of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from pytest_rageval.errors import TargetErrorKind
+from pytest_rageval.values.case import FolderMode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskRequest:
+    """One question to a target. Fields that are None or empty are not sent."""
+
+    question: str
+    vaults: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    k: int | None = None
+    folder_mode: FolderMode | None = None
+    vector_weight: float | None = None
+    lexical_weight: float | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Passed through to the API as further top-level fields."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievedChunk:
+    """One retrieved passage as the target reported it, best first in its list.
+
+    Without slots, so that ``of`` can fill all fields at once: twenty of these are made for every
+    case, and calling the class takes ten times as long.
+    """
+
+    rel_path: str
+    heading_path: str | None = None
+    """None: the target reports no heading for this chunk."""
+    chunk_id: str | None = None
+    vault: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+    score_vector: float | None = None
+    score_lexical: float | None = None
+    score_final: float | None = None
+    text: str | None = None
+    text_truncated: bool = False
+    """True when ``text`` is only the beginning of the passage."""
+    text_hash: str | None = None
+    """Names the normalised whole text where ``text`` was cut for storage, so that copies are
+    still told apart."""
+    rank: int | None = None
+    rank_before_rerank: int | None = None
+    token_count: int | None = None
+    embedding: tuple[float, ...] | None = None
+    """Vector of the passage, where the target reports it; never stored."""
+    matched_golds: tuple[int, ...] | None = None
+    """Indices of the golds this chunk matches, decided when its full text was at hand; None
+    before scoring."""
+    irrelevant: bool | None = None
+    """Whether an ``irrelevant_supports`` anchor wins this chunk; None before scoring."""
+
+    @classmethod
+    def of(cls, checked: Mapping[str, Any]) -> Self:
+        """Make a chunk of fields whose names and types were checked; others get their defaults."""
+        chunk = object.__new__(cls)
+        chunk.__dict__.update(checked)
+        return chunk
+
+    def decided(self, matched_golds: tuple[int, ...], *, irrelevant: bool) -> Self:
+        """Return a copy with what holding it against the anchors of a case came to."""
+        chunk = object.__new__(type(self))
+        fields = chunk.__dict__
+        fields.update(self.__dict__)
+        fields["matched_golds"] = matched_golds
+        fields["irrelevant"] = irrelevant
+        return chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """A source that an answer names."""
+
+    rel_path: str | None
+    """None: a citation of nothing, such as ``[9]`` where only five chunks were retrieved."""
+    heading_path: str | None = None
+    """None: the whole document."""
+    vault: str | None = None
+    chunk_index: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderSelection:
+    """What the target's folder selector did."""
+
+    selected_folders: tuple[str, ...] | None = None
+    """None: no selection took place. Empty: nothing was searched."""
+    available_folders: tuple[str, ...] | None = None
+    fallback_used: bool | None = None
+    reasoning: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskResponse:
+    """A target's answer. None means not reported, which differs from empty."""
+
+    answer: str
+    references: tuple[Citation, ...] | None = None
+    abstained: bool | None = None
+    abstain_reason: str | None = None
+    retrieved_chunks: tuple[RetrievedChunk, ...] | None = None
+    """In the order the generator saw them (rank order)."""
+    query_embedding: tuple[float, ...] | None = None
+    """Vector of the question, where the target reports it; never stored."""
+    folder_selection: FolderSelection | None = None
+    latency: Mapping[str, float] = field(default_factory=dict)
+    """``<phase>_ms`` as the target reports them."""
+    indexing_coverage: Mapping[str, Any] | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorInfo:
+    """Why a case has no answer."""
+
+    kind: TargetErrorKind
+    message: str
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskResult:
+    """What came of asking.
+
+    Exactly one of ``response`` and ``error`` is set, except for an empty answer, where both
+    are: its retrieval is still scored.
+    """
+
+    response: AskResponse | None
+    error: ErrorInfo | None
+    total_ms: float | None
+    """Time of the final attempt at the client, monotonic clock; None when nothing was timed."""
+    attempts: int = 1
+
+
+def is_empty_answer(response: AskResponse) -> bool:
+    """Say whether an answer holds nothing but whitespace without being an abstention."""
+    return not response.answer.strip() and response.abstained is not True

@@ -1,0 +1,153 @@
+"""Settings of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pytest_rageval.values.case import FolderMode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetSettings:
+    """How the system under test is reached (``[tool.rageval.target]``)."""
+
+    url: str | None = None
+    """Base URL; requests go to ``{url}/api/v1/ask?debug=true`` unless ``path`` says otherwise."""
+    path: str = "/api/v1/ask?debug=true"
+    vault: str | None = None
+    """Folder of Markdown for the embedded reference server."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Values may be ``env:NAME``; they are resolved only when a request is sent."""
+    request: str | Mapping[str, str] | None = None
+    """JMESPath over our request body: one expression, or one per field of the target's body."""
+    response: str | Mapping[str, str] | None = None
+    """JMESPath over the target's reply: one expression, or one per field of our contract."""
+    connect_timeout_s: float = 10.0
+    read_timeout_s: float = 60.0
+    timeout_s: float = 60.0
+    """Limit of one attempt from first byte sent to last byte read."""
+    retries: int = 3
+    """Attempts after the first, on 408, 429, 5xx and connection errors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSettings:
+    """How answers are judged (``[tool.rageval.judge]``); who judges is ``Settings.judge``."""
+
+    base_url: str | None = None
+    """OpenAI-compatible API; None: OpenAI's own."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Name of the environment variable that holds the key; its value is never stored."""
+    rubrics: tuple[str, ...] = ("groundedness", "correctness")
+    """Names of the package's rubrics, or paths of own ones."""
+    temperature: float = 0.0
+    """Sent explicitly, and dropped where the server refuses it."""
+    seed: int | None = 0
+    """Sent where it is honoured; None: not sent."""
+    max_tokens: int = 1024
+    """Longest reply; a longer one is ``truncated``."""
+    timeout_s: float = 60.0
+    """Of one attempt."""
+    retries: int = 4
+    """Attempts after the first, on 408, 409, 429, 5xx and connection errors."""
+    structured_output: Literal["auto", "json_schema", "json_object", "text"] = "auto"
+    """How the reply's shape is asked for; ``auto`` goes down the ladder and remembers."""
+    requests_per_minute: float | None = None
+    """Shared by all processes of a run; None: no limit."""
+    tokens_per_minute: float | None = None
+    input_per_mtok: float | None = None
+    """US dollars per million tokens; None: from the bundled price table."""
+    output_per_mtok: float | None = None
+    no_cache: bool = False
+    """Ask again what a cache could answer."""
+    cache_url: str | None = None
+    """SQLAlchemy URL; None: ``cache/judge.sqlite`` below the first test path."""
+    spot_check: int = 0
+    """How many cases a second judge judges too."""
+    spot_check_model: str | None = None
+    """The second judge; None: the same one under another wording of the prompt."""
+    labels: str | None = None
+    """File of people's labels of some cases, relative to the rootdir; None: nothing corrects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting of a run, whatever it came from (flag > env > pyproject > default)."""
+
+    rootdir: str
+    testpaths: tuple[str, ...] = ("evals",)
+    target: TargetSettings = field(default_factory=TargetSettings)
+    k: int = 5
+    folder_mode: FolderMode | None = None
+    vector_weight: float | None = None
+    lexical_weight: float | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    judge: str = "offline"
+    """``offline``, ``none`` or the name of a model."""
+    judging: JudgeSettings = field(default_factory=JudgeSettings)
+    retrieval_only: bool = False
+    path_case: Literal["sensitive", "insensitive"] = "sensitive"
+    snippets: Literal["off", "any", "all"] = "off"
+    coarse_chunks: bool = False
+    store_full_text: bool = False
+    no_report: bool = False
+    """Do not write ``report.html`` at the end of a run."""
+    results_dir: str = "evals/results"
+    run_id: str | None = None
+    repeats: int = 1
+    """How often each case is asked."""
+    resume: str | None = None
+    """Run to continue in, as a user names one."""
+    failed_from: str | None = None
+    """Run whose misses and errors are selected."""
+    shard: str | None = None
+    """Part of the set such as ``2/3``; None: the whole."""
+    max_errors: int = 10
+    concurrency: int = 8
+    """HTTP requests in flight in one process."""
+    extra_gates: tuple[str, ...] = ()
+    """``--gate`` expressions such as ``recall_at_k>=0.9``."""
+    baseline: str | None = None
+    """Run to compare with, as a user names one; None: the one that thresholds.toml names."""
+    allow_regressions: bool = False
+    """Whether checks against the baseline warn instead of fail."""
+    documents_cleanup: Literal["none", "on-success", "always"] = "always"
+    """When documents that a set brings along are deleted from the target again."""
+    documents_path: str = "/api/v1/documents"
+    """Where below the target's URL they are put and deleted."""
+    documents_loader: str | None = None
+    """``module:function`` that returns the text of a document's ``ref``."""
+    dataset_version: str | None = None
+    index_build_version: str | None = None
+    retriever_version: str | None = None
+    answerer_version: str | None = None
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where each value came from: flag, environment variable, pyproject.toml or default."""
+
+
+NUMBERLESS_SETTINGS: Final = frozenset(
+    {
+        "rootdir",
+        "testpaths",
+        "results_dir",
+        "run_id",
+        "resume",
+        "failed_from",
+        "shard",
+        "origins",
+        "store_full_text",
+        "no_report",
+        "max_errors",
+        "concurrency",
+        "extra_gates",
+        "baseline",
+        "allow_regressions",
+        "documents_cleanup",
+        "documents_path",
+        "documents_loader",
+    }
+)
+"""Settings that no number of a case depends on: where a run is kept, which part of the set it asks,
+how patient it is and what decides about it."""
