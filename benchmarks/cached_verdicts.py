@@ -27,10 +27,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pytest_rageval.judge_cache.store import JudgeCache
-from pytest_rageval.judge_client.judge import OpenAIJudge
-from pytest_rageval.judge_client.memory import document_of
-from pytest_rageval.judgements import (
+from pytest_rageval.judges.cache.store import JudgeCache
+from pytest_rageval.judges.model.judge import OpenAIJudge
+from pytest_rageval.judges.model.memory import document_of
+from pytest_rageval.values.settings import JudgeSettings
+from pytest_rageval.values.verdict import (
     DEFAULT_RUBRICS,
     Claim,
     Judgement,
@@ -39,7 +40,6 @@ from pytest_rageval.judgements import (
     Passage,
     Verdict,
 )
-from pytest_rageval.values.settings import JudgeSettings
 
 MODEL = "judge-2026-01-01"
 SETTINGS = JudgeSettings(base_url="http://127.0.0.1:9/v1", retries=0, api_key_env="KEY")

@@ -27,20 +27,20 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_rageval.judgements import JudgeRequest, Passage
-from pytest_rageval.offline import correctness, grounding
-from pytest_rageval.offline.abstention import read_abstention
-from pytest_rageval.offline.judge import OfflineJudge
-from pytest_rageval.offline.lexicon import CORE_WORDS
-from pytest_rageval.offline.parameters import Layer, Parameters, parse_parameters
-from pytest_rageval.offline.support import AGAINST, FEATURES
-from pytest_rageval.stats.agreement import (
+from pytest_rageval.analysis.stats.agreement import (
     PrecisionRecall,
     auroc,
     bootstrap_agreement,
     kappa,
     precision_recall_f1,
 )
+from pytest_rageval.judges.offline import correctness, grounding
+from pytest_rageval.judges.offline.abstention import read_abstention
+from pytest_rageval.judges.offline.judge import OfflineJudge
+from pytest_rageval.judges.offline.lexicon import CORE_WORDS
+from pytest_rageval.judges.offline.parameters import Layer, Parameters, parse_parameters
+from pytest_rageval.judges.offline.support import AGAINST, FEATURES
+from pytest_rageval.values.verdict import JudgeRequest, Passage
 
 STRICT: Final = 2.0
 """Least cost, in log odds, of a lost number or name, an opposite or a lone negation in a claim

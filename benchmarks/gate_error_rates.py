@@ -27,14 +27,14 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from pytest_rageval.gate_differences import (
+from pytest_rageval.analysis.gate.differences import (
     Difference,
     decide_difference_check,
     decide_differences,
 )
-from pytest_rageval.stats.intervals import wilson
-from pytest_rageval.stats.paired import paired_difference, regression_p
-from pytest_rageval.stats.power import POWER
+from pytest_rageval.analysis.stats.intervals import wilson
+from pytest_rageval.analysis.stats.paired import paired_difference, regression_p
+from pytest_rageval.analysis.stats.power import POWER
 from pytest_rageval.values.gate import Check, CheckResult
 
 SEED: Final = 20251122

@@ -17,9 +17,9 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from pytest_rageval.judgements import JudgeRequest, Passage
-from pytest_rageval.offline.judge import OfflineJudge
-from pytest_rageval.offline.passages import _read_sentences
+from pytest_rageval.judges.offline.judge import OfflineJudge
+from pytest_rageval.judges.offline.passages import _read_sentences
+from pytest_rageval.values.verdict import JudgeRequest, Passage
 
 SEED: Final = 20251122
 PASSAGES: Final = 5

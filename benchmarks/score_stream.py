@@ -164,9 +164,9 @@ def floor() -> Contender:
 
 
 def ours() -> Contender:
-    from pytest_rageval.aggregate import aggregate_columns
-    from pytest_rageval.columns import RecordColumns
-    from pytest_rageval.recorded import RecordedRun
+    from pytest_rageval.analysis.aggregate.columns import RecordColumns
+    from pytest_rageval.analysis.aggregate.run import aggregate_columns
+    from pytest_rageval.engine.recorded import RecordedRun
     from pytest_rageval.values.settings import Settings
 
     def run(cases: Path, responses: Path) -> Numbers:
@@ -239,7 +239,7 @@ def rival() -> Contender:
 
 
 def stage_cases() -> Contender:
-    from pytest_rageval.dataset import CaseReader
+    from pytest_rageval.project.case_reader import CaseReader
 
     def run(cases: Path, responses: Path) -> Numbers:
         return sum(1 for _ in CaseReader(cases)), {}
@@ -248,8 +248,8 @@ def stage_cases() -> Contender:
 
 
 def stage_read() -> Contender:
-    from pytest_rageval.dataset import CaseReader
-    from pytest_rageval.recorded import RecordedResponses
+    from pytest_rageval.engine.recorded import RecordedResponses
+    from pytest_rageval.project.case_reader import CaseReader
 
     def run(cases: Path, responses: Path) -> Numbers:
         with closing(RecordedResponses(responses)) as recorded:
@@ -259,7 +259,7 @@ def stage_read() -> Contender:
 
 
 def stage_scored() -> Contender:
-    from pytest_rageval.recorded import RecordedRun
+    from pytest_rageval.engine.recorded import RecordedRun
     from pytest_rageval.values.settings import Settings
 
     def run(cases: Path, responses: Path) -> Numbers:

@@ -21,20 +21,18 @@ import pydantic  # noqa: F401
 import sqlalchemy  # noqa: F401
 import yaml  # type: ignore[import-untyped]  # noqa: F401
 
-from pytest_rageval import (  # noqa: F401
-    aggregate,
-    client,
-    judge_cache,
-    judge_client,
-    judge_notes,
-    judges,
-    report_files,
-    rubric,
-    session,
-    thresholds,
-)
-from pytest_rageval.offline import judge  # noqa: F401
-from pytest_rageval.reference import server  # noqa: F401
+from pytest_rageval.analysis.aggregate import run as aggregate  # noqa: F401
+from pytest_rageval.engine import judge_notes  # noqa: F401
+from pytest_rageval.judges import opening as judges  # noqa: F401
+from pytest_rageval.judges.cache import store  # noqa: F401
+from pytest_rageval.judges.model import judge as model_judge  # noqa: F401
+from pytest_rageval.judges.offline import judge  # noqa: F401
+from pytest_rageval.judges.rubrics import load as rubric  # noqa: F401
+from pytest_rageval.plugin import session  # noqa: F401
+from pytest_rageval.project import thresholds  # noqa: F401
+from pytest_rageval.report.html import files as report_files  # noqa: F401
+from pytest_rageval.server import server  # noqa: F401
+from pytest_rageval.target import client  # noqa: F401
 
 # Runs inside a test are not what the step of a CI job is about.
 os.environ.pop("GITHUB_STEP_SUMMARY", None)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pytest_rageval.judgements import (
+from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import (
     Judge,
     JudgeErrorKind,
     JudgeFailure,
@@ -15,7 +16,6 @@ from pytest_rageval.judgements import (
     JudgeRequest,
     Verdict,
 )
-from pytest_rageval.values.settings import Settings
 
 
 @dataclass

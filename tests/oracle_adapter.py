@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pytest_rageval.contract import parse_ask_response
-from pytest_rageval.dataset import parse_case
-from pytest_rageval.errors import TARGET_ERROR_KINDS, TargetErrorKind
-from pytest_rageval.matching import matches_anchor, norm_heading, norm_path, norm_text
-from pytest_rageval.metrics.embedding import compute_silhouette
+from pytest_rageval.analysis.embeddings.figures import compute_silhouette
 from pytest_rageval.metrics.judged import (
     claim_support,
     composite,
     compute_disagreement,
     valid_score,
 )
+from pytest_rageval.metrics.matching import matches_anchor, norm_heading, norm_path, norm_text
 from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.scoring import rerank_case, score_case
 from pytest_rageval.metrics.similarity import compute_query_similarity
 from pytest_rageval.metrics.view import Verdicts
-from pytest_rageval.scoring import rerank_case, score_case
+from pytest_rageval.project.case_reader import parse_case
+from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.errors import TARGET_ERROR_KINDS, TargetErrorKind
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
 

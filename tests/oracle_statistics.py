@@ -9,12 +9,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Literal
 
-from pytest_rageval.case_groups import CaseValue
-from pytest_rageval.comparison_pairs import verdict
-from pytest_rageval.gate_rules import decide_limit
-from pytest_rageval.metrics.indexing import indexing_summary
-from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.operational import (
+from pytest_rageval.analysis.aggregate.case_groups import CaseValue
+from pytest_rageval.analysis.aggregate.operational import (
     JudgeCall,
     LatencyObservation,
     TokenPrice,
@@ -22,9 +18,20 @@ from pytest_rageval.operational import (
     summarise_cost,
     summarise_latency,
 )
-from pytest_rageval.stats import agreement, calibration, intervals, multiplicity, paired, power
-from pytest_rageval.stats import repeats as repetition
-from pytest_rageval.summaries import summarise_metric
+from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+from pytest_rageval.analysis.compare.pairs import verdict
+from pytest_rageval.analysis.gate.limits import decide_limit
+from pytest_rageval.analysis.stats import (
+    agreement,
+    calibration,
+    intervals,
+    multiplicity,
+    paired,
+    power,
+)
+from pytest_rageval.analysis.stats import repeats as repetition
+from pytest_rageval.metrics.indexing import indexing_summary
+from pytest_rageval.metrics.registry import METRICS
 
 Values = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_rageval.errors import TargetErrorKind
+from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pytest_rageval.judgements import JudgeRequest, Passage
-from pytest_rageval.rubric import Prompt
+from pytest_rageval.judges.rubrics.load import Prompt
 from pytest_rageval.values.reply import Citation
+from pytest_rageval.values.verdict import JudgeRequest, Passage
 
 PLAIN = JudgeRequest(
     question="How long can I return a lamp?",

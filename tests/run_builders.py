@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_rageval.dataset import LocatedCase, dataset_hash
-from pytest_rageval.engine import record_of
-from pytest_rageval.run_comparison import RunSide
-from pytest_rageval.run_documents import RunFacts, config_document
-from pytest_rageval.storage import RunWriter
+from pytest_rageval.analysis.two_runs import RunSide
+from pytest_rageval.engine.case import record_of
+from pytest_rageval.project.case_reader import LocatedCase, dataset_hash
+from pytest_rageval.runs.documents import RunFacts, config_document
+from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pytest_rageval.metrics.scoring import score_case
 from pytest_rageval.metrics.view import Verdicts
-from pytest_rageval.scoring import score_case
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, RetrievedChunk

@@ -14,7 +14,7 @@ from enum import Enum
 from math import fsum
 from typing import Generic, Literal, TypeVar
 
-from pytest_rageval.matching import DocumentKey, PathCase, document_keys
+from pytest_rageval.metrics.matching import DocumentKey, PathCase, document_keys
 from pytest_rageval.values.record import CaseRecord
 
 PairStatus = Literal["scored", "not_applicable", "error"]

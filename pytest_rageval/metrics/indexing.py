@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_rageval.terminal_text import clean
+from pytest_rageval.support.text import clean
 
 MAX_TARGET_WARNINGS: Final = 20
 """Lines of a target's own warnings that are repeated; the rest is counted."""

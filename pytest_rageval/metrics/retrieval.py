@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import log2
 from typing import Final
 
-from pytest_rageval.matching import (
+from pytest_rageval.metrics.matching import (
     DocumentKey,
     document_key,
     document_keys,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pytest_rageval.matching import in_scope
+from pytest_rageval.metrics.matching import in_scope
 from pytest_rageval.metrics.view import (
     FAILED,
     CaseView,

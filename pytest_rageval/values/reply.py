@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from pytest_rageval.errors import TargetErrorKind
 from pytest_rageval.values.case import FolderMode
+from pytest_rageval.values.errors import TargetErrorKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.judge_client.judge import OpenAIJudge
-from pytest_rageval.judgements import JudgeRequest, Passage
+from pytest_rageval.judges.model.judge import OpenAIJudge
 from pytest_rageval.values.settings import JudgeSettings
-from tests.judge_client.conftest import DictCache
+from pytest_rageval.values.verdict import JudgeRequest, Passage
+from tests.judges.model.conftest import DictCache
 from tests.llama.make_tiny_model import CONTEXT, write_model
 
 pytestmark = pytest.mark.slow

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.contract import parse_ask_response
-from pytest_rageval.dataset import LocatedCase
-from pytest_rageval.engine import record_of
-from pytest_rageval.record_json import record_to_json, redact
+from pytest_rageval.engine.case import record_of
+from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.runs.record_json import record_to_json, redact
+from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskResult
 from pytest_rageval.values.settings import Settings

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.scoring import rerank_case
+from pytest_rageval.metrics.scoring import rerank_case
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk

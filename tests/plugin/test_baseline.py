@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.run_tags import write_tag
+from pytest_rageval.runs.tags import write_tag
 from tests.plugin.scratch import Project, case, summary_lines
 
 DROP = """baseline = "main"

@@ -119,7 +119,8 @@ def test_a_run_without_the_options_sends_requests_and_loads_no_vcr(scratch: Proj
     scratch.write(
         "conftest.py",
         "import sys\ndef pytest_unconfigure():\n"
-        "    print('LOADED', 'vcr' in sys.modules, 'pytest_rageval.cassettes' in sys.modules)\n",
+        "    ours = 'pytest_rageval.plugin.cassettes' in sys.modules\n"
+        "    print('LOADED', 'vcr' in sys.modules, ours)\n",
     )
     with fake_target(*REPLIES) as fake:
         result = scratch.run_apart("--rag-url", fake.url, "-s")

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval import documents_client
-from pytest_rageval.documents_client import DocumentsClient
-from pytest_rageval.errors import EndpointError
+from pytest_rageval.target import documents as documents_client
+from pytest_rageval.target.documents import DocumentsClient
+from pytest_rageval.values.errors import EndpointError
 from tests.fakes import unused_port
 from tests.plugin.document_server import DocumentServer, document_server
 from tests.plugin.scratch import Project

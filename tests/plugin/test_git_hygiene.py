@@ -178,7 +178,7 @@ def evaluated(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def _rageval(project: Project, *arguments: str) -> None:
-    from pytest_rageval import cli
+    from pytest_rageval.cli import main as cli
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(project.path)

@@ -101,7 +101,7 @@ LOADED = """
 import sys
 
 def pytest_unconfigure():
-    names = ("pytest_rageval.history", "sqlalchemy", "psycopg")
+    names = ("pytest_rageval.runs.history", "sqlalchemy", "psycopg")
     print("loaded:", [name for name in names if name in sys.modules])
 """
 

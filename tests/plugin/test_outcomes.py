@@ -167,13 +167,13 @@ def _replies(asked: Asked) -> Canned:
 
 
 SMALL_CACHE = """
-import pytest_rageval.judge_cache.store
+import pytest_rageval.judges.cache.store
 
-pytest_rageval.judge_cache.store.MAX_DOCUMENT_BYTES = 10
+pytest_rageval.judges.cache.store.MAX_DOCUMENT_BYTES = 10
 """
 
 OWN_JUDGE = """
-from pytest_rageval.judgements import Judgement, Verdict
+from pytest_rageval.values.verdict import Judgement, Verdict
 
 class House:
     identity = "house/1"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval import cli
-from pytest_rageval.stored_run import read_run
+from pytest_rageval.cli import main as cli
+from pytest_rageval.runs.read import read_run
 from tests.plugin.long_runs import document, figures, lines_of
 from tests.plugin.scratch import CASES, CONFTEST, Project
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval import cli
+from pytest_rageval.cli import main as cli
 from tests.plugin.long_runs import (
     ask_server,
     document,
@@ -289,7 +289,7 @@ def test_headings_are_judged_by_what_all_shards_say(project: Project) -> None:
 
 JUDGED = """
 import pytest
-from pytest_rageval.judgements import Judgement, Verdict
+from pytest_rageval.values.verdict import Judgement, Verdict
 
 class Ours:
     identity = "ours"

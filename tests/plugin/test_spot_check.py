@@ -15,7 +15,7 @@ import openai.resources.chat.completions  # noqa: F401
 import pytest
 import sqlalchemy.dialects.sqlite  # noqa: F401
 
-from pytest_rageval.spot_check import choose_spot_check
+from pytest_rageval.judges.spot_check import choose_spot_check
 from tests.hostile_judge import Asked, Canned, HostileJudge, completion
 from tests.plugin.scratch import Project, case, comparable, summary_lines
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.errors import StorageError
-from pytest_rageval.stored_run import read_run
+from pytest_rageval.runs.read import read_run
+from pytest_rageval.values.errors import StorageError
 from tests.plugin.long_runs import ask_server, numbered_cases
 from tests.plugin.rag_server import rag_server
 from tests.plugin.scratch import REFUSED, Project

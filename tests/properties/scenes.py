@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from pytest_rageval.dataset import LocatedCase
-from pytest_rageval.engine import measure
-from pytest_rageval.matching import norm_heading, norm_path
+from pytest_rageval.engine.case import measure
+from pytest_rageval.metrics.matching import norm_heading, norm_path
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.values.case import Anchor, Case, RecencyRule
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings

@@ -11,9 +11,9 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rageval.aggregate import aggregate
+from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics_document import metrics_document
+from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
 from tests.properties.scenes import make_run, seeded

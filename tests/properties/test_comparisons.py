@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.comparison import Comparison, compare_records
+from pytest_rageval.analysis.compare.metrics import Comparison, compare_records
 from pytest_rageval.values.record import CaseRecord
 from tests.record_builders import record
 

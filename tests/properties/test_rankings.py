@@ -11,10 +11,10 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.contract import parse_ask_response
-from pytest_rageval.matching import norm_path
+from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.scoring import score_case
+from pytest_rageval.metrics.scoring import score_case
+from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from pytest_rageval.dataset import load_cases
-from pytest_rageval.matching import norm_heading, norm_text
-from pytest_rageval.reference.chunking import Chunk, chunk_note
-from pytest_rageval.scoring import score_case
+from pytest_rageval.metrics.matching import norm_heading, norm_text
+from pytest_rageval.metrics.scoring import score_case
+from pytest_rageval.project.case_reader import load_cases
+from pytest_rageval.server.chunking import Chunk, chunk_note
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk

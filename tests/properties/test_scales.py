@@ -10,16 +10,16 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings
 
-from pytest_rageval.aggregate import aggregate
-from pytest_rageval.contract import parse_ask_response
-from pytest_rageval.dataset import LocatedCase
-from pytest_rageval.engine import measure
-from pytest_rageval.errors import TargetErrorKind
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.engine.case import measure
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics_document import metrics_document
-from pytest_rageval.record_json import record_to_json
-from pytest_rageval.scoring import score_case
+from pytest_rageval.metrics.scoring import score_case
+from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.runs.record_json import record_to_json
+from pytest_rageval.target.contract import parse_ask_response
+from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord, CaseScores
 from pytest_rageval.values.reply import ErrorInfo

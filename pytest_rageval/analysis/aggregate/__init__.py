@@ -1,0 +1,1 @@
+"""Means, intervals, latency and cost of a run, from its records."""

@@ -1,0 +1,442 @@
+"""The numbers of many records, column by column.
+
+A record is reduced to some hundred floats as soon as it is added, so that a run of any length is
+aggregated in memory that does not hold its texts.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import fsum, inf, nan
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, outcome_of_repeats
+from pytest_rageval.analysis.aggregate.operational import (
+    AttemptStatus,
+    attempt_status,
+    judge_verdicts,
+)
+from pytest_rageval.analysis.stats.intervals import fmean
+from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retrieved_documents
+from pytest_rageval.metrics.matching import DocumentKey, PathCase
+from pytest_rageval.metrics.registry import METRICS, MetricInfo
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+# A scored value is finite, which leaves two floats to say why there is none.
+NOT_APPLICABLE: Final = nan
+ERROR: Final = inf
+
+PASSED: Final[frozenset[CaseOutcome]] = frozenset({"passed", "unchecked"})
+"""Outcomes of a repeat that count as a pass."""
+
+_Item = TypeVar("_Item", bound=Hashable)
+
+
+class _Codes(Generic[_Item]):
+    """Numbers distinct values 0, 1, … in the order they first come."""
+
+    def __init__(self) -> None:
+        self.items: list[_Item] = []
+        self._codes: dict[_Item, int] = {}
+
+    def code(self, item: _Item) -> int:
+        found = self._codes.setdefault(item, len(self.items))
+        if found == len(self.items):
+            self.items.append(item)
+        return found
+
+
+class _Sparse:
+    """A column that few rows have a value in, or all: rows and values side by side."""
+
+    def __init__(self) -> None:
+        self.rows = array("q")
+        self.values = array("d")
+
+    def add(self, row: int, value: float) -> None:
+        self.rows.append(row)
+        self.values.append(value)
+
+    def dense(self, n: int) -> Floats:
+        column = np.full(n, NOT_APPLICABLE)
+        column[np.asarray(self.rows)] = np.asarray(self.values)
+        return column
+
+
+class Profile(NamedTuple):
+    """What a case is grouped by."""
+
+    category: str
+    difficulty: str | None
+    tags: tuple[str, ...]
+    vaults: tuple[str, ...]
+    answerable: bool
+
+
+class RecordColumns:
+    """Collects records, in any order, and gives their numbers as a `CaseTable`.
+
+    Args:
+        registry: the metrics; keys that only records hold get columns of their own.
+        path_case: whether two documents whose paths differ by case alone are two.
+    """
+
+    def __init__(
+        self,
+        registry: Mapping[str, MetricInfo] = METRICS,
+        *,
+        path_case: PathCase = "sensitive",
+    ) -> None:
+        self.registry = registry
+        self._path_case = path_case
+        self._keys = tuple(registry)
+        self._metrics = array("d")
+        self._extra: dict[str, _Sparse] = {}
+        self._before: dict[str, _Sparse] = {}
+        self._names: list[tuple[str, str, int]] = []
+        self._files: dict[str, str] = {}
+        self._profiles: _Codes[Profile] = _Codes()
+        self._profile_codes = array("q")
+        self._clusters: _Codes[str] = _Codes()
+        self._cluster_codes = array("q")
+        self._cutoffs = array("q")
+        self._references = array("b")
+        self._outcomes: list[CaseOutcome] = []
+        self._attempts: list[AttemptStatus] = []
+        self._latency: dict[str, _Sparse] = {}
+        self._costs: dict[int, Mapping[str, float | None]] = {}
+        self._coverages: list[Mapping[str, Any]] = []
+        self._coverage_codes: dict[int, int] = {}
+        self._documents = _DocumentSets()
+        self._translations: dict[int, str] = {}
+        self._reranked = False
+        self._verdicts_failed = 0
+        self._verdicts_needed = 0
+        self._uncounted: set[tuple[str, str]] = set()
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def add(self, record: CaseRecord) -> None:
+        """Take the numbers of one record, if it counts."""
+        if not record.counted:
+            self._uncounted.add((record.file, record.case_id))
+            return
+        row = len(self._names)
+        # One string per file instead of one per record.
+        file = self._files.setdefault(record.file, record.file)
+        self._names.append((file, record.name, record.repeat))
+        self._add_metrics(row, record)
+        profile = Profile(
+            record.category, record.difficulty, record.tags, record.vaults, record.answerable
+        )
+        self._profile_codes.append(self._profiles.code(profile))
+        cluster = record.cluster
+        self._cluster_codes.append(-1 if cluster is None else self._clusters.code(cluster))
+        self._cutoffs.append(record.k)
+        self._references.append(_has_reference(record.case))
+        unchecked = record.unchecked and record.outcome == "passed"
+        self._outcomes.append("unchecked" if unchecked else record.outcome)
+        self._attempts.append(attempt_status(record))
+        for name, ms in record.latency.items():
+            _column(self._latency, name).add(row, ms)
+        if record.cost:
+            self._costs[row] = record.cost
+        failed, needed = judge_verdicts((record,))
+        self._verdicts_failed += failed
+        self._verdicts_needed += needed
+        if record.indexing_coverage is not None:
+            self._coverage_codes[row] = self._coverage_code(record.indexing_coverage)
+        self._documents.add(retrieved_documents(record, self._path_case))
+        if record.case is not None and record.case.translation_of is not None:
+            self._translations[row] = record.case.translation_of
+
+    def _add_metrics(self, row: int, record: CaseRecord) -> None:
+        metrics, reasons = record.metrics, record.not_applicable
+        if tuple(metrics) == self._keys:
+            self._metrics.extend(
+                [
+                    value if value is not None else NOT_APPLICABLE if key in reasons else ERROR
+                    for key, value in metrics.items()
+                ]
+            )
+        else:
+            self._metrics.extend([_value(metrics, reasons, key) for key in self._keys])
+            for key in metrics.keys() - self.registry.keys():
+                _column(self._extra, key).add(row, _value(metrics, reasons, key))
+        # An empty list has all of its ranks, and says nothing of a reranker.
+        known_before = record.metrics_before_rerank is not None
+        self._reranked = self._reranked or (known_before and record.retrieved_chunks != ())
+        for key, before in (record.metrics_before_rerank or {}).items():
+            if before is not None:
+                _column(self._before, key).add(row, before)
+
+    def _coverage_code(self, coverage: Mapping[str, Any]) -> int:
+        # A target reports the same one with every answer, so the last is nearly always it.
+        for code in reversed(range(len(self._coverages))):
+            if self._coverages[code] == coverage:
+                return code
+        self._coverages.append(coverage)
+        return len(self._coverages) - 1
+
+    def table(self) -> CaseTable:
+        """Order the rows by file, case id and repeat, and fold the repeats of each case."""
+        order = sorted(range(len(self)), key=self._names.__getitem__)
+        starts = [
+            i
+            for i, row in enumerate(order)
+            if i == 0 or self._names[row][:2] != self._names[order[i - 1]][:2]
+        ]
+        return CaseTable(self, order, starts)
+
+
+def _has_reference(case: Case | None) -> int:
+    """Tell whether a judge has more to hold an answer against than what was retrieved."""
+    if case is None:
+        return -1
+    return bool(case.expected_key_facts or (case.expected_answer or "").strip())
+
+
+def _column(columns: dict[str, _Sparse], name: str) -> _Sparse:
+    found = columns.get(name)
+    if found is None:
+        found = columns[name] = _Sparse()
+    return found
+
+
+def _value(metrics: Mapping[str, float | None], reasons: Mapping[str, str], key: str) -> float:
+    value = metrics.get(key)
+    if value is not None:
+        return value
+    return NOT_APPLICABLE if key in reasons or key not in metrics else ERROR
+
+
+class _DocumentSets:
+    """The documents that each record retrieved, as numbers in one array."""
+
+    def __init__(self) -> None:
+        self._keys: _Codes[DocumentKey] = _Codes()
+        self._flat = array("L")
+        self._ends = array("L")
+        self._absent: dict[int, NoDocuments] = {}
+
+    def add(self, documents: Documents) -> None:
+        if isinstance(documents, NoDocuments):
+            self._absent[len(self._ends)] = documents
+        else:
+            self._flat.extend([self._keys.code(document) for document in documents])
+        self._ends.append(len(self._flat))
+
+    def __getitem__(self, row: int) -> Documents:
+        absent = self._absent.get(row)
+        if absent is not None:
+            return absent
+        start = self._ends[row - 1] if row else 0
+        return frozenset(self._keys.items[code] for code in self._flat[start : self._ends[row]])
+
+
+class CaseTable:
+    """One row per case, in the order of file and case id; repeats are folded into it.
+
+    Made by `RecordColumns.table`; the columns must not grow while it is in use.
+    """
+
+    def __init__(self, columns: RecordColumns, order: Sequence[int], starts: Sequence[int]) -> None:
+        self._columns = columns
+        self.order = order
+        """Rows of the columns, by file, case id and repeat."""
+        self.rows = [order[start:end] for start, end in pairwise([*starts, len(order)])]
+        """For every case, the rows of its repeats."""
+        firsts = np.asarray([rows[0] for rows in self.rows], dtype=np.int64)
+        self._firsts = firsts
+        self.repeats = np.asarray([len(rows) for rows in self.rows], dtype=np.int64)
+        shape = (len(columns), len(columns.registry))
+        self._matrix: Floats = np.asarray(columns._metrics).reshape(shape)
+        clusters = np.asarray(columns._cluster_codes)[firsts]
+        # A case without gold document is a cluster of its own.
+        alone = np.flatnonzero(clusters < 0)
+        clusters[alone] = len(columns._clusters.items) + np.arange(len(alone))
+        self.clusters: Integers = clusters
+        self.outcomes: list[CaseOutcome] = [
+            outcome_of_repeats(columns._outcomes[row] for row in rows) for rows in self.rows
+        ]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def registry(self) -> Mapping[str, MetricInfo]:
+        """The metrics about which something is known."""
+        return self._columns.registry
+
+    @property
+    def metric_infos(self) -> Mapping[str, MetricInfo | None]:
+        """Every metric, those that only records hold last, about which nothing is known."""
+        return {**self._columns.registry, **dict.fromkeys(sorted(self._columns._extra))}
+
+    def metric(self, key: str) -> Floats:
+        """One value per case: finite, `NOT_APPLICABLE` or `ERROR`."""
+        return self._fold(self._raw(key))
+
+    def before_rerank(self, key: str) -> Floats:
+        """One value per case of a retrieval metric before reranking; not finite: unknown."""
+        return self._fold(self._columns._before[key].dense(len(self._columns)))
+
+    @property
+    def reranked_keys(self) -> Sequence[str]:
+        """Metrics known before reranking for some case, in the order of the registry."""
+        if not self._columns._reranked:
+            return []
+        return [key for key in self._columns.registry if key in self._columns._before]
+
+    def _raw(self, key: str) -> Floats:
+        if key in self._columns.registry:
+            column: Floats = self._matrix[:, list(self._columns.registry).index(key)]
+            return column
+        return self._columns._extra[key].dense(len(self._columns))
+
+    def _fold(self, column: Floats) -> Floats:
+        folded: Floats = column[self._firsts]
+        for case in np.flatnonzero(self.repeats > 1):
+            folded[case] = _fold_repeats(column[self.rows[case]].tolist())
+        return folded
+
+    def metric_repeats(self, key: str) -> Iterator[list[float]]:
+        """Per case, the values of its repeats in order; not finite: not scored."""
+        column = self._raw(key)
+        for rows in self.rows:
+            yield column[rows].tolist()
+
+    def outcome_repeats(self) -> Iterator[list[CaseOutcome]]:
+        """Per case, the outcomes of its repeats in order."""
+        for rows in self.rows:
+            yield [self._columns._outcomes[row] for row in rows]
+
+    def attempt_repeats(self) -> Iterator[list[AttemptStatus]]:
+        """Per case, how each of its repeats ended."""
+        for rows in self.rows:
+            yield [self._columns._attempts[row] for row in rows]
+
+    def names(self) -> Iterator[tuple[str, str]]:
+        """File and id of every case."""
+        for rows in self.rows:
+            yield self._columns._names[rows[0]][:2]
+
+    def profiles(self) -> Iterator[tuple[Profile, Integers]]:
+        """Each distinct profile with the cases that have it."""
+        if not self.rows:
+            return
+        codes = np.asarray(self._columns._profile_codes)[self._firsts]
+        by_code = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=len(self._columns._profiles.items)))
+        cases = np.split(by_code, ends[:-1])
+        yield from zip(self._columns._profiles.items, cases, strict=True)
+
+    @property
+    def n_uncounted(self) -> int:
+        """How many more cases there are, which no figure counts."""
+        return len(self._columns._uncounted)
+
+    @property
+    def cutoffs(self) -> list[int]:
+        """The distinct cutoffs k, ascending."""
+        return sorted({self._columns._cutoffs[row] for row in self._firsts.tolist()})
+
+    @property
+    def references(self) -> Integers:
+        """Per case 1: it has a reference; 0: it has none; -1: its record does not hold it."""
+        return np.asarray(self._columns._references, dtype=np.int64)[self._firsts]
+
+    def latencies(self, name: str) -> Iterator[tuple[AttemptStatus, float | None]]:
+        """Status and duration in milliseconds of every call, in order."""
+        known = self._columns._latency.get(name, _Sparse()).dense(len(self._columns)).tolist()
+        for row in self.order:
+            yield self._columns._attempts[row], known[row] if known[row] < inf else None
+
+    @property
+    def latency_names(self) -> list[str]:
+        """Names of the durations that records report, ``total_ms`` included."""
+        return sorted(self._columns._latency)
+
+    def costs(self) -> Iterator[Mapping[str, float | None]]:
+        """The cost of every record, in order."""
+        for row in self.order:
+            yield self._columns._costs.get(row, {})
+
+    @property
+    def verdicts(self) -> tuple[int, int]:
+        """Verdicts that failed and verdicts needed."""
+        return self._columns._verdicts_failed, self._columns._verdicts_needed
+
+    def coverages(self) -> list[Mapping[str, Any]]:
+        """The distinct indexing coverages in the order of the cases, the last case's last."""
+        known = self._columns._coverage_codes
+        codes = [known[row] for row in self.order if row in known]
+        return [self._columns._coverages[code] for code in dict.fromkeys(reversed(codes))][::-1]
+
+    def translations(self) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+        """Pairs of a case and the case of its file that it translates."""
+        named = self._columns._translations
+        for rows in self.rows:
+            original = named.get(rows[0])
+            if original is not None:
+                file, case_id, _ = self._columns._names[rows[0]]
+                yield (file, case_id), (file, original)
+
+    def documents(
+        self, cases: Iterable[tuple[str, str]]
+    ) -> dict[tuple[str, str], Sequence[Documents]]:
+        """Per case, the documents that each of its repeats retrieved; unknown cases are left."""
+        wanted = set(cases)
+        return {
+            name: [self._columns._documents[row] for row in rows]
+            for name, rows in zip(self.names(), self.rows, strict=True)
+            if name in wanted
+        }
+
+
+def _fold_repeats(values: Sequence[float]) -> float:
+    scored = [value for value in values if abs(value) < inf]
+    mean = fmean(scored)
+    if mean is not None:
+        return mean
+    return ERROR if ERROR in values else NOT_APPLICABLE
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySample:
+    """Scored values with the codes of their clusters, as intervals ask for them."""
+
+    values: Floats
+    clusters: Integers
+    """As long as ``values``; small integers."""
+
+    @property
+    def n(self) -> int:
+        """Number of values."""
+        return len(self.values)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of distinct clusters."""
+        return int(np.count_nonzero(np.bincount(self.clusters)))
+
+    @property
+    def total(self) -> float:
+        """Sum of all values, exact."""
+        return fsum(self.values.tolist())
+
+    def squares_about(self, centre: float) -> float:
+        """Sum over clusters of (sum - size x ``centre``) squared."""
+        sums = np.bincount(self.clusters, weights=self.values - centre)
+        return fsum(np.square(sums).tolist())

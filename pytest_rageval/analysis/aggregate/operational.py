@@ -1,0 +1,292 @@
+"""What a run says about the system rather than its answers: errors, latency, cost.
+
+Percentiles, rates and sums over records or plain observations (docs/metrics.md#errors). Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_rageval.analysis.stats.intervals import percentile_place
+from pytest_rageval.values.numbers import LatencySummary
+from pytest_rageval.values.record import CaseRecord
+
+AttemptStatus = Literal["ok", "error", "timeout", "empty", "not_attempted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationalRates:
+    """Fractions (0 to 1) of the cases attempted; the three are disjoint; None: no data."""
+
+    n: int
+    """Attempts; cases that a run gave up before asking are none."""
+    error_rate: float | None
+    """(error + timeout + empty) / attempted."""
+    timeout_rate: float | None
+    empty_response_rate: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyObservation:
+    """One timed call."""
+
+    status: Literal["ok", "error", "timeout"]
+    ms: float | None
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCall:
+    """Tokens of one judge call."""
+
+    prompt_tokens: float
+    completion_tokens: float
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenPrice:
+    """US dollars per million tokens."""
+
+    input_per_mtok: float
+    output_per_mtok: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostSummary:
+    """Money and tokens of judge calls."""
+
+    cost_usd: float | None
+    """Of the calls that were sent; None: a price is unknown, which is never 0."""
+    cost_usd_uncached: float | None
+    """As if no call had been answered from the cache."""
+    tokens: int
+    """Of the calls that were sent."""
+    n_calls: int = 0
+    n_cached: int = 0
+
+
+# --- errors --------------------------------------------------------------------------------
+
+
+def attempt_status(record: CaseRecord) -> AttemptStatus:
+    """How the attempt to ask ended."""
+    if record.status == "ok":
+        return "ok"
+    kind = record.error.kind if record.error is not None else None
+    if kind == "timeout" or kind == "empty" or kind == "not_attempted":
+        return kind
+    return "error"
+
+
+def operational_rates(cases: Iterable[Sequence[AttemptStatus]]) -> OperationalRates:
+    """Error, timeout and empty-answer rates.
+
+    Args:
+        cases: per case the status of each of its repeats. A case weighs 1 whatever their
+            number; its share is the mean over its repeats.
+    """
+    attempted = [asked for case in cases if (asked := [s for s in case if s != "not_attempted"])]
+
+    def rate(*kinds: AttemptStatus) -> float | None:
+        shares = [sum(s in kinds for s in case) / len(case) for case in attempted]
+        return math.fsum(shares) / len(shares) if shares else None
+
+    return OperationalRates(
+        n=len(attempted),
+        error_rate=rate("error", "timeout", "empty"),
+        timeout_rate=rate("timeout"),
+        empty_response_rate=rate("empty"),
+    )
+
+
+# In records of foreign origin one key stands for each verdict, since a verdict that fails takes all
+# its metrics with it.
+_VERDICT_KEYS = ("groundedness", "correctness", "quality.overall", "five.faithfulness")
+_ABSTENTION_KEYS = ("abstention_accuracy", "over_abstention_rate")
+
+
+def _verdict_failures(record: CaseRecord) -> list[bool]:
+    """For each verdict that this answered case needed, whether it failed."""
+    asked = [verdict for verdict in record.judgements.values() if isinstance(verdict, Mapping)]
+    if asked:
+        return [verdict.get("error") is not None for verdict in asked]
+    failures = []
+    for key in _VERDICT_KEYS:
+        # An abstention on an answerable case is incorrect without asking a judge.
+        unasked = key == "correctness" and record.abstained is True
+        if key in record.metrics and key not in record.not_applicable and not unasked:
+            failures.append(record.metrics[key] is None)
+    if record.abstained is None:
+        abstention = [
+            record.metrics[key] is None
+            for key in _ABSTENTION_KEYS
+            if key in record.metrics and key not in record.not_applicable
+        ]
+        failures.extend(abstention[:1])
+    return failures
+
+
+def judge_verdicts(records: Iterable[CaseRecord]) -> tuple[int, int]:
+    """Verdicts that failed and verdicts needed, cached ones included.
+
+    A case that the target failed needs none.
+    """
+    failures = [f for r in records if r.status == "ok" for f in _verdict_failures(r)]
+    return sum(failures), len(failures)
+
+
+# --- latency -------------------------------------------------------------------------------
+
+
+def _censored_percentile(
+    ordered: Sequence[tuple[float, bool]], p: float
+) -> tuple[float | None, bool]:
+    """Type 7 percentile of (ms, censored) pairs, and whether it is only a lower bound.
+
+    A timeout's true duration lies anywhere above its limit, so every place from the first
+    censored one upwards is a lower bound.
+    """
+    if not ordered:
+        return None, False
+    below, share = percentile_place(len(ordered), p)
+    above = below + 1 if share > 0 else below
+    low, high = ordered[below][0], ordered[above][0]
+    first_censored = next((i for i, (_, cut) in enumerate(ordered) if cut), len(ordered))
+    return low + share * (high - low), above >= first_censored
+
+
+def summarise_latency(
+    observations: Iterable[LatencyObservation], *, timeout_ms: float | None = None
+) -> LatencySummary:
+    """Percentiles (type 7) and sum of durations in milliseconds.
+
+    Timeouts enter at the limit and mark the percentiles they reach as censored; errors and
+    cached replies are left out and counted.
+
+    Args:
+        observations: in any order.
+        timeout_ms: the limit; None: a timeout enters at its own duration, if it has one.
+    """
+    timed: list[tuple[float, bool]] = []
+    excluded = cached = 0
+    for seen in observations:
+        cut = seen.status == "timeout"
+        ms = timeout_ms if cut and timeout_ms is not None else seen.ms
+        if seen.cached:
+            cached += 1
+        elif seen.status == "error" or ms is None:
+            excluded += 1
+        else:
+            timed.append((float(ms), cut))
+    timed.sort()
+    p50, p50_censored = _censored_percentile(timed, 50)
+    p95, p95_censored = _censored_percentile(timed, 95)
+    return LatencySummary(
+        n=len(timed),
+        n_excluded=excluded,
+        n_cached=cached,
+        n_censored=sum(cut for _, cut in timed),
+        p50_ms=p50,
+        p95_ms=p95,
+        p50_censored=p50_censored,
+        p95_censored=p95_censored,
+        sum_ms=math.fsum(ms for ms, _ in timed),
+    )
+
+
+def record_latency(records: Sequence[CaseRecord], timeout_ms: float | None) -> LatencySummary:
+    """Durations of the calls at the client; every repeat is a call of its own."""
+    calls = ((attempt_status(r), r.latency.get("total_ms")) for r in records)
+    return summarise_calls(calls, timeout_ms=timeout_ms)
+
+
+def summarise_calls(
+    calls: Iterable[tuple[AttemptStatus, float | None]], *, timeout_ms: float | None
+) -> LatencySummary:
+    """``summarise_latency`` of calls by how their attempt ended and their milliseconds."""
+    observations = (
+        LatencyObservation(status=s if s == "ok" or s == "timeout" else "error", ms=ms)
+        for s, ms in calls
+    )
+    return summarise_latency(observations, timeout_ms=timeout_ms)
+
+
+def phase_latency(records: Sequence[CaseRecord]) -> dict[str, LatencySummary]:
+    """Durations of each phase that answers report, by name without ``_ms``."""
+    phases: dict[str, list[LatencyObservation]] = {}
+    for record in records:
+        if record.status != "ok":
+            continue
+        for key, ms in record.latency.items():
+            if key != "total_ms":
+                seen = LatencyObservation(status="ok", ms=ms)
+                phases.setdefault(key.removesuffix("_ms"), []).append(seen)
+    return {name: summarise_latency(phases[name]) for name in sorted(phases)}
+
+
+# --- cost ----------------------------------------------------------------------------------
+
+
+def summarise_cost(calls: Sequence[JudgeCall], price: TokenPrice | None) -> CostSummary:
+    """Cost of judge calls at one price; None where the price is unknown and tokens were used."""
+    sent = [call for call in calls if not call.cached]
+
+    def cost(some: Sequence[JudgeCall]) -> float | None:
+        if not some:
+            return 0.0
+        if price is None:
+            return None
+        return math.fsum(
+            (c.prompt_tokens * price.input_per_mtok + c.completion_tokens * price.output_per_mtok)
+            / 1e6
+            for c in some
+        )
+
+    return CostSummary(
+        cost_usd=cost(sent),
+        cost_usd_uncached=cost(calls),
+        tokens=int(sum(c.prompt_tokens + c.completion_tokens for c in sent)),
+        n_calls=len(sent),
+        n_cached=len(calls) - len(sent),
+    )
+
+
+def record_cost(records: Iterable[CaseRecord]) -> CostSummary:
+    """Cost of a run from its records' ``cost``, as `sum_costs`."""
+    return sum_costs(record.cost for record in records)
+
+
+def sum_costs(costs: Iterable[Mapping[str, float | None]]) -> CostSummary:
+    """Sum the ``cost`` of records, where a cached verdict costs nothing.
+
+    ``judge_cost_usd_uncached`` is read for what a cached verdict once cost; without it a
+    cached verdict leaves the uncached total unknown.
+    """
+    spent: list[float | None] = []
+    uncached: list[float | None] = []
+    tokens = 0.0
+    cached = 0
+    for cost in costs:
+        used = (cost.get("judge_prompt_tokens") or 0) + (cost.get("judge_completion_tokens") or 0)
+        paid = cost.get("judge_cost_usd", None if used else 0.0)
+        hit = bool(cost.get("cached"))
+        cached += hit
+        spent.append(0.0 if hit else paid)
+        uncached.append(cost.get("judge_cost_usd_uncached", None if hit and not paid else paid))
+        tokens += 0 if hit else used
+    return CostSummary(
+        cost_usd=_sum_known(spent),
+        cost_usd_uncached=_sum_known(uncached),
+        tokens=int(tokens),
+        n_calls=len(spent) - cached,
+        n_cached=cached,
+    )
+
+
+def _sum_known(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return math.fsum(known) if len(known) == len(values) else None

@@ -1,0 +1,242 @@
+"""From the records of a run to its numbers: means with their counts, intervals and groups.
+
+Sums of values are exact (``math.fsum``) and cases are taken in the order of their file and id, so
+that serial and parallel runs agree to the last digit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome
+from pytest_rageval.analysis.aggregate.columns import CaseTable, Integers, RecordColumns
+from pytest_rageval.analysis.aggregate.operational import (
+    operational_rates,
+    sum_costs,
+    summarise_calls,
+)
+from pytest_rageval.analysis.aggregate.run_summaries import (
+    count_abstentions,
+    summarise_repeats,
+    summarise_rerank,
+    summarise_translations,
+)
+from pytest_rageval.analysis.aggregate.summaries import summarise_cases
+from pytest_rageval.metrics.indexing import indexing_summary
+from pytest_rageval.metrics.matching import PathCase
+from pytest_rageval.metrics.registry import METRICS, MetricInfo
+from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary, RepeatSummary
+from pytest_rageval.values.record import CaseRecord
+
+
+def aggregate(
+    records: Iterable[CaseRecord],
+    *,
+    confidence: float = 0.95,
+    timeout_ms: float | None = None,
+    registry: Mapping[str, MetricInfo] = METRICS,
+    path_case: PathCase = "sensitive",
+) -> Aggregate:
+    """All numbers of a run from its records alone, in whatever order they come.
+
+    Args:
+        records: one per case and repeat.
+        confidence: of the intervals, 0 to 1.
+        timeout_ms: the limit at which a timed-out call enters the latency percentiles.
+        registry: the metrics; keys that only records hold are summarised as unbounded.
+        path_case: whether two documents whose paths differ by case alone are two.
+    """
+    columns = RecordColumns(registry, path_case=path_case)
+    for record in records:
+        columns.add(record)
+    return aggregate_columns(columns, confidence=confidence, timeout_ms=timeout_ms)
+
+
+def aggregate_columns(
+    columns: RecordColumns, *, confidence: float = 0.95, timeout_ms: float | None = None
+) -> Aggregate:
+    """``aggregate`` of records that were added one by one."""
+    table = columns.table()
+    groups = _members(table)
+    everything = np.arange(len(table))
+    metrics: dict[str, MetricSummary] = {}
+    breakdowns: dict[str, dict[str, dict[str, MetricSummary]]] = {
+        name: {group: {} for group in members} for name, members in groups.items()
+    }
+    for key, info in table.metric_infos.items():
+        column = table.metric(key)
+        metrics[key] = summarise_cases(table, column, everything, info, confidence)
+        for name, members in groups.items():
+            for group, cases in members.items():
+                summary = summarise_cases(table, column, cases, info, confidence)
+                breakdowns[name][group][key] = summary
+    outcomes = Counter(table.outcomes)
+    coverages = table.coverages()
+    answerable = len(groups["answerable"].get("true", ()))
+    repeats = summarise_repeats(table)
+    costs = sum_costs(table.costs())
+    return Aggregate(
+        total=len(table),
+        answerable=answerable,
+        unanswerable=len(table) - answerable,
+        passed=outcomes["passed"],
+        missed=outcomes["missed"],
+        errored=outcomes["error"],
+        unchecked=outcomes["unchecked"],
+        metrics=metrics,
+        rates=_rates(table, outcomes, repeats),
+        by_category=breakdowns["category"],
+        by_tag=breakdowns["tag"],
+        by_difficulty=breakdowns["difficulty"],
+        by_answerable=breakdowns["answerable"],
+        by_vault=breakdowns["vault"],
+        latency=summarise_calls(table.latencies("total_ms"), timeout_ms=timeout_ms),
+        latency_by_phase=_phases(table),
+        indexing=indexing_summary(coverages[-1]) if coverages else {},
+        cost_usd=costs.cost_usd,
+        cost_usd_uncached=costs.cost_usd_uncached,
+        judge_tokens=costs.tokens,
+        failed_cases={
+            wanted: tuple(
+                case_id
+                for (_, case_id), outcome in zip(table.names(), table.outcomes, strict=True)
+                if outcome == wanted
+            )
+            for wanted in ("missed", "error")
+        },
+        abstention=count_abstentions(table, groups["answerable"]),
+        rerank=summarise_rerank(table, confidence),
+        repeats=repeats,
+        cross_lingual=summarise_translations(table),
+        correctness_by_reference=_by_reference(table, confidence),
+        warnings=_warnings(table, outcomes["unchecked"], coverages),
+        target_warnings=target_warnings(coverages),
+    )
+
+
+def correctness_by_reference(
+    records: Iterable[CaseRecord], *, confidence: float = 0.95
+) -> dict[str, MetricSummary]:
+    """Return `Aggregate.correctness_by_reference` of records alone."""
+    columns = RecordColumns()
+    for record in records:
+        columns.add(record)
+    return _by_reference(columns.table(), confidence)
+
+
+# --- groups --------------------------------------------------------------------------------
+
+
+def _members(table: CaseTable) -> dict[str, dict[str, Integers]]:
+    """Return the cases of every group; a case counts under each of its tags and vaults."""
+    found: dict[str, dict[str, list[Integers]]] = {
+        name: {} for name in ("category", "tag", "difficulty", "answerable", "vault")
+    }
+    for profile, cases in table.profiles():
+        names: dict[str, Iterable[str]] = {
+            "category": [profile.category],
+            "tag": set(profile.tags),
+            "difficulty": [] if profile.difficulty is None else [profile.difficulty],
+            "answerable": ["true" if profile.answerable else "false"],
+            "vault": set(profile.vaults),
+        }
+        for breakdown, groups in names.items():
+            for group in groups:
+                found[breakdown].setdefault(group, []).append(cases)
+    return {
+        name: {
+            group: np.sort(np.concatenate(parts))
+            for group, parts in sorted(groups.items())
+            if any(len(part) for part in parts)
+        }
+        for name, groups in found.items()
+    }
+
+
+def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummary]:
+    """Average ``correctness`` apart where cases with and without a reference both occur.
+
+    Without one a judge cannot see that the wrong passage was retrieved, and scores higher.
+    """
+    if "correctness" not in table.registry:
+        return {}
+    column, info = table.metric("correctness"), table.registry["correctness"]
+    found = {}
+    for name, known in (("reference", 1), ("no_reference", 0)):
+        cases = np.flatnonzero((table.references == known) & ~np.isnan(column))
+        if not len(cases):
+            return {}
+        found[name] = summarise_cases(table, column, cases, info, confidence)
+    return found
+
+
+# --- what is not a mean --------------------------------------------------------------------
+
+
+def _rates(
+    table: CaseTable, outcomes: Mapping[CaseOutcome, int], repeats: RepeatSummary | None
+) -> dict[str, Any]:
+    attempts = operational_rates(table.attempt_repeats())
+    checked = outcomes["passed"] + outcomes["missed"] + outcomes["error"]
+    rates = {
+        "error_rate": attempts.error_rate,
+        "timeout_rate": attempts.timeout_rate,
+        "empty_response_rate": attempts.empty_response_rate,
+        "pass_rate": outcomes["passed"] / checked if checked else None,
+    }
+    failed, needed = table.verdicts
+    if needed:
+        rates["judge_error_rate"] = failed / needed
+    if repeats is not None:
+        rates["flaky_rate"] = repeats.flaky_rate
+    return rates
+
+
+def _phases(table: CaseTable) -> dict[str, LatencySummary]:
+    """Durations of each phase that answers report, by name without ``_ms``."""
+    return {
+        name.removesuffix("_ms"): summarise_calls(
+            (
+                (status, ms)
+                for status, ms in table.latencies(name)
+                if status == "ok" and ms is not None
+            ),
+            timeout_ms=None,
+        )
+        for name in table.latency_names
+        if name != "total_ms"
+    }
+
+
+def target_warnings(coverages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return what the last of several indexing coverages says of itself, a line each."""
+    if not coverages:
+        return ()
+    told = indexing_summary(coverages[-1])["target_warnings"]
+    return tuple(f"indexing coverage: {line}" for line in told)
+
+
+def _warnings(
+    table: CaseTable, unchecked: int, coverages: Sequence[Mapping[str, Any]]
+) -> tuple[str, ...]:
+    found = []
+    if table.n_uncounted:
+        n = table.n_uncounted
+        found.append(
+            f"{n} of {n + len(table)} cases {'is' if n == 1 else 'are'} not reviewed yet (review: "
+            "generated) and in no figure or check; go through them with `rageval label --review`"
+        )
+    if len(table.cutoffs) > 1:
+        found.append(f"cases use several cutoffs k: {', '.join(map(str, table.cutoffs))}")
+    if unchecked:
+        found.append(f"{unchecked} of {len(table)} cases had nothing to check")
+    if coverages:
+        summary = indexing_summary(coverages[-1])
+        found += [f"indexing coverage: {line}" for line in summary["warnings"]]
+    if len(coverages) > 1:
+        found.append("indexing coverage changed during the run; the last case's is shown")
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Comparison of two runs: pairs of cases, differences, flips, settings, noise."""

@@ -1,0 +1,187 @@
+"""Why a case changed between two runs, in a few words, from its two records. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from pytest_rageval.metrics.matching import in_scope
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import Citation, RetrievedChunk
+
+_SHOWN: Final = 2
+
+
+def explain_flip(
+    base: CaseRecord, new: CaseRecord, metric: str | None, *, named: bool = True
+) -> str:
+    """Say what happened to a case.
+
+    Args:
+        base: one record of the earlier run.
+        new: one of the later.
+        metric: the metric that changed; None: only the outcome did.
+        named: name the paths and headings of documents; False: no text of anybody's.
+    """
+    if new.error is not None and base.error is None:
+        return f"fails now: {new.error.kind}"
+    if base.error is not None and new.error is None:
+        return f"{_answers(new)} (was: {base.error.kind})"
+    words = _EXPLAINERS if metric is None else (_BY_METRIC.get(metric, _abstention_words),)
+    for explain in (*words, _abstention_words):
+        parts = tuple(explain(base, new, named))
+        if parts:
+            return "; ".join(parts[:_SHOWN])
+    return _stage_words(base, new)
+
+
+def _answers(record: CaseRecord) -> str:
+    return "abstains now" if record.abstained else "answers now"
+
+
+def _abstention_words(base: CaseRecord, new: CaseRecord, _named: bool) -> Iterator[str]:
+    if _abstained(base) != _abstained(new) and _abstained(new) is not None:
+        yield "abstains now" if _abstained(new) else "answers now"
+
+
+def _abstained(record: CaseRecord) -> bool | None:
+    """Whether an answer abstains: as the target or its judge said."""
+    if record.abstained is not None:
+        return record.abstained
+    found = (record.abstention or {}).get("abstained")
+    return found if isinstance(found, bool) else None
+
+
+def _stage_words(base: CaseRecord, new: CaseRecord) -> str:
+    if new.failure_stage is not None and new.failure_stage != base.failure_stage:
+        return new.failure_stage.replace("_", " ")
+    if base.failure_stage is not None and base.failure_stage != new.failure_stage:
+        return f"no longer {base.failure_stage.replace('_', ' ')}"
+    return f"{base.outcome} before, {new.outcome} now"
+
+
+# --- golds -----------------------------------------------------------------------------------
+
+
+def _ranks(record: CaseRecord) -> dict[int, int]:
+    """First rank, from 1, of each gold that the target returned, however deep."""
+    found: dict[int, int] = {}
+    for rank, chunk in enumerate(record.retrieved_chunks or (), start=1):
+        for gold in chunk.matched_golds or ():
+            found.setdefault(gold, rank)
+    return found
+
+
+def _gold_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]:
+    before, after = _ranks(base), _ranks(new)
+    golds = new.case.gold_supports if new.case is not None else ()
+    single = len(golds) == 1
+    for gold in sorted({*before, *after}):
+        was, now = before.get(gold), after.get(gold)
+        had, has = was is not None and was <= base.k, now is not None and now <= new.k
+        if had and not has:
+            yield _lost_words(gold, golds, new, now, single, _gold(gold, golds, named))
+        elif has and not had:
+            place = f"(rank {now}, {_was(was, base)})"
+            name = _gold(gold, golds, named)
+            yield f"gold now at rank {now}" if single else f"found {name} {place}"
+
+
+def _was(rank: int | None, base: CaseRecord) -> str:
+    if rank is not None:
+        return f"was {rank}"
+    return f"was not in top {len(base.retrieved_chunks or ())}"
+
+
+def _lost_words(
+    gold: int,
+    golds: Sequence[Anchor],
+    new: CaseRecord,
+    now: int | None,
+    single: bool,
+    name: str,
+) -> str:
+    if now is not None:
+        what = f"now at rank {now}"
+    elif _left_scope(gold, golds, new):
+        what = "left the scope"
+    elif new.retrieved_chunks:
+        what = f"not in top {len(new.retrieved_chunks)}"
+    else:
+        what = "nothing retrieved"
+    if single:
+        return what if what in {"left the scope", "nothing retrieved"} else f"gold {what}"
+    # With several golds the place itself says most; how far away it is comes after it.
+    return f"lost {name}" + (f" ({what})" if what != "nothing retrieved" else "")
+
+
+def _left_scope(gold: int, golds: Sequence[Anchor], record: CaseRecord) -> bool:
+    if record.failure_stage == "out_of_scope":
+        return True
+    selection = record.folder_selection
+    if selection is None or selection.selected_folders is None or selection.fallback_used:
+        return False
+    return gold < len(golds) and not in_scope(golds[gold].rel_path, selection.selected_folders)
+
+
+def _gold(index: int, golds: Sequence[Anchor], named: bool) -> str:
+    if index >= len(golds) or not named:
+        return f"gold {index}"
+    return _place(golds[index].rel_path, golds[index].heading_path)
+
+
+def _place(path: str | None, heading: str | None) -> str:
+    return f"{path} > {heading}" if heading else f"{path}"
+
+
+# --- what should not be there, and what is cited -----------------------------------------------
+
+
+def _irrelevant_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]:
+    before, after = _irrelevant(base), _irrelevant(new)
+    for place in after:
+        if place not in before:
+            yield f"now retrieves {place if named else 'a source'}, which is irrelevant"
+    for place in before:
+        if place not in after:
+            yield f"no longer retrieves {place if named else 'an irrelevant source'}"
+
+
+def _irrelevant(record: CaseRecord) -> dict[str, None]:
+    chunks: Sequence[RetrievedChunk] = (record.retrieved_chunks or ())[: record.k]
+    return dict.fromkeys(_place(c.rel_path, c.heading_path) for c in chunks if c.irrelevant)
+
+
+def _citation_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]:
+    before, after = _cited(base), _cited(new)
+    fresh = [place for place in after if place not in before]
+    if fresh:
+        yield f"now cites {fresh[0] if named else 'another source'}" + (
+            f" and {len(fresh) - 1} more" if len(fresh) > 1 else ""
+        )
+    elif before and not after:
+        yield "cites nothing now"
+    else:
+        gone = (place for place in before if place not in after)
+        yield from (f"no longer cites {place if named else 'a source'}" for place in gone)
+
+
+def _cited(record: CaseRecord) -> dict[str, None]:
+    citations: Sequence[Citation] = record.citations or ()
+    return dict.fromkeys(
+        _place(c.rel_path, c.heading_path) for c in citations if c.rel_path is not None
+    )
+
+
+_Explainer = Callable[[CaseRecord, CaseRecord, bool], Iterator[str]]
+_EXPLAINERS: Final[tuple[_Explainer, ...]] = (_gold_words, _irrelevant_words)
+"""Asked in turn where only the outcome changed; other citations alone change none."""
+_BY_METRIC: Final[Mapping[str, _Explainer]] = {
+    "recall_all_at_k": _gold_words,
+    "hit_at_k": _gold_words,
+    "recall_at_k": _gold_words,
+    "specificity_accuracy": _irrelevant_words,
+    "attribution_hit_rate": _citation_words,
+    "recency_conflict_accuracy": _citation_words,
+}

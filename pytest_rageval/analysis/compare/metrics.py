@@ -1,0 +1,317 @@
+"""Two runs over the same cases: paired differences, and what became of each case. Pure.
+
+Base is the run that was there before, new is the one that is held against it; every difference is
+new - base. Defined in docs/statistics.md#two-runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pytest_rageval.analysis.aggregate.operational import record_latency
+from pytest_rageval.analysis.compare.comparison_flips import CaseFlip, find_flips
+from pytest_rageval.analysis.compare.noise import JudgeNoise, judge_noise
+from pytest_rageval.analysis.compare.pairs import (
+    CasePair,
+    PairedValues,
+    Pairing,
+    Verdict,
+    difference,
+    newly_missed,
+    pair_cases,
+    paired_values,
+    verdict,
+)
+from pytest_rageval.analysis.stats.intervals import fmean
+from pytest_rageval.analysis.stats.multiplicity import holm
+from pytest_rageval.analysis.stats.paired import mcnemar, sign_flip
+from pytest_rageval.analysis.stats.power import minimum_detectable_effect
+from pytest_rageval.metrics.registry import METRICS, MetricInfo
+from pytest_rageval.values.record import CaseRecord
+
+MARGIN_SHARE: Final = 0.05
+"""Of a metric's range: a smaller difference does not matter unless a threshold says otherwise."""
+
+OUTCOME_KEYS: Final = frozenset(
+    {
+        "hit_at_k",
+        "recall_all_at_k",
+        "specificity_accuracy",
+        "recency_conflict_accuracy",
+        "abstention_accuracy",
+        "over_abstention_rate",
+    }
+)
+"""Metrics that decide whether a case passed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricChange:
+    """One metric over the cases that both runs scored."""
+
+    key: str
+    base: float | None
+    """Mean over the pairs; None: no case was scored on both sides."""
+    new: float | None
+    delta: float | None
+    """``new`` - ``base``, whichever way is better."""
+    low: float | None
+    """Two-sided interval of ``delta``; None: there is none."""
+    high: float | None
+    low_one_sided: float | None
+    """The verdict's bounds of ``delta``."""
+    high_one_sided: float | None
+    p: float | None
+    """Two-sided: exact McNemar for 0/1 metrics without clusters, else a sign-flip test; None:
+    no pair, or not asked for."""
+    p_holm: float | None
+    """``p`` adjusted for looking at all these metrics."""
+    n: int
+    """Cases scored on both sides."""
+    n_base_only: int
+    """Paired cases that only the base scored."""
+    n_new_only: int
+    clusters: int | None
+    """Number of clusters where any holds two cases."""
+    margin: float
+    """Differences below it do not matter."""
+    mde: float | None
+    """Smallest difference that this many cases would show, at 80 % power."""
+    verdict: Verdict
+    noise: JudgeNoise | None = None
+    """Of a judged metric, where repeats or a second judge tell of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyChange:
+    """A percentile of the time of all calls of each run: not paired, and without a p."""
+
+    key: str
+    base: float | None
+    """Milliseconds."""
+    new: float | None
+    delta: float | None
+    n_base: int
+    n_new: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Everything that two runs say when they are held against each other."""
+
+    pairing: Pairing
+    metrics: Mapping[str, MetricChange]
+    """Those that either run scored on a paired case, in the order of the registry."""
+    latency: Mapping[str, LatencyChange]
+    flips: tuple[CaseFlip, ...]
+    """Worse ones first, then better ones, each in the order of file and id."""
+    newly_missed: tuple[str, ...]
+    """Ids of the cases that passed in the base and are missed in the new run."""
+    confidence: float = 0.95
+
+    @property
+    def n_paired(self) -> int:
+        """Cases of the same content in both runs."""
+        return len(self.pairing.pairs)
+
+    @property
+    def n_left_out(self) -> int:
+        """Cases that only one run holds, or that differ in content or cutoff."""
+        return len(self.pairing.left_out)
+
+
+# --- metrics ---------------------------------------------------------------------------------
+
+
+def margin_of(info: MetricInfo) -> float:
+    """The largest difference of a metric that does not matter by itself."""
+    low, high = info.scale
+    return 0.0 if high is None else MARGIN_SHARE * (high - low)
+
+
+def two_sided_p(values: PairedValues, *, binary: bool) -> float | None:
+    """Return p of the hypothesis that nothing changed, by counting or flipping; None: no pair."""
+    if not values.n:
+        return None
+    differences = [n - b for b, n in zip(values.base, values.new, strict=True)]
+    if binary and _clusters(values) is None:
+        gained, lost = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+        return mcnemar(gained, lost).p_two_sided
+    return sign_flip(differences, clusters=values.clusters).p_two_sided
+
+
+def _clusters(values: PairedValues) -> int | None:
+    """Number of clusters where any holds two cases; None: each case is its own."""
+    named = [c for c in values.clusters if c is not None]
+    if len(set(named)) == len(named):
+        return None
+    return len(set(named)) + len(values.clusters) - len(named)
+
+
+def _change(
+    info: MetricInfo,
+    values: PairedValues,
+    *,
+    margin: float,
+    confidence: float,
+    p: float | None,
+    noise: JudgeNoise | None,
+) -> MetricChange:
+    two = difference(values, info, confidence=confidence, sided=2)
+    bounds = difference(values, info, confidence=confidence, sided=1).interval
+    return MetricChange(
+        key=info.key,
+        base=fmean(values.base),
+        new=fmean(values.new),
+        delta=two.diff,
+        low=two.interval.low,
+        high=two.interval.high,
+        low_one_sided=bounds.low,
+        high_one_sided=bounds.high,
+        p=p,
+        p_holm=None,
+        n=values.n,
+        n_base_only=values.n_base_only,
+        n_new_only=values.n_new_only,
+        clusters=_clusters(values),
+        margin=margin,
+        mde=minimum_detectable_effect(bounds.detectable_se, confidence=confidence),
+        verdict=verdict(bounds.low, bounds.high, margin=margin, direction=info.direction),
+        noise=noise,
+    )
+
+
+def compare_metrics(
+    pairs: Sequence[CasePair],
+    *,
+    keys: Collection[str] | None = None,
+    margins: Mapping[str, float] | None = None,
+    confidence: float = 0.95,
+    with_p: bool = True,
+) -> dict[str, MetricChange]:
+    """Compare every metric that either side scored.
+
+    Args:
+        pairs: the cases.
+        keys: metrics that may be compared; None: all.
+        margins: by metric, the difference that matters; others take a share of their range.
+        confidence: of the intervals, 0 to 1.
+        with_p: compute p-values, which takes most of the time.
+    """
+    found: dict[str, MetricChange] = {}
+    known: dict[tuple[object, ...], float | None] = {}
+    for key, info in METRICS.items():
+        if keys is not None and key not in keys:
+            continue
+        values = paired_values(pairs, key)
+        if not (values.n or values.n_base_only or values.n_new_only):
+            continue
+        binary = info.binary and not values.repeated
+        p = None
+        if with_p:
+            # Several metrics are often the same numbers, and drawing signs takes time.
+            same = (binary, values.base, values.new, values.clusters)
+            if same not in known:
+                known[same] = two_sided_p(values, binary=binary)
+            p = known[same]
+        found[key] = _change(
+            info,
+            values,
+            margin=(margins or {}).get(key, margin_of(info)),
+            confidence=confidence,
+            p=p,
+            noise=judge_noise(_records(pairs), key) if info.judged else None,
+        )
+    return _with_holm(found)
+
+
+def _records(pairs: Iterable[CasePair]) -> list[tuple[CaseRecord, ...]]:
+    """Return the records of each case and side, repeats together."""
+    return [group.records for pair in pairs for group in (pair.base, pair.new)]
+
+
+def _with_holm(changes: Mapping[str, MetricChange]) -> dict[str, MetricChange]:
+    family = [(key, change.p) for key, change in changes.items() if change.p is not None]
+    adjusted = dict(zip((key for key, _ in family), holm([p for _, p in family]), strict=True))
+    return {k: replace(change, p_holm=adjusted.get(k)) for k, change in changes.items()}
+
+
+# --- the whole -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonSettings:
+    """What a comparison depends on besides the records."""
+
+    keys: frozenset[str] | None = None
+    """Metrics that may be compared; None: all."""
+    margins: Mapping[str, float] = field(default_factory=dict)
+    confidence: float = 0.95
+    base_timeout_ms: float | None = None
+    """The limit at which a call that timed out enters the percentiles of latency."""
+    new_timeout_ms: float | None = None
+    with_p: bool = True
+    any_k: bool = False
+    """Pair cases of different cutoffs, too."""
+
+
+def compare_records(
+    base: Sequence[CaseRecord],
+    new: Sequence[CaseRecord],
+    settings: ComparisonSettings | None = None,
+) -> Comparison:
+    """Compare two runs.
+
+    Args:
+        base: records of the earlier run, the last of each case and repeat.
+        new: records of the later one.
+        settings: which metrics, how sure; None: all of them, 95 %.
+    """
+    given = settings or ComparisonSettings()
+    pairing = pair_cases(base, new, any_k=given.any_k)
+    pairs = pairing.pairs
+    outcomes = given.keys is None or given.keys >= OUTCOME_KEYS
+    return Comparison(
+        pairing=pairing,
+        metrics=compare_metrics(
+            pairs,
+            keys=given.keys,
+            margins=given.margins,
+            confidence=given.confidence,
+            with_p=given.with_p,
+        ),
+        latency=_latency(base, new, given),
+        flips=find_flips(
+            ((pair.base, pair.new) for pair in pairs), keys=given.keys, outcomes=outcomes
+        ),
+        newly_missed=newly_missed(pairs) if outcomes else (),
+        confidence=given.confidence,
+    )
+
+
+def _latency(
+    base: Sequence[CaseRecord], new: Sequence[CaseRecord], given: ComparisonSettings
+) -> dict[str, LatencyChange]:
+    if given.keys is not None and not given.keys:
+        return {}
+    one = record_latency(base, given.base_timeout_ms)
+    other = record_latency(new, given.new_timeout_ms)
+    if not (one.n or other.n):
+        return {}
+    rows = {
+        "latency_ms.p50": (one.p50_ms, other.p50_ms),
+        "latency_ms.p95": (one.p95_ms, other.p95_ms),
+    }
+    return {
+        key: LatencyChange(
+            key=key,
+            base=before,
+            new=after,
+            delta=None if before is None or after is None else after - before,
+            n_base=one.n,
+            n_new=other.n,
+        )
+        for key, (before, after) in rows.items()
+    }

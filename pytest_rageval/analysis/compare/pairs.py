@@ -1,0 +1,182 @@
+"""The cases that two runs have in common, and what each metric is on both sides. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
+from pytest_rageval.analysis.stats.intervals import Sided
+from pytest_rageval.analysis.stats.paired import PairedDifference, paired_difference
+from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.values.record import CaseRecord
+
+LeftOutReason = Literal["only_in_base", "only_in_new", "content_changed", "k_changed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CasePair:
+    """One case as both runs asked it, with its repeats."""
+
+    base: CaseGroup
+    new: CaseGroup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A case that cannot be compared, and why."""
+
+    file: str
+    case_id: str
+    reason: LeftOutReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """The cases of two runs, sorted out by file, id, content and cutoff."""
+
+    pairs: tuple[CasePair, ...]
+    """In the order of file and id."""
+    left_out: tuple[LeftOut, ...]
+
+    def count(self, reason: LeftOutReason) -> int:
+        """How many cases were left out for a reason."""
+        return sum(one.reason == reason for one in self.left_out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedValues:
+    """One metric of every pair that has it on both sides."""
+
+    base: tuple[float, ...]
+    new: tuple[float, ...]
+    clusters: tuple[str | None, ...]
+    case_ids: tuple[str, ...]
+    repeated: bool
+    """Whether any value is a mean over repeats, so that a 0/1 metric is none any more."""
+    n_base_only: int = 0
+    n_new_only: int = 0
+
+    @property
+    def n(self) -> int:
+        """Number of pairs."""
+        return len(self.base)
+
+
+def pair_cases(
+    base: Iterable[CaseRecord], new: Iterable[CaseRecord], *, any_k: bool = False
+) -> Pairing:
+    """Pair the cases of two runs by file and id, where content and cutoff are the same.
+
+    A case that does not count in a run is as if that run had not asked it.
+
+    Args:
+        base: records of the earlier run.
+        new: records of the later one.
+        any_k: pair cases of different cutoffs, too.
+    """
+    ours = {(c.first.file, c.first.name): c for c in group_repeats(r for r in base if r.counted)}
+    theirs = {(c.first.file, c.first.name): c for c in group_repeats(r for r in new if r.counted)}
+    pairs: list[CasePair] = []
+    left_out: list[LeftOut] = []
+    for key in sorted({*ours, *theirs}):
+        one, other = ours.get(key), theirs.get(key)
+        if one is None or other is None:
+            reason: LeftOutReason = "only_in_new" if one is None else "only_in_base"
+        elif one.first.case_hash != other.first.case_hash:
+            reason = "content_changed"
+        elif one.first.k != other.first.k and not any_k:
+            reason = "k_changed"
+        else:
+            pairs.append(CasePair(base=one, new=other))
+            continue
+        left_out.append(LeftOut(file=key[0], case_id=key[1], reason=reason))
+    return Pairing(pairs=tuple(pairs), left_out=tuple(left_out))
+
+
+def paired_values(pairs: Iterable[CasePair], key: str) -> PairedValues:
+    """Take one metric of the pairs, repeats as their mean, and count what only one side has."""
+    base: list[float] = []
+    new: list[float] = []
+    clusters: list[str | None] = []
+    ids: list[str] = []
+    repeated, lost = False, [0, 0]
+    for pair in pairs:
+        one, other = pair.base.value(key), pair.new.value(key)
+        if one.value is not None and other.value is not None:
+            base.append(one.value)
+            new.append(other.value)
+            clusters.append(other.cluster)
+            ids.append(other.case_id)
+            repeated = repeated or one.repeats > 1 or other.repeats > 1
+        else:
+            lost[0] += one.value is not None
+            lost[1] += other.value is not None
+    return PairedValues(
+        base=tuple(base),
+        new=tuple(new),
+        clusters=tuple(clusters),
+        case_ids=tuple(ids),
+        repeated=repeated,
+        n_base_only=lost[0],
+        n_new_only=lost[1],
+    )
+
+
+def difference(
+    values: PairedValues, info: MetricInfo, *, confidence: float, sided: Sided
+) -> PairedDifference:
+    """Return the mean of new - base with its interval, as the scale of the metric asks for."""
+    low, high = info.scale
+    return paired_difference(
+        values.base,
+        values.new,
+        lo=low,
+        hi=high,
+        binary=info.binary and not values.repeated,
+        clusters=values.clusters,
+        confidence=confidence,
+        sided=sided,
+    )
+
+
+def newly_missed(pairs: Iterable[CasePair]) -> tuple[str, ...]:
+    """Return the ids of the cases that the base passed and the new run missed."""
+    return tuple(
+        pair.new.first.name
+        for pair in pairs
+        if pair.base.outcome == "passed" and pair.new.outcome == "missed"
+    )
+
+
+Verdict = Literal["better", "worse", "same", "unclear"]
+
+
+def verdict(
+    low: float | None,
+    high: float | None,
+    *,
+    margin: float = 0.0,
+    direction: Literal["higher", "lower", "neutral"] = "higher",
+) -> Verdict:
+    """The verdict of a comparison from the one-sided bounds of candidate - baseline.
+
+    Args:
+        low: lower bound; None: there is none.
+        high: upper bound.
+        margin: differences smaller than this do not matter.
+        direction: which way is better; of a neutral metric nothing is better or worse.
+
+    >>> verdict(-0.02, 0.03, margin=0.05)
+    'same'
+    """
+    if direction == "lower":
+        low, high = (None if high is None else -high), (None if low is None else -low)
+    if direction != "neutral":
+        if low is not None and low > 0:
+            return "better"
+        if high is not None and high < 0:
+            return "worse"
+    within = low is not None and high is not None and -margin < low and high < margin
+    return "same" if within else "unclear"

@@ -1,0 +1,1 @@
+"""Figures of embeddings: similarity, margin and silhouette over a run."""

@@ -1,0 +1,331 @@
+"""Figures about the embeddings of a whole run, for analysis rather than gates (docs/embeddings.md).
+
+This module exists for numpy and is imported only where vectors are at hand. Vectors are those of
+stored questions and chunk texts: a target need not report any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_rageval.analysis.aggregate.case_groups import (
+    CaseGroup,
+    CaseValue,
+    ValueStatus,
+    group_repeats,
+)
+from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+from pytest_rageval.analysis.embeddings.figures import compute_silhouette
+from pytest_rageval.analysis.stats.intervals import fmean
+from pytest_rageval.metrics.cross_lingual import (
+    CrossLingualConsistency,
+    cross_lingual_consistency,
+    retrieved_documents,
+)
+from pytest_rageval.metrics.matching import (
+    DocumentKey,
+    PathCase,
+    Segments,
+    anchor_segments,
+    document_key,
+    norm_heading,
+)
+from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, MetricInfo
+from pytest_rageval.metrics.similarity import compute_query_similarity
+from pytest_rageval.values.numbers import MetricSummary
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
+
+_Array = npt.NDArray[np.float64]
+CaseKey = tuple[str, str]
+"""File and id of a case."""
+
+
+def _info(key: str, title: str) -> MetricInfo:
+    return replace(
+        METRICS["query_chunk_similarity"],
+        key=key,
+        title=title,
+        population=f"{METRICS['hit_at_k'].population} with vectors, and hold such chunks",
+    )
+
+
+SIMILARITIES: Final[Mapping[str, MetricInfo]] = MappingProxyType(
+    {
+        info.key: info
+        for info in (
+            METRICS["query_chunk_similarity"],
+            _info("query_gold_similarity", "Similarity of query and relevant chunks"),
+            _info("query_other_similarity", "Similarity of query and other chunks"),
+            METRICS["similarity_margin"],
+        )
+    }
+)
+"""The figures of a case; two of them stand in the registry of metrics too."""
+LABELS: Final = ("document", "folder", "top_folder", "gold_section")
+"""What chunks are grouped by: their document, its folder, the first segment of its path, and the
+most specific gold section that any case of the run found them at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorTable:
+    """Vectors of one length, by what they stand for."""
+
+    by_text: Mapping[str, _Array]
+    by_chunk_id: Mapping[str, _Array] = field(default_factory=dict)
+
+    def of_chunk(self, chunk: RetrievedChunk) -> _Array | None:
+        """Return the vector of a chunk, by its id or else by its text."""
+        found = self.by_chunk_id.get(chunk.chunk_id) if chunk.chunk_id is not None else None
+        if found is None and chunk.text is not None:
+            found = self.by_text.get(chunk.text)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedTexts:
+    """The distinct texts of a run, in the order of its records."""
+
+    questions: tuple[str, ...]
+    chunks: tuple[str, ...]
+    n_cut: int
+    """How many of the chunk texts are only the beginning of their passage."""
+    n_textless: int
+    """Chunks of the cuts that come without text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilhouetteSummary:
+    """How far the chunks of one label keep to themselves."""
+
+    value: float | None
+    """-1 to 1, higher is better; None unless 2 <= ``n_labels`` <= ``n`` - 1."""
+    n: int
+    """Distinct chunks that have the label and a vector with a direction."""
+    n_labels: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingAnalysis:
+    """What the vectors of a run show."""
+
+    similarity: Mapping[str, MetricSummary]
+    """By the keys of ``SIMILARITIES``: means over cases."""
+    silhouette: Mapping[str, SilhouetteSummary]
+    """By the names of ``LABELS``."""
+    n_chunks: int
+    """Distinct chunks in the cuts."""
+    n_chunks_with_vector: int
+
+
+def wanted_texts(
+    records: Iterable[CaseRecord], chunk_ids: Mapping[str, object] | None = None
+) -> WantedTexts:
+    """Collect what has to be embedded: questions with chunks, and the chunks of their cuts.
+
+    Args:
+        records: of a stored run.
+        chunk_ids: chunks that have their vector already.
+    """
+    questions: dict[str, None] = {}
+    texts: dict[str, bool] = {}
+    textless = 0
+    for record in records:
+        for chunk in _cut(record):
+            questions[record.question] = None
+            if chunk.chunk_id is not None and chunk.chunk_id in (chunk_ids or {}):
+                continue
+            if chunk.text is None or not chunk.text.strip():
+                textless += 1
+            else:
+                texts[chunk.text] = texts.get(chunk.text, False) or chunk.text_truncated
+    return WantedTexts(
+        questions=tuple(q for q in questions if q.strip()),
+        chunks=tuple(texts),
+        n_cut=sum(texts.values()),
+        n_textless=textless,
+    )
+
+
+def _cut(record: CaseRecord) -> tuple[RetrievedChunk, ...]:
+    return (record.retrieved_chunks or ())[: record.k]
+
+
+def analyse_embeddings(
+    records: Iterable[CaseRecord],
+    vectors: VectorTable,
+    *,
+    path_case: PathCase = "sensitive",
+    confidence: float = 0.95,
+) -> EmbeddingAnalysis:
+    """Compare questions with what they retrieved, and chunks with each other.
+
+    Only the first ``k`` chunks of a case count. A case is not applicable where its question or
+    one of its chunks has no vector: means over the chunks that happen to have one would not
+    compare. Similarity to gold and to other chunks is that of cases whose gold is scored.
+
+    Args:
+        records: of one run, with ``matched_golds`` decided.
+        vectors: of questions and chunks.
+        path_case: as in the run.
+        confidence: of the intervals, 0 to 1.
+    """
+    cases = group_repeats(records)
+    measured = [
+        (case, [_similarities(record, vectors) for record in case.records]) for case in cases
+    ]
+    values = {key: [_value(*of_case, key) for of_case in measured] for key in SIMILARITIES}
+    chunks = _distinct_chunks([r for case in cases for r in case.records], path_case)
+    found = [(c, v) for c in chunks if (v := vectors.of_chunk(c.chunk)) is not None]
+    directed = [(c, v) for c, v in found if v.any()]
+    return EmbeddingAnalysis(
+        similarity={
+            key: summarise_metric(values[key], info, confidence=confidence)
+            for key, info in SIMILARITIES.items()
+        },
+        silhouette={name: _silhouette(directed, name) for name in LABELS},
+        n_chunks=len(chunks),
+        n_chunks_with_vector=len(found),
+    )
+
+
+def compare_translations(
+    records: Iterable[CaseRecord],
+    *,
+    path_case: PathCase = "sensitive",
+    confidence: float = 0.95,
+) -> tuple[MetricSummary, CrossLingualConsistency[CaseKey]]:
+    """Compare what cases and their translations retrieved; this needs no vectors.
+
+    Several translations of one case stand or fall together, and form a cluster.
+    """
+    cases = {(case.first.file, case.first.name): case for case in group_repeats(records)}
+    pairs = [
+        (key, (key[0], asked.translation_of + case.first.parameters))
+        for key, case in cases.items()
+        if (asked := case.first.case) is not None and asked.translation_of is not None
+    ]
+    documents = {
+        key: [retrieved_documents(record, path_case) for record in case.records]
+        for key, case in cases.items()
+    }
+    found = cross_lingual_consistency(documents, pairs)
+    values = [
+        CaseValue(
+            case_id=pair.case[1],
+            file=pair.case[0],
+            value=pair.value,
+            status=pair.status,
+            cluster="\n".join(pair.original),
+            repeats=len(cases[pair.case].records),
+        )
+        for pair in found.pairs
+    ]
+    info = RUN_METRICS["cross_lingual_consistency"]
+    return summarise_metric(values, info, confidence=confidence), found
+
+
+# --- one value per case --------------------------------------------------------------------
+
+
+def _value(case: CaseGroup, measured: Sequence[Mapping[str, float | None]], key: str) -> CaseValue:
+    """Return the mean of the case's scored repeats; an error if none was scored and one erred."""
+    values = [v for similarities in measured if (v := similarities.get(key)) is not None]
+    status: ValueStatus = "scored"
+    if not values:
+        erred = any(_erred(record, key) for record in case.records)
+        status = "error" if erred else "not_applicable"
+    return CaseValue(
+        case_id=case.first.name,
+        file=case.first.file,
+        value=fmean(values),
+        status=status,
+        cluster=case.first.cluster,
+        repeats=len(case.records),
+    )
+
+
+def _erred(record: CaseRecord, key: str) -> bool:
+    outside = key != "query_chunk_similarity" and "hit_at_k" in record.not_applicable
+    return record.status == "error" and record.retrieved_chunks is None and not outside
+
+
+def _similarities(record: CaseRecord, vectors: VectorTable) -> dict[str, float | None]:
+    query = vectors.by_text.get(record.question)
+    cut = _cut(record)
+    embedded = [v for chunk in cut if (v := vectors.of_chunk(chunk)) is not None]
+    if query is None or not cut or len(embedded) != len(cut):
+        return {}
+    found = compute_query_similarity(query, embedded, [bool(c.matched_golds) for c in cut])
+    similarities = {"query_chunk_similarity": found.query_chunk_similarity}
+    # Whatever keeps gold from being scored (no gold, headings not reported) holds here as well.
+    if record.metrics.get("hit_at_k") is not None:
+        similarities |= {
+            "query_gold_similarity": found.query_relevant_similarity,
+            "query_other_similarity": found.query_other_similarity,
+            "similarity_margin": found.similarity_margin,
+        }
+    return similarities
+
+
+# --- chunks against chunks -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LabelledChunk:
+    chunk: RetrievedChunk
+    document: DocumentKey
+    section: Segments | None
+
+    def label(self, name: str) -> tuple[object, ...] | None:
+        vault, path = self.document
+        folders = path.split("/")[:-1]
+        if name == "document":
+            return self.document
+        if name == "folder":
+            return (vault, *folders)
+        if name == "top_folder":
+            return (vault, *folders[:1])
+        return None if self.section is None else (self.document, self.section)
+
+
+def _distinct_chunks(records: Iterable[CaseRecord], path_case: PathCase) -> list[_LabelledChunk]:
+    """Return each chunk once: by document and id, without ids by heading and text."""
+    chunks: dict[tuple[object, ...], RetrievedChunk] = {}
+    sections: dict[tuple[object, ...], Segments] = {}
+    for record in records:
+        for chunk in _cut(record):
+            identity = chunk.chunk_id or (norm_heading(chunk.heading_path), chunk.text)
+            key = (document_key(chunk, path_case), identity)
+            chunks.setdefault(key, chunk)
+            for section in _gold_sections(record, chunk):
+                if key not in sections or len(section) > len(sections[key]):
+                    sections[key] = section
+    return [
+        _LabelledChunk(
+            chunk=chunk, document=document_key(chunk, path_case), section=sections.get(key)
+        )
+        for key, chunk in chunks.items()
+    ]
+
+
+def _gold_sections(record: CaseRecord, chunk: RetrievedChunk) -> Iterator[Segments]:
+    if record.case is not None:
+        for index in chunk.matched_golds or ():
+            yield anchor_segments(record.case.gold_supports[index])
+
+
+def _silhouette(chunks: Sequence[tuple[_LabelledChunk, _Array]], name: str) -> SilhouetteSummary:
+    labelled = [(label, v) for c, v in chunks if (label := c.label(name)) is not None]
+    labels = [label for label, _ in labelled]
+    return SilhouetteSummary(
+        value=compute_silhouette([vector for _, vector in labelled], labels),
+        n=len(labels),
+        n_labels=len(set(labels)),
+    )

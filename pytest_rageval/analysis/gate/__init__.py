@@ -1,0 +1,1 @@
+"""The gate: figures and limits in, a decision with its checks out."""

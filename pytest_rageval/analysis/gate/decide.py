@@ -1,0 +1,350 @@
+"""Pass or fail: the numbers of a run against the limits of thresholds.toml. Pure.
+
+A check without data fails, a check over a partial selection is skipped, and a run that reports
+fewer cases than expected fails as incomplete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
+
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
+from pytest_rageval.analysis.gate.differences import Difference, decide_differences
+from pytest_rageval.analysis.gate.figures import Figure, GateRun, find_figure
+from pytest_rageval.analysis.gate.limits import LimitDecision, decide_limit
+from pytest_rageval.metrics.registry import metric_info
+from pytest_rageval.support.numbers import format_limit_pair, format_value, unit_of
+from pytest_rageval.values.gate import (
+    BaselineInfo,
+    Check,
+    CheckResult,
+    CheckStatus,
+    GateResult,
+    Thresholds,
+    needs_baseline,
+)
+from pytest_rageval.values.numbers import Aggregate
+from pytest_rageval.values.record import CaseRecord
+
+NO_BASELINE: Final = "no baseline; make one with `rageval runs tag RUN main`"
+
+GateVerdict = Literal["pass", "fail", "not_evaluated"]
+
+_SHOWN_FAILURES: Final = 3
+
+_MEASUREMENT_WORKED: Final = frozenset({"error_rate", "judge_error_rate"})
+
+
+class _Grouped(Protocol):
+    @property
+    def category(self) -> str: ...
+    @property
+    def tags(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """How many cases of the set a run selected; pairs are (selected, in the set)."""
+
+    n_selected: int
+    n_total: int
+    by_category: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    by_tag: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, selected: Iterable[_Grouped], everything: Iterable[_Grouped]) -> Selection:
+        """Count the cases (or records) selected among all cases of the test paths."""
+        chosen, whole = list(selected), list(everything)
+
+        def counts(groups: Mapping[str, Iterable[str]]) -> dict[str, tuple[int, int]]:
+            part, total = list(groups["selected"]), list(groups["whole"])
+            return {g: (part.count(g), total.count(g)) for g in sorted({*part, *total})}
+
+        return cls(
+            n_selected=len(chosen),
+            n_total=len(whole),
+            by_category=counts(
+                {"selected": (c.category for c in chosen), "whole": (c.category for c in whole)}
+            ),
+            by_tag=counts(
+                {
+                    "selected": (t for c in chosen for t in set(c.tags)),
+                    "whole": (t for c in whole for t in set(c.tags)),
+                }
+            ),
+        )
+
+    def missing_for(self, check: Check) -> str | None:
+        """Why the selection cannot decide a check; None: it holds every case of its group."""
+        if check.table == "overall":
+            selected, total, of = self.n_selected, self.n_total, "cases"
+        else:
+            counts = self.by_category if check.table == "category" else self.by_tag
+            selected, total = counts.get(check.group or "", (0, 0))
+            of = f"cases of {check.table} {check.group}"
+        if selected >= total and (total or self.n_selected >= self.n_total):
+            return None
+        return f"needs the whole set ({selected} of {total} {of} selected)"
+
+
+# --- one check -------------------------------------------------------------------------------
+
+
+def _skip_reason(check: Check, run: GateRun, selection: Selection) -> str | None:
+    info = metric_info(check.metric)
+    if info is not None and info.answer_side and run.retrieval_only:
+        return "answer metrics are not gated under --retrieval-only"
+    if info is not None and info.judged and not run.judge_configured:
+        return "the run has no judge, and this metric is judged"
+    if check.metric == "judge_error_rate":
+        if not run.judge_configured:
+            return "the run has no judge"
+        if run.aggregate.rates.get("judge_error_rate") is None:
+            return "no verdict was needed"
+    # These ask whether the measurement worked, which any part of a set can tell, and a dead target
+    # must not turn green because only a few cases were selected.
+    return None if check.metric in _MEASUREMENT_WORKED else selection.missing_for(check)
+
+
+def _failed(check: Check) -> CheckStatus:
+    return "warn" if check.severity == "warn" else "fail"
+
+
+def _proof_note(check: Check, figure: Figure, decision: LimitDecision) -> str:
+    """What is or is not proven, with the bound that decides it."""
+    lower = (check.kind == "min") == (check.decide == "prove_pass")
+    bound = figure.low_one_sided if lower else figure.high_one_sided
+    if bound is None:
+        return "not proven"
+    text = format_limit_pair(bound, check.limit, unit_of(check.metric))[0]
+    proven = decision.proof in {"proven_pass", "proven_fail"}
+    return f"{'proven' if proven else 'not proven'}: {'lower' if lower else 'upper'} bound {text}"
+
+
+def _message(check: Check, figure: Figure, decision: LimitDecision) -> str:
+    estimate = figure.estimate
+    if estimate is None:
+        return f"no data: {figure.no_data}"
+    if decision.outcome == "no_data":
+        return f"no data: {format_value(estimate, unit_of(check.metric))} has no interval"
+    met = decide_limit(check.kind, check.limit, estimate=estimate).outcome == "pass"
+    words = {
+        ("min", True): "is at least",
+        ("min", False): "is below",
+        ("max", True): "is at most",
+        ("max", False): "is above",
+    }[check.kind, met]
+    value, limit = format_limit_pair(estimate, check.limit, unit_of(check.metric))
+    more = " (a lower bound: calls timed out)" if figure.censored else ""
+    sentence = f"{value}{more} {words} {check.kind} {limit}"
+    if check.decide == "estimate" or met == (check.decide == "prove_fail"):
+        return sentence
+    return f"{sentence}, {_proof_note(check, figure, decision)}"
+
+
+def _decide_absolute(check: Check, run: GateRun) -> CheckResult:
+    figure = find_figure(check, run)
+    decision = decide_limit(
+        check.kind,
+        check.limit,
+        decide=check.decide,
+        estimate=figure.estimate,
+        low=figure.low_one_sided,
+        high=figure.high_one_sided,
+    )
+    small = figure.is_mean and figure.n is not None and figure.n < check.min_n
+    status: CheckStatus = "pass" if decision.outcome == "pass" else _failed(check)
+    message = _message(check, figure, decision)
+    if small and decision.outcome != "no_data" and check.on_small_n != "warn":
+        status = "skip" if check.on_small_n == "skip" else _failed(check)
+        message = f"only {figure.n} scored cases, fewer than min_n {check.min_n}"
+    return CheckResult(
+        check=check,
+        status=status,
+        message=message,
+        estimate=figure.estimate,
+        low=figure.low,
+        high=figure.high,
+        n=figure.n,
+        proof=decision.proof,
+        mde=figure.mde,
+        small_n=small,
+        missed_cases=figure.missed_cases,
+    )
+
+
+def _without_baseline(
+    check: Check, thresholds: Thresholds, baseline: BaselineInfo | None
+) -> CheckResult:
+    status: CheckStatus = _failed(check) if thresholds.require_baseline else "skip"
+    problem = None if baseline is None else baseline.problem
+    return CheckResult(check=check, status=status, message=problem or NO_BASELINE)
+
+
+def _decide_checks(
+    thresholds: Thresholds,
+    run: GateRun,
+    selection: Selection,
+    differences: Mapping[Check, Difference] | None,
+    baseline: BaselineInfo | None,
+) -> tuple[CheckResult, ...]:
+    skipped = {
+        check: CheckResult(check=check, status="skip", message=reason)
+        for check in thresholds.checks
+        if (reason := _skip_reason(check, run, selection)) is not None
+    }
+    compared = decide_differences(
+        {c: d for c, d in (differences or {}).items() if c not in skipped},
+        confidence=thresholds.confidence,
+    )
+    results = []
+    for check in thresholds.checks:
+        result = skipped.get(check) or compared.get(check)
+        if result is None and needs_baseline(check):
+            result = _without_baseline(check, thresholds, baseline)
+        results.append(result or _decide_absolute(check, run))
+    return tuple(results)
+
+
+# --- the whole gate --------------------------------------------------------------------------
+
+
+def _names(ids: Sequence[str]) -> str:
+    shown = ", ".join(ids[:_SHOWN_FAILURES])
+    rest = len(ids) - _SHOWN_FAILURES
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def _plural(n: int, word: str) -> str:
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+
+def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
+    """What fails the run whatever the checks say."""
+    found = []
+    required = [c.first.name for c in cases if c.first.required and c.outcome == "missed"]
+    erred = [c.first.name for c in cases if c.first.required and c.outcome == "error"]
+    if required:
+        found.append(f"{_plural(len(required), 'required case')} missed: {_names(required)}")
+    if erred:
+        found.append(f"{_plural(len(erred), 'required case')} failed: {_names(erred)}")
+    if on_miss == "fail":
+        missed = [c.first.name for c in cases if c.outcome == "missed" and not c.first.required]
+        if missed:
+            found.append(f"{_plural(len(missed), 'case')} missed: {_names(missed)}")
+    return found
+
+
+def _incomplete(cases: Sequence[CaseGroup], n_expected: int, n_reported: int) -> str | None:
+    if n_reported < n_expected:
+        return f"INCOMPLETE: {n_reported} of {_plural(n_expected, 'case')} reported"
+    skipped = sum(
+        any(r.error is not None and r.error.kind == "not_attempted" for r in c.records)
+        for c in cases
+    )
+    if skipped:
+        return f"INCOMPLETE: {skipped} of {_plural(len(cases), 'case')} not attempted"
+    return None
+
+
+def _skipped_for(results: Sequence[CheckResult], baseline: BaselineInfo | None) -> str:
+    """In a few words why checks against a baseline were skipped; empty: none was for its sake."""
+    problem = NO_BASELINE if baseline is None else baseline.problem
+    if not any(r.status == "skip" and r.message == problem for r in results):
+        return ""
+    found = baseline is not None and baseline.run_id is not None
+    return " (not comparable with the baseline)" if found else " (no baseline)"
+
+
+def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[int, str]:
+    """The number of failed checks, and a sentence on all checks."""
+    failed = [r for r in results if r.status == "fail"]
+    skipped = [r for r in results if r.status == "skip"]
+    decided = len(results) - len(skipped)
+    shown = [f"{r.check.name} {r.message}" for r in failed]
+    if failed:
+        return len(failed), f"{len(failed)} of {_plural(decided, 'check')}: {_names_of(shown)}"
+    warned = sum(r.status == "warn" for r in results)
+    parts = [_plural(decided, "check")]
+    if warned:
+        parts.append(_plural(warned, "warning"))
+    if skipped:
+        parts.append(f"{len(skipped)} skipped{why_skipped}")
+    return 0, ", ".join(parts)
+
+
+def _names_of(sentences: Sequence[str]) -> str:
+    shown = "; ".join(sentences[:_SHOWN_FAILURES])
+    rest = len(sentences) - _SHOWN_FAILURES
+    return f"{shown}; and {rest} more" if rest > 0 else shown
+
+
+def decide_gate(
+    thresholds: Thresholds,
+    aggregate: Aggregate,
+    *,
+    records: Sequence[CaseRecord],
+    selection: Selection,
+    n_expected: int,
+    n_reported: int,
+    judge_configured: bool,
+    retrieval_only: bool,
+    baseline: Mapping[Check, Difference] | None = None,
+    baseline_info: BaselineInfo | None = None,
+    timeout_ms: float | None = None,
+    extra_figures: Mapping[str, float] | None = None,
+) -> GateResult:
+    """Decide a run.
+
+    Args:
+        thresholds: the checks, the implicit ones included (``with_implicit_checks``).
+        aggregate: the run's numbers, from these very records.
+        records: one per case and repeat; those of cases that do not count are only expected.
+        selection: what part of the set was selected.
+        n_expected: how many records the run should have produced.
+        n_reported: how many it did.
+        judge_configured: whether judged metrics could be scored.
+        retrieval_only: whether answer metrics are left out.
+        baseline: what each check against the baseline holds; None: there is no baseline, and
+            such checks are skipped (or fail, if thresholds require one).
+        baseline_info: which run that is, or why there is none.
+        timeout_ms: the limit at which a timed-out call enters latency percentiles of groups.
+        extra_figures: run figures that records do not hold, such as ``suite_wall_s``.
+    """
+    run = GateRun(
+        aggregate=aggregate,
+        records=tuple(records),
+        confidence=thresholds.confidence,
+        judge_configured=judge_configured,
+        retrieval_only=retrieval_only,
+        timeout_ms=timeout_ms,
+        extra_figures=extra_figures or {},
+    )
+    results = _decide_checks(thresholds, run, selection, baseline, baseline_info)
+    cases = group_repeats(records)
+    incomplete = _incomplete(cases, n_expected, n_reported)
+    case_failures = _case_failures([c for c in cases if c.first.counted], thresholds.on_miss)
+    n_failed, sentence = _check_sentences(results, _skipped_for(results, baseline_info))
+    decided = any(r.status != "skip" for r in results)
+
+    def result(verdict: GateVerdict, sentence: str) -> GateResult:
+        return GateResult(
+            verdict=verdict,
+            sentence=sentence,
+            checks=results,
+            complete=incomplete is None,
+            n_expected=n_expected,
+            n_reported=n_reported,
+            baseline=baseline_info,
+        )
+
+    if incomplete or n_failed or case_failures:
+        failures = [*([sentence] if n_failed else []), *case_failures]
+        fail = f"FAIL {'; '.join(failures)}" if failures else ""
+        return result("fail", "; ".join(part for part in (incomplete, fail) if part))
+    if not decided:
+        why = f"all checks were skipped: {results[0].message}" if results else "there is no check"
+        return result("not_evaluated", f"NOT EVALUATED: {why}")
+    return result("pass", f"PASS {sentence}")

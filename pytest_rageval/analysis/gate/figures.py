@@ -1,0 +1,294 @@
+"""The figure that a check holds against its limit: where it comes from, and how sure it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseValue, group_repeats
+from pytest_rageval.analysis.aggregate.operational import (
+    attempt_status,
+    judge_verdicts,
+    phase_latency,
+    record_cost,
+    record_latency,
+)
+from pytest_rageval.analysis.stats.intervals import Interval, mean_interval, quantile_interval
+from pytest_rageval.analysis.stats.power import minimum_detectable_effect
+from pytest_rageval.metrics.registry import METRICS, MetricInfo, metric_info
+from pytest_rageval.support.numbers import TOLERANCE
+from pytest_rageval.values.gate import Check
+from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary, no_data_reason
+from pytest_rageval.values.record import CaseRecord
+
+_MAX_MISSED: Final = 10
+_PERCENTILES: Final = {"p50": 0.50, "p95": 0.95}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRun:
+    """What the gate knows of a run."""
+
+    aggregate: Aggregate
+    records: tuple[CaseRecord, ...]
+    confidence: float = 0.95
+    judge_configured: bool = False
+    retrieval_only: bool = False
+    timeout_ms: float | None = None
+    extra_figures: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A number with its uncertainty; None: no data, or no interval."""
+
+    estimate: float | None
+    n: int | None = None
+    low: float | None = None
+    """Two-sided, for show."""
+    high: float | None = None
+    low_one_sided: float | None = None
+    """For proofs."""
+    high_one_sided: float | None = None
+    mde: float | None = None
+    is_mean: bool = False
+    """Whether it is the mean of a metric, to which alone ``min_n`` applies."""
+    censored: bool = False
+    """Whether the true figure is at least the estimate."""
+    no_data: str = "nothing was measured"
+    missed_cases: tuple[str, ...] = ()
+
+
+def find_figure(check: Check, run: GateRun) -> Figure:
+    """The figure of an absolute check, over the cases of its table."""
+    counted = (record for record in run.records if record.counted)
+    cases = [case for case in group_repeats(counted) if _in_table(case, check)]
+    if check.metric in run.extra_figures:
+        return Figure(estimate=run.extra_figures[check.metric])
+    if check.metric.startswith("latency_ms."):
+        return _latency_figure(check, run, cases)
+    info = metric_info(check.metric)
+    if info is None or info.key in METRICS:
+        return _mean_figure(check, run, cases, info)
+    return _run_figure(check, run, cases)
+
+
+def _in_table(case: CaseGroup, check: Check) -> bool:
+    if check.table == "overall":
+        return True
+    return (
+        check.group == case.first.category
+        if check.table == "category"
+        else (check.group in case.first.tags)
+    )
+
+
+def _summary(check: Check, run: GateRun, key: str) -> MetricSummary | None:
+    groups: Mapping[str, Mapping[str, MetricSummary]] = {
+        "overall": {"": run.aggregate.metrics},
+        "category": run.aggregate.by_category,
+        "tag": run.aggregate.by_tag,
+    }[check.table]
+    return groups.get(check.group or "", {}).get(key)
+
+
+def _worst_first(values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
+    """Ids by descending badness, each once."""
+    ranked = sorted(values, key=lambda pair: (-pair[0], pair[1]))
+    return tuple(dict.fromkeys(case_id for _, case_id in ranked))[:_MAX_MISSED]
+
+
+def _beyond(check: Check, values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
+    """Ids of the values on the bad side of the limit, worst first."""
+    sign = -1.0 if check.kind == "min" else 1.0
+    bad = [(sign * (value - check.limit), case_id) for value, case_id in values]
+    return _worst_first(pair for pair in bad if pair[0] > TOLERANCE)
+
+
+# --- metric means ----------------------------------------------------------------------------
+
+
+def _mean_figure(
+    check: Check, run: GateRun, cases: Sequence[CaseGroup], info: MetricInfo | None
+) -> Figure:
+    key = check.metric if info is None else info.key
+    values = [case.value(key) for case in cases]
+    summary = _summary(check, run, key)
+    if summary is None:
+        where = "the run" if check.table == "overall" else f"{check.table} {check.group}"
+        return Figure(estimate=None, n=0, is_mean=True, no_data=f"no case of {where} was run")
+    scored = [v for v in values if v.value is not None]
+    interval = _one_sided(scored, info, run.confidence)
+    return Figure(
+        estimate=summary.mean,
+        n=summary.n,
+        low=summary.low,
+        high=summary.high,
+        low_one_sided=summary.low_one_sided,
+        high_one_sided=summary.high_one_sided,
+        mde=minimum_detectable_effect(interval.detectable_se, confidence=run.confidence),
+        is_mean=True,
+        no_data=no_data_reason(summary),
+        missed_cases=_beyond(check, [(v.value, v.case_id) for v in scored if v.value is not None]),
+    )
+
+
+def _one_sided(scored: Sequence[CaseValue], info: MetricInfo | None, confidence: float) -> Interval:
+    lo, hi = info.scale if info is not None else (None, None)
+    return mean_interval(
+        [v.value for v in scored if v.value is not None],
+        lo=lo,
+        hi=hi,
+        binary=info is not None and info.binary and all(v.repeats == 1 for v in scored),
+        clusters=[v.cluster for v in scored],
+        confidence=confidence,
+        sided=1,
+    )
+
+
+# --- latency ---------------------------------------------------------------------------------
+
+
+def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Figure:
+    """``latency_ms.p50``, ``.p95``, ``.sum`` of the total, or of ``latency_ms.<phase>``."""
+    *_, what = check.metric.split(".")
+    phase = check.metric.removeprefix("latency_ms").removesuffix(what).strip(".")
+    phase = phase.removesuffix("_ms")
+    records = [r for case in cases for r in case.records]
+    if phase in {"", "total"}:
+        summary: LatencySummary | None = record_latency(records, run.timeout_ms)
+        timed = [(ms, r.name) for r in records if (ms := _total_ms(r)) is not None]
+    else:
+        summary = phase_latency(records).get(phase)
+        timed = [
+            (ms, r.name)
+            for r in records
+            if r.status == "ok" and (ms := r.latency.get(f"{phase}_ms")) is not None
+        ]
+    if summary is None or summary.n == 0:
+        return Figure(estimate=None, n=0, no_data="no call was timed")
+    if what == "sum":
+        return Figure(estimate=summary.sum_ms, n=summary.n, censored=summary.n_censored > 0)
+    estimate, censored = {
+        "p50": (summary.p50_ms, summary.p50_censored),
+        "p95": (summary.p95_ms, summary.p95_censored),
+    }.get(what, (None, False))
+    if estimate is None:
+        return Figure(estimate=None, n=0, no_data=f"latency has no {what}")
+    durations = [ms for ms, _ in timed]
+    two = quantile_interval(durations, _PERCENTILES[what], confidence=run.confidence)
+    one = quantile_interval(durations, _PERCENTILES[what], confidence=run.confidence, sided=1)
+    return Figure(
+        estimate=estimate,
+        n=summary.n,
+        low=_finite(two.low),
+        high=_finite(two.high),
+        low_one_sided=_finite(one.low),
+        high_one_sided=_finite(one.high),
+        censored=censored,
+        missed_cases=_beyond(check, timed),
+    )
+
+
+def _total_ms(record: CaseRecord) -> float | None:
+    """Duration of a call that counts; a timeout lasted longer than anyone knows."""
+    status = attempt_status(record)
+    if status == "timeout":
+        return math.inf
+    return record.latency.get("total_ms") if status == "ok" else None
+
+
+def _finite(bound: float | None) -> float | None:
+    return bound if bound is not None and math.isfinite(bound) else None
+
+
+# --- rates, counts and totals of the run -------------------------------------------------------
+
+
+def _rate_figure(
+    cases: Sequence[CaseGroup],
+    share: Callable[[CaseGroup], float | None],
+    is_bad: Callable[[float], bool],
+    confidence: float,
+) -> Figure:
+    """The mean over cases of a share of their repeats."""
+    # Needs numpy, which is not worth importing before a run has ended.
+    from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+
+    scored = [
+        CaseValue(
+            case_id=case.first.name,
+            value=value,
+            status="scored",
+            cluster=case.first.cluster,
+            repeats=len(case.records),
+        )
+        for case in cases
+        if (value := share(case)) is not None
+    ]
+    summary = summarise_metric(scored, _SHARE, confidence=confidence)
+    bad = [(abs(v.value), v.case_id) for v in scored if v.value is not None and is_bad(v.value)]
+    return Figure(
+        estimate=summary.mean,
+        n=summary.n,
+        low=summary.low,
+        high=summary.high,
+        low_one_sided=summary.low_one_sided,
+        high_one_sided=summary.high_one_sided,
+        mde=minimum_detectable_effect(
+            _one_sided(scored, _SHARE, confidence).detectable_se, confidence=confidence
+        ),
+        no_data="no case was asked, or none could be checked",
+        missed_cases=_worst_first(bad),
+    )
+
+
+_SHARE: Final = MetricInfo(
+    key="share", title="Share of cases", binary=True, population="cases", level="run"
+)
+
+_ERROR_KINDS: Final[Mapping[str, frozenset[str]]] = {
+    "error_rate": frozenset({"error", "timeout", "empty"}),
+    "timeout_rate": frozenset({"timeout"}),
+    "empty_response_rate": frozenset({"empty"}),
+}
+
+
+def _attempt_share(case: CaseGroup, kinds: frozenset[str]) -> float | None:
+    statuses = [s for r in case.records if (s := attempt_status(r)) != "not_attempted"]
+    return sum(s in kinds for s in statuses) / len(statuses) if statuses else None
+
+
+def _pass_share(case: CaseGroup) -> float | None:
+    return None if case.outcome == "unchecked" else float(case.outcome == "passed")
+
+
+def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Figure:
+    metric = check.metric
+    if metric in _ERROR_KINDS:
+        kinds = _ERROR_KINDS[metric]
+        return _rate_figure(
+            cases, lambda case: _attempt_share(case, kinds), lambda v: v > 0, run.confidence
+        )
+    if metric == "pass_rate":
+        return _rate_figure(cases, _pass_share, lambda v: v < 1, run.confidence)
+    records = [r for case in cases for r in case.records]
+    if metric == "judge_error_rate":
+        failed, needed = judge_verdicts(records)
+        if not needed:
+            return Figure(estimate=None, n=0, no_data="no verdict was needed")
+        return Figure(estimate=failed / needed, n=needed)
+    if metric in {"cost_usd.total", "cost_usd.uncached", "judge_tokens"}:
+        cost = record_cost(records)
+        totals = (cost.cost_usd, cost.cost_usd_uncached, float(cost.tokens))
+        keys = ("cost_usd.total", "cost_usd.uncached", "judge_tokens")
+        estimate = dict(zip(keys, totals, strict=True))[metric]
+        return Figure(estimate=estimate, no_data="the price of the judge's tokens is unknown")
+    if metric == "cross_lingual_consistency":
+        pairs = run.aggregate.cross_lingual
+        no_pairs = "no case of the run is a translation of another"
+        return Figure(estimate=pairs.get("mean"), n=int(pairs.get("n") or 0), no_data=no_pairs)
+    found = run.aggregate.rates.get(metric, run.aggregate.indexing.get(metric))
+    return Figure(estimate=found, no_data=f"the run did not measure {metric}")

@@ -1,0 +1,174 @@
+"""A judge against people over time: bias-corrected means and canaries.
+
+Defined in docs/statistics.md#agreement-with-people.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_rageval.analysis.stats.distributions import student_t_quantile
+from pytest_rageval.analysis.stats.intervals import fmean, tail_level
+from pytest_rageval.analysis.stats.paired import sign_flip
+
+PASS_SHARE = 0.8
+"""The pass line: 4 of 5."""
+
+_DRIFT_P = 0.01
+_DRIFT_SHIFT = 0.05
+_DRIFT_FLIPS = 0.10
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PpiMean:
+    """A mean of people's scores, sharpened by a judge's scores of many more answers."""
+
+    estimate: float | None
+    """None: no human label."""
+    low: float | None
+    high: float | None
+    se: float | None
+    weight: float
+    """Lambda: how much the judge is relied on, 0 (not at all) to 1."""
+    human_only: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryDrift:
+    """Frozen answers judged again; shifts are shares of the scale's range."""
+
+    drift: bool
+    mean_shift: float | None
+    """New - reference; None: no canary."""
+    max_abs: float | None
+    flip_rate: float | None
+    """Canaries that changed sides of the pass line / canaries."""
+    p: float | None
+    """Two-sided sign-flip test of the shift."""
+
+
+def _variance(values: Sequence[float]) -> float:
+    if len(values) < 2:
+        return 0.0
+    # From one of the values, equal ones have no spread at all, not even by rounding.
+    shifted = [v - values[0] for v in values]
+    mean = math.fsum(shifted) / len(shifted)
+    return math.fsum((v - mean) ** 2 for v in shifted) / (len(values) - 1)
+
+
+def _covariance(a: Sequence[float], b: Sequence[float]) -> float:
+    mean_a, mean_b = math.fsum(a) / len(a), math.fsum(b) / len(b)
+    products = ((x - mean_a) * (y - mean_b) for x, y in zip(a, b, strict=True))
+    return math.fsum(products) / len(a)
+
+
+def _judge_weight(y: Sequence[float], f: Sequence[float], fu: Sequence[float]) -> float:
+    variance = _variance([*f, *fu])
+    if not fu or variance <= 0:
+        return 0.0
+    ideal = _covariance(y, f) / ((1 + len(y) / len(fu)) * variance)
+    return min(1.0, max(0.0, ideal))
+
+
+def ppi_mean(
+    human: Sequence[float],
+    judge: Sequence[float],
+    judge_only: Sequence[float],
+    *,
+    lo: float = 0.0,
+    hi: float = 1.0,
+    confidence: float = 0.95,
+) -> PpiMean:
+    """PPI++ mean (Angelopoulos, Duchi, Zrnic 2023) with a plus-two t interval.
+
+    The published z interval covers as little as half of its nominal level on small samples.
+
+    Args:
+        human: people's scores.
+        judge: the judge's scores of the same answers.
+        judge_only: the judge's scores of further answers.
+        lo: lower end of the scale.
+        hi: upper end.
+        confidence: two-sided.
+
+    >>> people, same = [1] * 7 + [0] * 3, [1] * 9 + [0]
+    >>> round(ppi_mean(people, same, [1] * 36 + [0] * 4).estimate, 2)
+    0.7
+    """
+    if len(human) != len(judge):
+        raise ValueError(f"{len(human)} human scores for {len(judge)} judge scores")
+    n = len(human)
+    if not human:
+        return PpiMean(estimate=None, low=None, high=None, se=None, weight=0.0, human_only=None)
+    weight = _judge_weight(human, judge, judge_only)
+    rest = [y - weight * f for y, f in zip(human, judge, strict=True)]
+    far = fmean(judge_only) or 0.0
+    estimate = weight * far + math.fsum(rest) / n
+    variance = _variance(rest) / n
+    if judge_only:
+        variance += weight**2 * _variance(judge_only) / len(judge_only)
+    low, high = _plus_two_around(estimate, variance, n, lo, hi, confidence)
+    return PpiMean(
+        estimate=estimate,
+        low=low,
+        high=high,
+        se=math.sqrt(variance),
+        weight=weight,
+        human_only=fmean(human),
+    )
+
+
+def _plus_two_around(
+    mean: float, variance: float, n: int, lo: float, hi: float, confidence: float
+) -> tuple[float | None, float | None]:
+    """Plus-two t of n values with this mean and variance of the mean."""
+    if n < 2:
+        return None, None
+    centre = (n * mean + lo + hi) / (n + 2)
+    squares = variance * n * (n - 1) + n * (mean - centre) ** 2
+    ends = (lo - centre) ** 2 + (hi - centre) ** 2
+    se = math.sqrt(n / (n - 1) * (squares + ends)) / (n + 2)
+    half = student_t_quantile(tail_level(confidence, 2), n - 1) * se
+    return max(lo, centre - half), min(hi, centre + half)
+
+
+def canary_drift(
+    reference: Sequence[float],
+    new: Sequence[float],
+    *,
+    lo: float = 0.0,
+    hi: float = 5.0,
+    pass_share: float = PASS_SHARE,
+) -> CanaryDrift:
+    """Whether a judge scores frozen answers as it once did.
+
+    Drift: the shift is both proven (p < .01) and larger than .05 of the range, or more than a
+    tenth of the canaries change sides of the pass line.
+
+    Args:
+        reference: stored scores.
+        new: scores of the same answers today.
+        lo: lower end of the scale.
+        hi: upper end.
+        pass_share: the pass line as a share of the range.
+    """
+    span = hi - lo
+    shifts = [(b - a) / span for a, b in zip(reference, new, strict=True)]
+    mean_shift = fmean(shifts)
+    if mean_shift is None:
+        return CanaryDrift(drift=False, mean_shift=None, max_abs=None, flip_rate=None, p=None)
+    line = lo + pass_share * span - _TOLERANCE
+    flips = [(a >= line) != (b >= line) for a, b in zip(reference, new, strict=True)]
+    flip_rate = sum(flips) / len(flips)
+    p = sign_flip(shifts).p_two_sided
+    moved = p < _DRIFT_P and abs(mean_shift) > _DRIFT_SHIFT + _TOLERANCE
+    return CanaryDrift(
+        drift=moved or flip_rate > _DRIFT_FLIPS + _TOLERANCE,
+        mean_shift=mean_shift,
+        max_abs=max(abs(s) for s in shifts),
+        flip_rate=flip_rate,
+        p=p,
+    )

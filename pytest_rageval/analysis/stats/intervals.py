@@ -1,0 +1,361 @@
+"""Intervals of a mean and of a percentile.
+
+Means that are mostly 1 often show no failure at all in a small sample; t, bootstrap and BCa
+collapse to a point there. Wilson and the plus-two t do not, and need no random numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_rageval.analysis.stats.clusters import (
+    ClusteredSample,
+    ClusterIds,
+    cluster_indices,
+    cluster_sums,
+)
+from pytest_rageval.analysis.stats.distributions import (
+    beta_quantile,
+    binomial_cdf,
+    normal_quantile,
+    student_t_quantile,
+)
+
+Sided = Literal[1, 2]
+BOOTSTRAP_SEED = 20251122
+BOOTSTRAP_RESAMPLES = 10_000
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Bounds of an estimate; with ``sided=1`` each bound holds alone at the confidence."""
+
+    low: float | None
+    high: float | None
+    method: str | None
+    """``wilson``, ``plus_two``, ``mover_wilson`` or ``bootstrap``; None: no interval."""
+    se: float | None = None
+    """Half-width over quantile."""
+    detectable_se: float | None = None
+    """The standard error that minimum detectable effects use, which take normal quantiles."""
+    clusters: int | None = None
+    """Number of clusters where at least one holds several values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusteredError:
+    """A mean with its standard error under clustering."""
+
+    mean: float | None
+    se: float | None
+    """None below two clusters."""
+    n_clusters: int
+    df: int
+
+
+NO_INTERVAL = Interval(low=None, high=None, method=None)
+
+
+def tail_level(confidence: float, sided: Sided) -> float:
+    """The probability whose quantile bounds an interval: 0.975 for two-sided 95 %."""
+    return confidence if sided == 1 else 0.5 + confidence / 2
+
+
+def fmean(values: Sequence[float]) -> float | None:
+    """Mean by exact summation, hence the same in any order; None for no values."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def wilson(k: float, n: int, *, confidence: float = 0.95, sided: Sided = 2) -> Interval:
+    """Wilson score interval of a proportion (Wilson 1927; = scipy ``binomtest``).
+
+    Args:
+        k: successes, 0 to ``n``.
+        n: trials; 0 has no interval.
+        confidence: 0 to 1, of the pair (``sided=2``) or of each bound (``sided=1``).
+        sided: 1 or 2.
+
+    >>> interval = wilson(42, 50)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.715, 0.917)
+    """
+    if n == 0:
+        return NO_INTERVAL
+    z = normal_quantile(tail_level(confidence, sided))
+    low, high = wilson_bounds(k / n, n, z)
+    se = (high - low) / 2 / z
+    return Interval(low=low, high=high, method="wilson", se=se, detectable_se=se)
+
+
+def wilson_bounds(p: float, n: int, z: float) -> tuple[float, float]:
+    """Wilson bounds of the proportion ``p`` of ``n`` > 0 at the normal quantile ``z``."""
+    shrink = 1 + z * z / n
+    centre = (p + z * z / (2 * n)) / shrink
+    half = z / shrink * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    # At the ends the formula gives 0 and 1 up to rounding; print them exactly.
+    low = 0.0 if p <= 0 else max(0.0, centre - half)
+    high = 1.0 if p >= 1 else min(1.0, centre + half)
+    return low, high
+
+
+def clopper_pearson(k: int, n: int, *, confidence: float = 0.95) -> Interval:
+    """Guaranteed ("exact") two-sided interval of a proportion (Clopper and Pearson 1934)."""
+    if n == 0:
+        return NO_INTERVAL
+    alpha = (1 - confidence) / 2
+    low = 0.0 if k == 0 else beta_quantile(alpha, k, n - k + 1)
+    high = 1.0 if k == n else beta_quantile(1 - alpha, k + 1, n - k)
+    return Interval(low=low, high=high, method="clopper_pearson")
+
+
+def beta_credible(k: int, n: int, *, confidence: float = 0.95) -> Interval:
+    """Equal-tailed credible interval of a proportion under a Beta(1, 1) prior.
+
+    Source: Bowyer, Aitchison, Ivanova 2025, arXiv 2503.01747.
+    """
+    if n == 0:
+        return NO_INTERVAL
+    alpha = (1 - confidence) / 2
+    low = beta_quantile(alpha, k + 1, n - k + 1)
+    high = beta_quantile(1 - alpha, k + 1, n - k + 1)
+    return Interval(low=low, high=high, method="beta_credible")
+
+
+def clustered_se(values: Sequence[float], clusters: ClusterIds | None = None) -> ClusteredError:
+    """CR1 standard error of a mean (Miller 2024, arXiv 2411.00640; = statsmodels cluster).
+
+    Without clusters it is the usual s/sqrt(n).
+
+    >>> round(clustered_se([1, 1, 0, 0, 1, 1], "aabbcc").se, 3)
+    0.333
+    """
+    sample = cluster_sums(values, clusters)
+    g = sample.n_clusters
+    mean = fmean(values)
+    return ClusteredError(mean=mean, se=sample_se(sample), n_clusters=g, df=max(0, g - 1))
+
+
+def sample_se(sample: ClusteredSample) -> float | None:
+    """``clustered_se`` of a sample that is already reduced; None below two clusters."""
+    g, n = sample.n_clusters, sample.n
+    if g < 2:
+        return None
+    return math.sqrt(g / (g - 1) * sample.squares_about(sample.total / n)) / n
+
+
+def plus_two_moments(sample: ClusteredSample, lo: float, hi: float) -> tuple[float, float]:
+    """Centre and variance of the plus-two t: one pseudo-case at each end of the scale.
+
+    Each pseudo-case is a cluster of its own of weight sqrt(n/G). Needs two clusters.
+    """
+    n, g = sample.n, sample.n_clusters
+    weight = math.sqrt(n / g)
+    size = n + 2 * weight
+    centre = (sample.total + weight * (lo + hi)) / size
+    ends = [(weight * (lo - centre)) ** 2, (weight * (hi - centre)) ** 2]
+    squares = math.fsum([sample.squares_about(centre), *ends])
+    return centre, g / (g - 1) * squares / size**2
+
+
+def plus_two(
+    values: Sequence[float],
+    *,
+    lo: float,
+    hi: float,
+    clusters: ClusterIds | None = None,
+    confidence: float = 0.95,
+    sided: Sided = 2,
+) -> Interval:
+    """Plus-two t interval of a mean on the scale ``lo`` to ``hi``, clipped to it.
+
+    Fewer than two clusters have no interval.
+    """
+    sample = cluster_sums(values, clusters)
+    return sample_plus_two(sample, lo=lo, hi=hi, confidence=confidence, sided=sided)
+
+
+def sample_plus_two(
+    sample: ClusteredSample,
+    *,
+    lo: float,
+    hi: float,
+    confidence: float = 0.95,
+    sided: Sided = 2,
+) -> Interval:
+    """``plus_two`` of a sample that is already reduced."""
+    g = sample.n_clusters
+    n_clusters = g if g < sample.n else None
+    if g < 2:
+        return Interval(low=None, high=None, method=None, clusters=n_clusters)
+    centre, variance = plus_two_moments(sample, lo, hi)
+    se = math.sqrt(variance)
+    level = tail_level(confidence, sided)
+    half = student_t_quantile(level, g - 1) * se
+    # What a true difference must overcome: the t quantile instead of the normal one, and the pull
+    # of the two pseudo-cases towards the middle. Without both, a few documents promise too much.
+    pull = 1 + 2 / math.sqrt(sample.n * g)
+    return Interval(
+        low=max(lo, centre - half),
+        high=min(hi, centre + half),
+        method="plus_two",
+        se=se,
+        detectable_se=half / normal_quantile(level) * pull,
+        clusters=n_clusters,
+    )
+
+
+def mean_interval(
+    values: Sequence[float],
+    *,
+    lo: float | None = 0.0,
+    hi: float | None = 1.0,
+    binary: bool = False,
+    clusters: ClusterIds | None = None,
+    confidence: float = 0.95,
+    sided: Sided = 2,
+) -> Interval:
+    """The interval of a mean that suits its scale.
+
+    Args:
+        values: one per case.
+        lo: lower end of the scale; None (or no ``hi``): unbounded, percentile bootstrap.
+        hi: upper end of the scale.
+        binary: every value is ``lo`` = 0 or ``hi`` = 1 and comes from one repeat: Wilson, as
+            long as no cluster holds two cases. Otherwise the plus-two t.
+        clusters: one id per value.
+        confidence: 0 to 1.
+        sided: 2 for reports, 1 for gates.
+    """
+    if not values:
+        return NO_INTERVAL
+    if lo is None or hi is None:
+        return bootstrap_mean(values, clusters=clusters, confidence=confidence, sided=sided)
+    return sample_interval(
+        cluster_sums(values, clusters),
+        lo=lo,
+        hi=hi,
+        # The mean of several repeats may lie in between.
+        binary=binary and is_binary(values),
+        confidence=confidence,
+        sided=sided,
+    )
+
+
+def sample_interval(
+    sample: ClusteredSample,
+    *,
+    lo: float,
+    hi: float,
+    binary: bool = False,
+    confidence: float = 0.95,
+    sided: Sided = 2,
+) -> Interval:
+    """``mean_interval`` on a bounded scale, of a sample that is already reduced.
+
+    ``binary`` is taken at its word: a reduced sample no longer tells single values.
+    """
+    if not sample.n:
+        return NO_INTERVAL
+    if binary and sample.n_clusters == sample.n:
+        return wilson(sample.total, sample.n, confidence=confidence, sided=sided)
+    return sample_plus_two(sample, lo=lo, hi=hi, confidence=confidence, sided=sided)
+
+
+def is_binary(values: Iterable[float]) -> bool:
+    """Tell whether every value is 0 or 1."""
+    return all(value == 0 or value == 1 for value in values)
+
+
+def percentile(values: Sequence[float], p: float) -> float | None:
+    """Percentile of type 7 (linear), = ``numpy.percentile``; None for no values.
+
+    Args:
+        values: in any order.
+        p: 0 to 100.
+
+    >>> percentile([100, 200, 300, 400, 1000], 95)
+    880.0
+    """
+    if not values:
+        return None
+    ordered = sorted(values)
+    below, share = percentile_place(len(ordered), p)
+    if share == 0:
+        return float(ordered[below])
+    return ordered[below] + share * (ordered[below + 1] - ordered[below])
+
+
+def percentile_place(n: int, p: float) -> tuple[int, float]:
+    """Where a type 7 percentile of n > 0 sorted values lies: an index, and the share beyond it."""
+    # Divided last, so that p95 of five values lies at 3.8 and not a bit below.
+    below, rest = divmod((n - 1) * p, 100)
+    return int(below), rest / 100
+
+
+def quantile_interval(
+    values: Sequence[float], p: float, *, confidence: float = 0.95, sided: Sided = 2
+) -> Interval:
+    """Distribution-free interval of a quantile by order statistics (= scipy ``quantile_test``).
+
+    Args:
+        values: in any order.
+        p: 0 to 1.
+        confidence: 0 to 1.
+        sided: 1 or 2.
+
+    A bound that the sample cannot give is None: p95 has no upper bound below n = 72.
+    """
+    ordered, n = sorted(values), len(values)
+    level = tail_level(confidence, sided)
+
+    def below(j: int) -> float:
+        return binomial_cdf(j - 1, n, p)
+
+    # 1-based places: the last whose tail is small enough, the first whose tail is large enough.
+    # A tail that equals the level does so up to rounding.
+    places = range(1, n + 1)
+    low = bisect_right(places, 1 - level + _ROUNDING, key=below)
+    high = bisect_left(places, level - _ROUNDING, key=below)
+    return Interval(
+        low=float(ordered[low - 1]) if low else None,
+        high=float(ordered[high]) if high < n else None,
+        method="order_statistics" if low or high < n else None,
+    )
+
+
+def bootstrap_mean(
+    values: Sequence[float],
+    *,
+    clusters: ClusterIds | None = None,
+    confidence: float = 0.95,
+    sided: Sided = 2,
+    seed: int = BOOTSTRAP_SEED,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+) -> Interval:
+    """Percentile bootstrap of a mean, resampling whole clusters; for unbounded scales only.
+
+    Fewer than two clusters have no interval.
+    """
+    groups = cluster_indices(len(values), clusters)
+    n_clusters = len(groups) if len(groups) < len(values) else None
+    if len(groups) < 2:
+        return Interval(low=None, high=None, method=None, clusters=n_clusters)
+    pieces = [(math.fsum(values[i] for i in group), len(group)) for group in groups]
+    draw = random.Random(seed)
+    means = []
+    for _ in range(resamples):
+        drawn = draw.choices(pieces, k=len(pieces))
+        means.append(sum(total for total, _ in drawn) / sum(size for _, size in drawn))
+    level = tail_level(confidence, sided)
+    low, high = percentile(means, 100 * (1 - level)), percentile(means, 100 * level)
+    se = statistics.pstdev(means)
+    return Interval(
+        low=low, high=high, method="bootstrap", se=se, detectable_se=se, clusters=n_clusters
+    )

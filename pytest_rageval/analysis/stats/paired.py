@@ -1,0 +1,298 @@
+"""Paired differences between two runs over the same cases: candidate - baseline.
+
+Defined in docs/statistics.md#two-runs.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import getitem
+from typing import Literal
+
+from pytest_rageval.analysis.stats.clusters import ClusterIds, cluster_indices, cluster_sums
+from pytest_rageval.analysis.stats.distributions import (
+    normal_cdf,
+    normal_quantile,
+    student_t_tail,
+)
+from pytest_rageval.analysis.stats.intervals import (
+    NO_INTERVAL,
+    Interval,
+    Sided,
+    bootstrap_mean,
+    fmean,
+    is_binary,
+    plus_two,
+    plus_two_moments,
+    tail_level,
+    wilson_bounds,
+)
+
+SIGN_FLIP_SEED = 20251122
+_EXACT_UP_TO = 16
+_DRAWS = 9_999
+_NOISE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDifference:
+    """Mean difference candidate - baseline over pairs, with its interval."""
+
+    n: int
+    diff: float | None
+    """None: no pair."""
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McNemar:
+    """Exact McNemar p-values of a change in a binary metric."""
+
+    p_two_sided: float
+    p_worse: float
+    """One-sided, for more lost than gained."""
+    p_midp: float
+    """Two-sided mid-p, less conservative (Fagerland 2013)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignFlip:
+    """Permutation p-values of a mean difference."""
+
+    p_two_sided: float
+    p_worse: float
+    """One-sided, for a mean below 0."""
+
+
+def _differences(base: Sequence[float], cand: Sequence[float]) -> list[float]:
+    if len(base) != len(cand):
+        raise ValueError(f"{len(base)} baseline values for {len(cand)} candidate values")
+    return [c - b for b, c in zip(base, cand, strict=True)]
+
+
+def mover_wilson_bounds(gained: int, lost: int, n: int, z: float) -> tuple[float, float]:
+    """Bounds of (gained - lost)/n from the Wilson bounds of both discordant proportions.
+
+    Method of variance estimates recovery (Newcombe 1998) with the correlation of the two
+    multinomial proportions.
+
+    Args:
+        gained: pairs that only the candidate passed.
+        lost: pairs that only the baseline passed.
+        n: all pairs, above 0.
+        z: normal quantile.
+    """
+    up, down = gained / n, lost / n
+    up_low, up_high = wilson_bounds(up, n, z)
+    down_low, down_high = wilson_bounds(down, n, z)
+    spread = math.sqrt(up * (1 - up) * down * (1 - down))
+    rho = -up * down / spread if spread > 0 else 0.0
+
+    def distance(a: float, b: float) -> float:
+        return math.sqrt(max(0.0, a * a + b * b - 2 * rho * a * b))
+
+    diff = (gained - lost) / n
+    low = diff - distance(up - up_low, down_high - down)
+    high = diff + distance(up_high - up, down - down_low)
+    return max(-1.0, low), min(1.0, high)
+
+
+def _mover_wilson(diffs: Sequence[float], confidence: float, sided: Sided) -> Interval:
+    n = len(diffs)
+    z = normal_quantile(tail_level(confidence, sided))
+    gained, lost = sum(d > 0 for d in diffs), sum(d < 0 for d in diffs)
+    low, high = mover_wilson_bounds(gained, lost, n, z)
+    se = (high - low) / 2 / z
+    return Interval(low=low, high=high, method="mover_wilson", se=se, detectable_se=se)
+
+
+def paired_difference(
+    base: Sequence[float],
+    cand: Sequence[float],
+    *,
+    lo: float | None = 0.0,
+    hi: float | None = 1.0,
+    binary: bool = False,
+    clusters: ClusterIds | None = None,
+    confidence: float = 0.95,
+    sided: Sided = 2,
+) -> PairedDifference:
+    """Mean paired difference and its interval.
+
+    Args:
+        base: baseline values, one per pair.
+        cand: candidate values in the same order.
+        lo: lower end of the metric's scale; None (or no ``hi``): unbounded, bootstrap on pairs.
+        hi: upper end of the scale.
+        binary: both sides are 0 or 1 and come from one repeat: MOVER-Wilson, as long as no
+            cluster holds two pairs. Otherwise the plus-two t on the differences.
+        clusters: one id per pair.
+        confidence: 0 to 1.
+        sided: 2 for reports, 1 for gates.
+
+    >>> lost, gained = [1] * 7 + [0] * 2, [0] * 7 + [1] * 2
+    >>> found = paired_difference(
+    ...     lost + [1] * 41, gained + [1] * 41, binary=True, sided=1
+    ... )
+    >>> found.diff, round(found.interval.low, 3), round(found.interval.high, 4)
+    (-0.1, -0.205, 0.0005)
+    """
+    diffs = _differences(base, cand)
+    n = len(diffs)
+    if not diffs:
+        return PairedDifference(n=0, diff=None, interval=NO_INTERVAL)
+    if lo is None or hi is None:
+        interval = bootstrap_mean(diffs, clusters=clusters, confidence=confidence, sided=sided)
+    elif binary and is_binary((*base, *cand)) and len(cluster_indices(n, clusters)) == n:
+        interval = _mover_wilson(diffs, confidence, sided)
+    else:
+        span = hi - lo
+        interval = plus_two(
+            diffs, lo=-span, hi=span, clusters=clusters, confidence=confidence, sided=sided
+        )
+    return PairedDifference(n=n, diff=fmean(diffs), interval=interval)
+
+
+def regression_p(
+    base: Sequence[float],
+    cand: Sequence[float],
+    *,
+    margin: float = 0.0,
+    lo: float = 0.0,
+    hi: float = 1.0,
+    binary: bool = False,
+    clusters: ClusterIds | None = None,
+    direction: Literal["higher", "lower"] = "higher",
+) -> float | None:
+    """p-value of "worse by more than ``margin``": the one-sided bound turned round.
+
+    It is the smallest alpha whose upper bound of the oriented difference lies below
+    ``-margin``, and at most 0.5; None: no interval to turn round.
+
+    Args:
+        base: baseline values, one per pair.
+        cand: candidate values in the same order.
+        margin: at least 0, in the metric's unit.
+        lo: lower end of the metric's scale.
+        hi: upper end.
+        binary: as for ``paired_difference``.
+        clusters: one id per pair.
+        direction: which way is better.
+    """
+    diffs = _differences(base, cand)
+    if direction == "lower":
+        diffs = [-d for d in diffs]
+    sample = cluster_sums(diffs, clusters)
+    g = sample.n_clusters
+    if binary and diffs and g == len(diffs) and is_binary((*base, *cand)):
+        return _mover_regression_p(diffs, margin)
+    if g < 2:
+        return None
+    span = hi - lo
+    centre, variance = plus_two_moments(sample, -span, span)
+    return min(0.5, student_t_tail((-margin - centre) / math.sqrt(variance), g - 1))
+
+
+def _mover_regression_p(diffs: Sequence[float], margin: float) -> float:
+    n, gained, lost = len(diffs), sum(d > 0 for d in diffs), sum(d < 0 for d in diffs)
+    if (gained - lost) / n >= -margin:
+        return 0.5
+    inside, outside = 0.0, 40.0  # at z = 40 every bound lies at the end of its scale
+    while (z := 0.5 * (inside + outside)) not in {inside, outside}:
+        if mover_wilson_bounds(gained, lost, n, z)[1] < -margin:
+            inside = z
+        else:
+            outside = z
+    return min(0.5, normal_cdf(-inside))
+
+
+def mcnemar(gained: int, lost: int) -> McNemar:
+    """Exact McNemar test: binomial on the discordant pairs (McNemar 1947; Fagerland 2013).
+
+    No discordant pair at all says nothing: every p is 1.
+
+    >>> mcnemar(2, 7).p_two_sided
+    0.1796875
+    """
+    m, few = gained + lost, min(gained, lost)
+    if m == 0:
+        return McNemar(p_two_sided=1.0, p_worse=1.0, p_midp=1.0)
+    # Integer counts of sign patterns, so that no float rounds before the last division.
+    at_most_few, point = _patterns(m, few)
+    at_least_lost = _patterns(m, gained)[0]  # by symmetry
+    exact = min(2 * at_most_few, 2**m)
+    # The middle term belongs to both tails at once when they meet.
+    middle = point / 2**m / (2 if gained == lost else 1)
+    return McNemar(
+        p_two_sided=exact / 2**m,
+        p_worse=at_least_lost / 2**m,
+        p_midp=exact / 2**m - middle,
+    )
+
+
+def _patterns(m: int, k: int) -> tuple[int, int]:
+    """Count the subsets of m things with at most k, and with exactly k, members."""
+    total = exactly = 1
+    for i in range(k):
+        exactly = exactly * (m - i) // (i + 1)
+        total += exactly
+    return total, exactly
+
+
+def sign_flip(
+    diffs: Sequence[float],
+    *,
+    clusters: ClusterIds | None = None,
+    seed: int = SIGN_FLIP_SEED,
+) -> SignFlip:
+    """Sign-flip permutation test of the mean difference; whole clusters flip together.
+
+    All patterns are counted up to 16 non-zero differences, else 9 999 are drawn and the
+    observed one is added. No non-zero difference: p = 1.
+
+    >>> sign_flip([-0.2, 0, 0, -0.2, 0, 0, 0, -0.2, 0, 0]).p_two_sided
+    0.25
+    """
+    sums = (math.fsum(diffs[i] for i in g) for g in cluster_indices(len(diffs), clusters))
+    # In the order of size, so that draws do not depend on the order of the cases.
+    moved = sorted(s for s in sums if abs(s) > _NOISE)
+    if not moved:
+        return SignFlip(p_two_sided=1.0, p_worse=1.0)
+    observed = math.fsum(moved)
+    # Sums that differ only by rounding are ties, and ties count.
+    slack = 1e-9 * math.fsum(abs(s) for s in moved)
+    sizes = [abs(s) for s in moved]
+    exact = len(sizes) <= _EXACT_UP_TO
+    totals = _all_totals(sizes) if exact else _drawn_totals(sizes, seed)
+    extra = 0 if exact else 1
+    count = len(totals) + extra
+    as_low = sum(t <= observed + slack for t in totals) + extra
+    as_far = sum(abs(t) >= abs(observed) - slack for t in totals) + extra
+    return SignFlip(p_two_sided=as_far / count, p_worse=as_low / count)
+
+
+def _all_totals(sizes: Sequence[float]) -> list[float]:
+    totals = [0.0]
+    for size in sizes:
+        totals = [total + signed for total in totals for signed in (size, -size)]
+    return totals
+
+
+def _drawn_totals(sizes: Sequence[float], seed: int) -> list[float]:
+    draw, whole = random.Random(seed), sum(sizes)
+    # A byte is eight coins, whose sums are added up once: tossing each coin by itself takes many
+    # times as long, and a comparison has dozens of metrics.
+    tables = [_sums_by_byte(sizes[i : i + 8]) for i in range(0, len(sizes), 8)]
+    tosses = (draw.randbytes(len(tables)) for _ in range(_DRAWS))
+    return [2 * sum(map(getitem, tables, toss)) - whole for toss in tosses]
+
+
+def _sums_by_byte(sizes: Sequence[float]) -> list[float]:
+    """For each byte the sum of the sizes at its set bits; the rest of a short list counts 0."""
+    sums = [0.0]
+    for size in (*sizes, *[0.0] * (8 - len(sizes))):
+        sums += [total + size for total in sums]
+    return sums

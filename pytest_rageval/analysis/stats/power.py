@@ -1,0 +1,46 @@
+"""How small a difference a number of cases can show (docs/statistics.md#how-many-cases)."""
+
+from __future__ import annotations
+
+import math
+
+from pytest_rageval.analysis.stats.distributions import normal_quantile
+
+POWER = 0.80
+
+
+def minimum_detectable_effect(
+    se: float | None, *, confidence: float = 0.95, power: float = POWER
+) -> float | None:
+    """Smallest true difference that a one-sided check finds with probability ``power``.
+
+    Args:
+        se: one-sided half-width over the normal quantile (``Interval.detectable_se``); None:
+            unknown, and so is the effect.
+        confidence: one-sided, 0 to 1.
+        power: 0 to 1.
+
+    >>> round(minimum_detectable_effect(0.35 / 50**0.5), 3)
+    0.123
+    """
+    return None if se is None else (normal_quantile(confidence) + normal_quantile(power)) * se
+
+
+def required_n(
+    sd: float, difference: float, *, confidence: float = 0.95, power: float = POWER
+) -> int | None:
+    """Cases needed to find ``difference``; None for a difference of 0, which none can show.
+
+    Args:
+        sd: standard deviation of one case's value or difference.
+        difference: the smallest that matters, either sign.
+        confidence: one-sided, 0 to 1.
+        power: 0 to 1.
+
+    >>> required_n(0.35, 0.05)
+    303
+    """
+    if difference == 0:
+        return None
+    z = normal_quantile(confidence) + normal_quantile(power)
+    return math.ceil((z * sd / difference) ** 2)

@@ -1,0 +1,136 @@
+"""What repeats of the same cases tell: noise, flakiness, pass@k (docs/statistics.md#repeats)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_rageval.analysis.stats.intervals import fmean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceComponents:
+    """One-way random-effects split of R repeats of n cases; None: unknown."""
+
+    mean: float | None
+    within: float | None
+    """Variance between repeats of one case; unknown for R = 1."""
+    between: float | None
+    """Variance between cases; never below 0."""
+    icc: float | None
+    """between / (between + within)."""
+    se_mean: float | None
+    noise_share: float | None
+    """The share of the mean's variance that more repeats could remove."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flakiness:
+    """How often repeats of one case disagree; None: fewer than two repeats, or no case."""
+
+    flaky_rate: float | None
+    """Cases with both passes and failures / cases."""
+    flip_probability: float | None
+    """Probability that two repeats of a case, drawn at random, disagree."""
+
+
+def variance_components(rows: Sequence[Sequence[float]]) -> VarianceComponents:
+    """Variance within and between cases.
+
+    Args:
+        rows: one per case, each with the same number R of repeats.
+
+    Raises:
+        ValueError: cases have different numbers of repeats.
+
+    >>> round(variance_components([[1, 1, 0], [0, 0, 0], [1, 1, 1], [1, 0, 1]]).icc, 2)
+    0.42
+    """
+    n, sizes = len(rows), {len(row) for row in rows}
+    if len(sizes) > 1:
+        raise ValueError(f"cases have {min(sizes)} to {max(sizes)} repeats, expected one number")
+    r = sizes.pop() if sizes else 0
+    mean = fmean([x for row in rows for x in row])
+    if mean is None:
+        return VarianceComponents(
+            mean=None, within=None, between=None, icc=None, se_mean=None, noise_share=None
+        )
+    # Spread does not depend on the origin; from one of the values, equal ones have none at all.
+    shifted = [[x - rows[0][0] for x in row] for row in rows]
+    centres = [math.fsum(row) / r for row in shifted]
+    centre = math.fsum(centres) / n
+    msb = r * math.fsum((c - centre) ** 2 for c in centres) / (n - 1) if n > 1 else None
+    within = _within(shifted, centres, r)
+    between = max(0.0, (msb - within) / r) if msb is not None and within is not None else None
+    icc = noise_share = None
+    if between is not None and within is not None and between + within > 0:
+        icc = between / (between + within)
+        noise_share = (within / r) / (between + within / r)
+    return VarianceComponents(
+        mean=mean,
+        within=within,
+        between=between,
+        icc=icc,
+        se_mean=math.sqrt(msb / (n * r)) if msb is not None else None,
+        noise_share=noise_share,
+    )
+
+
+def _within(rows: Sequence[Sequence[float]], centres: Sequence[float], r: int) -> float | None:
+    if r < 2:
+        return None
+    squares = ((x - centre) ** 2 for row, centre in zip(rows, centres, strict=True) for x in row)
+    return math.fsum(squares) / (len(rows) * (r - 1))
+
+
+def pass_at_k(repeats: int, passes: int, k: int) -> float | None:
+    """Probability that at least one of k repeats passes (Chen et al. 2021).
+
+    Args:
+        repeats: R, how often the case was asked.
+        passes: how often it passed, 0 to R.
+        k: repeats drawn, at least 1; above R there is no data.
+
+    >>> pass_at_k(5, 3, 2)
+    0.9
+    """
+    if k < 1 or k > repeats:
+        return None
+    ways = math.comb(repeats, k)
+    return (ways - math.comb(repeats - passes, k)) / ways
+
+
+def pass_hat_k(repeats: int, passes: int, k: int) -> float | None:
+    """Probability that all of k repeats pass, "pass^k" (tau-bench, 2024).
+
+    Args:
+        repeats: R, how often the case was asked.
+        passes: how often it passed, 0 to R.
+        k: repeats drawn, at least 1; above R there is no data.
+
+    >>> pass_hat_k(5, 3, 2)
+    0.3
+    """
+    if k < 1 or k > repeats:
+        return None
+    return math.comb(passes, k) / math.comb(repeats, k)
+
+
+def flakiness(passes: Sequence[int], repeats: int) -> Flakiness:
+    """Flaky cases and the probability that two repeats of a case disagree.
+
+    Args:
+        passes: one count per case, 0 to ``repeats``.
+        repeats: R, the same for every case.
+
+    >>> flakiness([3, 0, 5, 4], 5)
+    Flakiness(flaky_rate=0.5, flip_probability=0.25)
+    """
+    if repeats < 2 or not passes:
+        return Flakiness(flaky_rate=None, flip_probability=None)
+    flips = [2 * c * (repeats - c) / (repeats * (repeats - 1)) for c in passes]
+    return Flakiness(
+        flaky_rate=sum(0 < c < repeats for c in passes) / len(passes),
+        flip_probability=fmean(flips),
+    )

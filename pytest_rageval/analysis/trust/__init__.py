@@ -1,0 +1,1 @@
+"""Reliability of a judge: agreement with people, calibration, probes, drift."""

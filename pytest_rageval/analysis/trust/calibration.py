@@ -1,0 +1,410 @@
+"""How well a judge agrees with people on labelled answers. Pure.
+
+Defined in docs/statistics.md#agreement-with-people.
+
+A labelled answer becomes a request as a run would make it; the judge's replies come back as
+readings, and readings and labels become figures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import Any, Final, Literal
+
+from pytest_rageval.analysis.stats.agreement import (
+    auroc,
+    bootstrap_agreement,
+    precision_recall_f1,
+)
+from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.values.verdict import JudgeErrorKind, Judgement, JudgeRequest, Passage
+
+CalibrationRubric = Literal["groundedness", "correctness", "abstention"]
+RUBRICS: Final[tuple[CalibrationRubric, ...]] = ("groundedness", "correctness", "abstention")
+"""Rubrics that people's labels exist for."""
+
+LABELS: Final[Mapping[str, tuple[str, str]]] = {
+    "groundedness": ("grounded", "not_grounded"),
+    "correctness": ("correct", "incorrect"),
+    "abstention": ("answer", "abstain"),
+}
+"""By rubric: the label of the other class, then of the class that matters."""
+LEFT_OUT: Final[Mapping[str, tuple[str, ...]]] = {"abstention": ("partial", "clarify")}
+"""Labels of neither class; they are counted and not judged."""
+
+_TOLERANCE: Final = 1e-9
+_MARK: Final = re.compile(r"^\[(\d{1,4})\][ \t]*", re.MULTILINE)
+_NUMBERS: Final = re.compile(r"\[\s*(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\s*\]")
+
+
+# --- what people said ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledAnswer:
+    """One answer with what people said of it (one line of a label file)."""
+
+    id: str
+    label: str
+    answer: str
+    question: str = ""
+    context: str | None = None
+    history: tuple[str, ...] = ()
+    """The turns before the question, such as ``user: ...``."""
+    reference: tuple[str, ...] = ()
+    """Accepted answers; one of them suffices."""
+    source: str = ""
+
+    @property
+    def cluster(self) -> tuple[str, str]:
+        """What answers share that stand or fall together: the question, else the context."""
+        for part in (self.question, self.context):
+            if part is not None and part.strip():
+                return self.source, part
+        return self.source, f"id {self.id}"
+
+
+def request_of(row: LabelledAnswer, *, answer: str | None = None) -> JudgeRequest:
+    """Return what a judge is asked about a labelled answer.
+
+    The turns before the question stand before it. Accepted answers become one expected answer,
+    joined by `` | ``: they are alternatives, while every expected key fact is required. A context
+    whose passages begin with ``[n]`` is split there; ``[n]`` in the answer then names the place of
+    its passage, as in a run, and a number without passage stays one.
+
+    Args:
+        row: the labelled answer.
+        answer: judged in place of the row's own.
+    """
+    numbers, texts = split_context(row.context or "")
+    return JudgeRequest(
+        question="\n".join(part for part in (*row.history, row.question) if part.strip()),
+        answer=renumber(row.answer if answer is None else answer, numbers),
+        context=tuple(Passage(text=text) for text in texts),
+        expected_answer=" | ".join(dict.fromkeys(row.reference)) or None,
+    )
+
+
+def split_context(context: str) -> tuple[list[int], list[str]]:
+    r"""Split a context into its passages.
+
+    Returns:
+        The numbers that the passages carry and their texts; a context that does not begin with
+        ``[n]``, or whose numbers do not rise, is one passage without number, a blank one none.
+
+    >>> split_context("[2] Beans.\n[5] Peas.")
+    ([2, 5], ['Beans.', 'Peas.'])
+    """
+    text = context.strip()
+    marks = list(_MARK.finditer(text))
+    numbers = [int(mark[1]) for mark in marks]
+    rising = all(one < other for one, other in pairwise(numbers))
+    if not marks or marks[0].start() > 0 or not rising:
+        return [], [text] if text else []
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    texts = [text[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)]
+    return numbers, texts
+
+
+def renumber(answer: str, numbers: Sequence[int]) -> str:
+    """Turn the ``[n]`` of an answer from the source's numbers into places, from 1.
+
+    A number that no passage carries becomes one beyond the last place.
+
+    >>> renumber("Peas [5], or beans [2, 5]; lentils [1].", [2, 5])
+    'Peas [2], or beans [1, 2]; lentils [3].'
+    """
+    place = {number: at for at, number in enumerate(numbers, 1)}
+    if all(number == at for number, at in place.items()):
+        return answer
+
+    def moved(match: re.Match[str]) -> str:
+        found = (int(number) for number in re.findall(r"\d+", match[1]))
+        return f"[{', '.join(str(place.get(n, len(numbers) + max(n, 1))) for n in found)}]"
+
+    return _NUMBERS.sub(moved, answer)
+
+
+# --- what the judge said -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What one judgement says about one answer."""
+
+    score: float | None = None
+    """0 to 5; under ``abstention`` 1 if the answer abstains, else 0."""
+    error: JudgeErrorKind | None = None
+    not_applicable: str | None = None
+    """Why there is nothing to score; exactly one of the three is set."""
+
+
+def read_judgement(rubric: CalibrationRubric, judgement: Judgement) -> Reading:
+    """Take the score of a rubric out of a judgement; what is not valid is an error, never 0."""
+    verdict = judgement.verdict
+    if verdict is None:
+        failure = judgement.failure
+        return Reading(error="unparseable" if failure is None else failure.kind)
+    if rubric == "abstention":
+        if verdict.abstained is None:
+            return Reading(error="unparseable")
+        return Reading(score=float(verdict.abstained))
+    if rubric not in verdict.scores:
+        reason = verdict.not_applicable.get(rubric)
+        return Reading(error="unparseable") if reason is None else Reading(not_applicable=reason)
+    score = valid_score(verdict.scores[rubric], scale_of(rubric))
+    return Reading(error="out_of_range") if score is None else Reading(score=score)
+
+
+def scale_of(rubric: CalibrationRubric) -> tuple[float, float]:
+    """Return the ends of a rubric's scale."""
+    if rubric == "abstention":
+        return 0.0, 1.0
+    low, high = METRICS[rubric].scale
+    return low, math.inf if high is None else high
+
+
+def pass_line(rubric: CalibrationRubric) -> float | None:
+    """Return the score from which an answer is good; None: the rubric gives a flag."""
+    if rubric == "abstention":
+        return None
+    low, high = scale_of(rubric)
+    return low + PASS_SHARE * (high - low)
+
+
+# --- agreement -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How a judge agrees with people on some answers; None: undefined (0/0, one class alone)."""
+
+    n: int
+    """Answers with a valid verdict; every figure is over these."""
+    n_error: int
+    n_not_applicable: int
+    n_positive: int
+    """Of ``n``, those that people put into the class that matters."""
+    auroc: float | None
+    """Macro mean over the sources that hold both classes."""
+    auroc_pooled: float | None
+    kappa: float | None
+    """Cohen's, of the sides of the pass line."""
+    kappa_low: float | None
+    kappa_high: float | None
+    clusters: int
+    """Groups of answers to one question; the interval of kappa resamples these."""
+    accuracy: float | None
+    precision: float | None
+    """This and the next: of the class that matters, with Wilson intervals."""
+    precision_low: float | None
+    precision_high: float | None
+    recall: float | None
+    recall_low: float | None
+    recall_high: float | None
+    f1: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestThreshold:
+    """The pass line with the largest kappa on these very answers, hence flattering."""
+
+    threshold: float
+    kappa: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """A judge against people under one rubric."""
+
+    rubric: CalibrationRubric
+    threshold: float | None
+    overall: Agreement
+    by_source: Mapping[str, Agreement]
+    """In order of first appearance."""
+    best_threshold: BestThreshold | None
+    left_out: Mapping[str, int]
+    """By label of neither class."""
+    errors: Mapping[str, int]
+    """By kind of failure."""
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+    """By row id."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    source: str
+    cluster: tuple[str, str]
+    score: float
+    matters: bool
+    """What people say."""
+    predicted: bool
+    """What the judge says."""
+
+
+def calibrate(
+    rows: Sequence[LabelledAnswer],
+    readings: Mapping[str, Reading],
+    *,
+    rubric: CalibrationRubric,
+    threshold: float | None = None,
+    confidence: float = 0.95,
+) -> Calibration:
+    """Hold a judge's readings against people's labels.
+
+    Args:
+        rows: labelled answers with distinct ids; those of neither class are counted alone.
+        readings: by row id, one for every row of a class.
+        rubric: what was judged.
+        threshold: an answer is good from this score on; None: the pass line.
+        confidence: of all intervals.
+
+    Raises:
+        KeyError: a row has no reading.
+    """
+    line = pass_line(rubric) if threshold is None else threshold
+    judged = [row for row in rows if row.label not in LEFT_OUT.get(rubric, ())]
+    sources = list(dict.fromkeys(row.source for row in judged))
+
+    def measure(part: Sequence[LabelledAnswer]) -> Agreement:
+        return _measure(part, readings, rubric, line, confidence)
+
+    overall = measure(judged)
+    return Calibration(
+        rubric=rubric,
+        threshold=line,
+        overall=overall,
+        # One source alone is the whole; its bootstrap need not run twice.
+        by_source={sources[0]: overall}
+        if len(sources) == 1
+        else {name: measure([row for row in judged if row.source == name]) for name in sources},
+        best_threshold=None if line is None else _best_threshold(judged, readings, rubric),
+        left_out=dict(Counter(row.label for row in rows if row.label in LEFT_OUT.get(rubric, ()))),
+        errors=dict(Counter(e for row in judged if (e := readings[row.id].error) is not None)),
+        readings={row.id: readings[row.id] for row in judged},
+    )
+
+
+def _matters(rubric: str, label: str) -> bool:
+    return label == LABELS[rubric][1]
+
+
+def _measure(
+    rows: Sequence[LabelledAnswer],
+    readings: Mapping[str, Reading],
+    rubric: CalibrationRubric,
+    line: float | None,
+    confidence: float,
+) -> Agreement:
+    scored = []
+    for row in rows:
+        score = readings[row.id].score
+        if score is not None:
+            predicted = score > 0 if line is None else score < line - _TOLERANCE
+            matters = _matters(rubric, row.label)
+            scored.append(_Scored(row.source, row.cluster, score, matters, predicted))
+    truth, said = [one.matters for one in scored], [one.predicted for one in scored]
+    clusters = [one.cluster for one in scored]
+    # A high score says good; the flag of abstention says that the class that matters is there.
+    up = truth if line is None else [not one for one in truth]
+    discrimination = auroc([s.score for s in scored], up, sources=[s.source for s in scored])
+    interval = bootstrap_agreement(
+        truth, said, kappa_of_flags, clusters=clusters, confidence=confidence
+    )
+    found = precision_recall_f1(truth, said, confidence=confidence)
+    right = sum(one == other for one, other in zip(truth, said, strict=True))
+    return Agreement(
+        n=len(scored),
+        n_error=sum(readings[row.id].error is not None for row in rows),
+        n_not_applicable=sum(readings[row.id].not_applicable is not None for row in rows),
+        n_positive=sum(truth),
+        auroc=discrimination.auroc,
+        auroc_pooled=discrimination.auroc_pooled,
+        kappa=kappa_of_flags(truth, said),
+        kappa_low=interval.low,
+        kappa_high=interval.high,
+        clusters=len(set(clusters)),
+        accuracy=right / len(scored) if scored else None,
+        precision=found.precision,
+        precision_low=found.precision_interval.low,
+        precision_high=found.precision_interval.high,
+        recall=found.recall,
+        recall_low=found.recall_interval.low,
+        recall_high=found.recall_interval.high,
+        f1=found.f1,
+    )
+
+
+def kappa_of_flags(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Cohen's kappa of two raters who say 0 or 1: ``agreement.kappa``, quick enough to resample.
+
+    >>> kappa_of_flags([1, 1, 0, 0], [1, 0, 0, 0])
+    0.5
+    """
+    n, yes_a, yes_b = len(a), sum(a), sum(b)
+    both = sum(x * y for x, y in zip(a, b, strict=True))
+    return _kappa(n, yes_a, yes_b, both)
+
+
+def _kappa(n: int, yes_a: float, yes_b: float, both: float) -> float | None:
+    chance = yes_a * (n - yes_b) + yes_b * (n - yes_a)
+    return 1 - n * (yes_a + yes_b - 2 * both) / chance if chance else None
+
+
+def _best_threshold(
+    rows: Iterable[LabelledAnswer], readings: Mapping[str, Reading], rubric: str
+) -> BestThreshold | None:
+    bad = Counter[float]()
+    total = Counter[float]()
+    for row in rows:
+        score = readings[row.id].score
+        if score is not None:
+            total[score] += 1
+            bad[score] += _matters(rubric, row.label)
+    n, n_bad = total.total(), bad.total()
+    best: BestThreshold | None = None
+    below, bad_below = 0, 0
+    for score in sorted(total):
+        # Everything under this score is taken for bad.
+        found = _kappa(n, n_bad, below, bad_below)
+        if found is not None and below and (best is None or found > best.kappa + _TOLERANCE):
+            best = BestThreshold(threshold=score, kappa=found)
+        below += total[score]
+        bad_below += bad[score]
+    return best
+
+
+# --- as a document -------------------------------------------------------------------------------
+
+
+def calibration_document(found: Calibration) -> dict[str, Any]:
+    """Return a calibration as JSON values, without text of any answer and without NaN."""
+    return {
+        "rubric": found.rubric,
+        **asdict(found.overall),
+        "threshold": found.threshold,
+        "best_threshold": None if found.best_threshold is None else asdict(found.best_threshold),
+        "by_source": {name: asdict(one) for name, one in found.by_source.items()},
+        "left_out": dict(found.left_out),
+        "errors": dict(found.errors),
+    }
+
+
+def answer_hash(row: LabelledAnswer) -> str:
+    """Name what a judge is asked about a row: 16 hex digits, whatever people said of it."""
+    request = request_of(row)
+    parts = [
+        request.question,
+        request.answer,
+        request.expected_answer,
+        *(passage.text for passage in request.context),
+    ]
+    return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]

@@ -1,0 +1,283 @@
+"""How far the scores of a run's judge can be trusted. Pure.
+
+Defined in docs/statistics.md#agreement-with-people.
+
+A second opinion on some cases, means corrected by people's labels, answers judged again after a
+while, and what may be said of a judge that was held against people before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pytest_rageval.analysis.stats.calibration import CanaryDrift, canary_drift, ppi_mean
+from pytest_rageval.analysis.stats.intervals import fmean, wilson
+from pytest_rageval.judges.spot_check import Key
+from pytest_rageval.metrics.judged import compute_disagreement, scores_disagree, valid_score
+
+SCALE: Final = (0.0, 5.0)
+MIN_LABELS: Final = 50
+"""Fewer labels than this validate nothing."""
+MIN_CANARIES: Final = 30
+NOT_VALIDATED: Final = "judge not validated"
+
+_MAX_WORST: Final = 5
+
+
+# --- a second opinion ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotCheck:
+    """How often a second judge saw a verdict otherwise."""
+
+    n: int
+    """Cases with two valid scores."""
+    n_error: int
+    """Cases in which one of the two is missing."""
+    disagreement_rate: float | None
+    """0 to 1, lower is better; None without cases."""
+    low: float | None
+    """Wilson interval of the rate, with ``high``."""
+    high: float | None
+    worst: tuple[tuple[Any, float, float], ...]
+    """Case, first and second score of up to five disagreements, the widest first."""
+
+
+def summarise_spot_check(
+    pairs: Sequence[tuple[Key, float | None, float | None]],
+    *,
+    scale: tuple[float, float] = SCALE,
+    confidence: float = 0.95,
+) -> SpotCheck:
+    """Compare the first and the second score of spot-checked cases.
+
+    Args:
+        pairs: case, first and second score; None: no valid verdict.
+        scale: ends of both scores.
+        confidence: of the interval.
+    """
+    found = compute_disagreement([(one, other) for _, one, other in pairs], scale)
+    valid = [
+        (key, one, other)
+        for key, one, other in pairs
+        if one is not None
+        and other is not None
+        and valid_score(one, scale) is not None
+        and valid_score(other, scale) is not None
+    ]
+    apart = [pair for pair in valid if scores_disagree(pair[1], pair[2], scale)]
+    apart.sort(key=lambda pair: (-abs(pair[1] - pair[2]), repr(pair[0])))
+    interval = wilson(len(apart), found.spot_check_n, confidence=confidence)
+    return SpotCheck(
+        n=found.spot_check_n,
+        n_error=len(pairs) - found.spot_check_n,
+        disagreement_rate=found.disagreement_rate,
+        low=interval.low,
+        high=interval.high,
+        worst=tuple(apart[:_MAX_WORST]),
+    )
+
+
+# --- a mean corrected by people ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedMean:
+    """A judge's mean, corrected by people's labels of some of its cases."""
+
+    estimate: float | None
+    """None: no case has both a label and a score."""
+    low: float | None
+    high: float | None
+    judge_mean: float | None
+    """Of every score, uncorrected."""
+    human_mean: float | None
+    """Of the labels alone."""
+    weight: float
+    """0 (the labels alone) to 1: how much the judge is relied on."""
+    n_labels: int
+    """Cases with a label and a score."""
+    n_judge_only: int
+    n_unused: int
+    """Labels of cases without a score."""
+
+    def __str__(self) -> str:
+        if self.estimate is None or self.judge_mean is None:
+            return "no correction: no case has both a label and a score"
+        interval = "no interval"
+        if self.low is not None and self.high is not None:
+            interval = f"{self.low:.2f}-{self.high:.2f}"
+        return (
+            f"{self.estimate:.2f} [{interval}] corrected by {_counted(self.n_labels, 'label')}; "
+            f"the judge alone says {self.judge_mean:.2f} "
+            f"over {_counted(self.n_labels + self.n_judge_only, 'case')}"
+        )
+
+
+def corrected_mean(
+    labels: Mapping[Key, float],
+    scores: Mapping[Key, float | None],
+    *,
+    scale: tuple[float, float] = SCALE,
+    confidence: float = 0.95,
+) -> CorrectedMean:
+    """Correct a judge's mean by prediction-powered inference (``stats.calibration.ppi_mean``).
+
+    The labelled cases have to be a random sample of all: choosing the doubtful ones corrects
+    towards those.
+
+    Args:
+        labels: people's scores, by case.
+        scores: the judge's scores of all cases, on the same scale; None: no valid verdict, which
+            has no part in any mean.
+        scale: ends of both.
+        confidence: two-sided.
+
+    Raises:
+        ValueError: a label or score lies outside the scale.
+
+    >>> people = {"a": 5, "b": 2, "c": 4, "d": 1}
+    >>> judge = {"a": 5, "b": 4, "c": 5, "d": 3, "e": 4, "f": 5}
+    >>> print(corrected_mean(people, judge))
+    3.16 [0.26-5.00] corrected by 4 labels; the judge alone says 4.33 over 6 cases
+    """
+    judged = {key: score for key, score in scores.items() if score is not None}
+    for value in (*labels.values(), *judged.values()):
+        if valid_score(value, scale) is None:
+            raise ValueError(f"{value!r}, expected a number from {scale[0]:g} to {scale[1]:g}")
+    both = [key for key in labels if key in judged]
+    others = [score for key, score in judged.items() if key not in labels]
+    found = ppi_mean(
+        [labels[key] for key in both],
+        [judged[key] for key in both],
+        others,
+        lo=scale[0],
+        hi=scale[1],
+        confidence=confidence,
+    )
+    return CorrectedMean(
+        estimate=found.estimate,
+        low=found.low,
+        high=found.high,
+        judge_mean=fmean(list(judged.values())),
+        human_mean=found.human_only,
+        weight=found.weight,
+        n_labels=len(both),
+        n_judge_only=len(others),
+        n_unused=len(labels) - len(both),
+    )
+
+
+# --- the same answers after a while --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """The same answers judged at two times."""
+
+    n: int
+    """Answers scored both times."""
+    n_lost: int
+    """Answers scored then that have no score now."""
+    found: CanaryDrift
+    """Its ``drift`` withholds comparisons of judged scores."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are as many answers as a statement takes."""
+        return self.n >= MIN_CANARIES
+
+    def __str__(self) -> str:
+        shift, flips = self.found.mean_shift, self.found.flip_rate
+        if shift is None or flips is None:
+            return "drift unknown: no answer was scored both times"
+        few = "" if self.enough else f", of the {MIN_CANARIES} it takes"
+        return (
+            f"{'the judge has drifted' if self.found.drift else 'no drift seen'}: "
+            f"mean shift {shift:+.3f} of the scale, {flips:.1%} changed sides of the pass line "
+            f"({_counted(self.n, 'answer')}{few})"
+        )
+
+
+def measure_drift(
+    before: Mapping[Key, float],
+    now: Mapping[Key, float | None],
+    *,
+    scale: tuple[float, float] = SCALE,
+) -> Drift:
+    """Compare the scores of frozen answers with those of an earlier time.
+
+    Args:
+        before: stored scores by answer.
+        now: today's; answers that are not in ``before`` have no part; None: no valid verdict.
+        scale: ends of both.
+    """
+    pairs = [(score, new) for key, score in before.items() if (new := now.get(key)) is not None]
+    found = canary_drift(
+        [one for one, _ in pairs], [other for _, other in pairs], lo=scale[0], hi=scale[1]
+    )
+    return Drift(n=len(pairs), n_lost=len(before) - len(pairs), found=found)
+
+
+# --- what may be said of a judge -----------------------------------------------------------------
+
+
+def validation_of(
+    judge_identity: str,
+    reports: Iterable[Mapping[str, Any]],
+    *,
+    rubric_versions: Mapping[str, str] | None = None,
+) -> str:
+    """Say in one line whether a judge was held against people, and with what result.
+
+    Args:
+        judge_identity: of the judge in use.
+        reports: stored calibrations, of any judge (``rageval calibrate --save``).
+        rubric_versions: version in use by rubric; a calibration of another one says nothing, and
+            rubrics that are not in use are left out. None: any rubric, any version.
+
+    Returns:
+        ``judge validated: groundedness AUROC 0.87, kappa 0.61 on 1666 labels``, with one part per
+        rubric; ``judge not validated`` and why where a calibration shows too little.
+    """
+    parts, doubts = [], []
+    for report in reports:
+        if report.get("judge") != judge_identity:
+            continue
+        rubric, version = report.get("rubric"), report.get("rubric_version")
+        if rubric_versions is not None and rubric not in rubric_versions:
+            continue
+        if rubric_versions is not None and rubric_versions.get(str(rubric)) != version:
+            doubts.append(f"{rubric} was calibrated as {version}")
+            continue
+        doubt, figures = _doubt(report), _figures(report)
+        if doubt:
+            doubts.append(f"{rubric}: {doubt} ({figures})")
+        else:
+            parts.append(f"{rubric} {figures}")
+    if parts:
+        return "; ".join([f"judge validated: {parts[0]}", *parts[1:], *doubts])
+    return f"{NOT_VALIDATED}: {'; '.join(doubts)}" if doubts else NOT_VALIDATED
+
+
+def _doubt(report: Mapping[str, Any]) -> str:
+    if (report.get("n") or 0) < MIN_LABELS:
+        return f"fewer than {MIN_LABELS} labels"
+    low = report.get("kappa_low")
+    return "no agreement beyond chance" if low is None or low <= 0 else ""
+
+
+def _figures(report: Mapping[str, Any]) -> str:
+    def shown(name: str) -> str:
+        value = report.get(name)
+        return "-" if value is None else f"{value:.2f}"
+
+    n = int(report.get("n") or 0)
+    return f"AUROC {shown('auroc')}, kappa {shown('kappa')} on {_counted(n, 'label')}"
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,293 @@
+"""How far a run's judge can be relied on: a second judge's view, and means that people correct.
+
+Pure. Nothing here changes a metric or the gate: it stands beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal
+
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
+from pytest_rageval.analysis.stats.intervals import fmean
+from pytest_rageval.analysis.trust.judge import (
+    SCALE,
+    CorrectedMean,
+    SpotCheck,
+    corrected_mean,
+    summarise_spot_check,
+)
+from pytest_rageval.judges.spot_check import COMPARED, CaseKey
+from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.values.errors import DatasetError, Fault
+from pytest_rageval.values.record import CaseRecord
+
+LABELLED: Final = ("groundedness", "correctness")
+"""Rubrics, and metrics, that people's labels correct."""
+
+PASS_LINE: Final = SCALE[0] + PASS_SHARE * (SCALE[1] - SCALE[0])
+_TOLERANCE: Final = 1e-9
+
+Quantity = Literal["mean", "pass_share"]
+"""What labels correct: scores the mean, true and false the share of cases at the pass line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanLabel:
+    """What people said of the answer to one case."""
+
+    case_id: str
+    rubric: str
+    label: float | bool
+    """A score from 0 to 5, or whether the answer passes."""
+    file: str | None = None
+    """Case file; None: the only one that holds the case."""
+    line: int = 0
+    """In the label file, from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeLabels:
+    """The labels of one file; those of a rubric are all scores, or all true and false."""
+
+    labels: tuple[HumanLabel, ...]
+    display: str
+    """The file as shown in messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """A judge's figure, corrected by people's labels."""
+
+    quantity: Quantity
+    found: CorrectedMean
+
+    def __str__(self) -> str:
+        share = f"share at {PASS_LINE:g} or above " if self.quantity == "pass_share" else ""
+        n = self.found.n_unused
+        unused = f" ({n} {'label' if n == 1 else 'labels'} without a score)" if n else ""
+        return f"{share}{self.found}{unused}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeReliability:
+    """What a run knows of its judge besides its scores; both by metric key."""
+
+    spot_check: Mapping[str, SpotCheck] = field(default_factory=dict)
+    corrected: Mapping[str, Correction] = field(default_factory=dict)
+
+    @property
+    def disagreement_rate(self) -> float | None:
+        """Disagreements / scores given twice, over all keys; None: none was given twice."""
+        return disagreement_rate(self.spot_check)
+
+    def document(self) -> dict[str, Any] | None:
+        """Return it as JSON values; None: nothing is known."""
+        document: dict[str, Any] = {}
+        if self.spot_check:
+            document["disagreement_rate"] = self.disagreement_rate
+            document["spot_check"] = {k: _spot_check(one) for k, one in self.spot_check.items()}
+        if self.corrected:
+            document["corrected"] = {
+                key: {"quantity": one.quantity, **asdict(one.found)}
+                for key, one in self.corrected.items()
+            }
+        return document or None
+
+
+def _spot_check(found: SpotCheck) -> dict[str, Any]:
+    return {
+        "n": found.n,
+        "n_error": found.n_error,
+        "disagreement_rate": found.disagreement_rate,
+        "low": found.low,
+        "high": found.high,
+        "worst": [
+            {"file": file, "id": case_id, "first": first, "second": second}
+            for (file, case_id), first, second in found.worst
+        ],
+    }
+
+
+def judge_reliability(
+    records: Iterable[CaseRecord], labels: JudgeLabels | None = None, *, confidence: float = 0.95
+) -> JudgeReliability:
+    """Summarise what records and labels tell of the judge.
+
+    Args:
+        records: of the run.
+        labels: of people; None: there are none.
+        confidence: of the intervals.
+
+    Raises:
+        DatasetError: a label does not say which of several cases it is about.
+    """
+    kept = list(records)
+    return JudgeReliability(
+        spot_check=summarise_spot_checks(kept, confidence=confidence),
+        corrected={} if labels is None else _corrections(kept, labels, confidence),
+    )
+
+
+def _corrections(
+    records: Sequence[CaseRecord], labels: JudgeLabels, confidence: float
+) -> dict[str, Correction]:
+    cases = {(case.first.file, case.first.name): case for case in group_repeats(records)}
+    by_rubric = labels_by_case(labels, cases)
+    return {
+        rubric: _correction(rubric, by_rubric[rubric], cases, confidence)
+        for rubric in LABELLED
+        if rubric in by_rubric
+    }
+
+
+def _correction(
+    rubric: str,
+    labels: Mapping[CaseKey, float | bool],
+    cases: Mapping[CaseKey, CaseGroup],
+    confidence: float,
+) -> Correction:
+    passes = any(isinstance(label, bool) for label in labels.values())
+    score = _pass_share if passes else _mean
+    found = corrected_mean(
+        {key: float(label) for key, label in labels.items()},
+        {key: score(case, rubric) for key, case in cases.items()},
+        scale=(0.0, 1.0) if passes else SCALE,
+        confidence=confidence,
+    )
+    return Correction(quantity="pass_share" if passes else "mean", found=found)
+
+
+def _mean(case: CaseGroup, key: str) -> float | None:
+    return case.value(key).value
+
+
+def _pass_share(case: CaseGroup, key: str) -> float | None:
+    scores = [score for r in case.records if (score := r.metrics.get(key)) is not None]
+    return fmean([float(score >= PASS_LINE - _TOLERANCE) for score in scores])
+
+
+def labels_by_case(
+    labels: JudgeLabels, cases: Iterable[CaseKey]
+) -> dict[str, dict[CaseKey, float | bool]]:
+    """Find the case of every label, by rubric.
+
+    A label of a case that is not there stays, under its own id: a run may have left it out.
+
+    Args:
+        labels: as read.
+        cases: file and id of those that are known.
+
+    Raises:
+        DatasetError: an id stands in several files and the label names none, or two labels of a
+            rubric are about the same case.
+    """
+    files: dict[str, list[str]] = {}
+    for file, case_id in cases:
+        files.setdefault(case_id, []).append(file)
+    found: dict[str, dict[CaseKey, float | bool]] = {}
+    faults: list[Fault] = []
+    for label in labels.labels:
+        homes = files.get(label.case_id, [])
+        if label.file is None and len(homes) > 1:
+            faults.append(_ambiguous(labels, label, homes))
+            continue
+        file = label.file if label.file is not None else (homes[0] if homes else "")
+        of_rubric = found.setdefault(label.rubric, {})
+        if (file, label.case_id) in of_rubric:
+            message = f"a second label of {label.case_id!r:.80} for {label.rubric}, expected one"
+            faults.append(_fault(labels, label, "id", message))
+        of_rubric[file, label.case_id] = label.label
+    if faults:
+        raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
+    return found
+
+
+def _ambiguous(labels: JudgeLabels, label: HumanLabel, homes: Sequence[str]) -> Fault:
+    message = (
+        f"{label.case_id!r:.80} is a case of {' and of '.join(sorted(homes)[:3])}, expected a "
+        '"file" that says which'
+    )
+    return _fault(labels, label, "file", message)
+
+
+def _fault(labels: JudgeLabels, label: HumanLabel, name: str, message: str) -> Fault:
+    return Fault(file=labels.display, line=label.line, field=name, message=message)
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def reliability_lines(found: JudgeReliability) -> Iterator[str]:
+    """Say it in sentences of numbers alone, for the summary."""
+    parts = [f"{key} {_disagreement(one)}" for key, one in found.spot_check.items()]
+    if parts:
+        yield f"second judge disagrees: {', '.join(parts)}"
+    for key, one in found.corrected.items():
+        yield f"{key} {one}"
+
+
+def _disagreement(found: SpotCheck) -> str:
+    errors = f", {found.n_error} without verdict" if found.n_error else ""
+    if found.disagreement_rate is None or found.low is None or found.high is None:
+        return f"no data (n 0{errors})"
+    interval = f"{found.low:.2f}-{found.high:.2f}"
+    return f"{found.disagreement_rate:.2f} [{interval}] (n {found.n}{errors})"
+
+
+def worst_disagreements(found: JudgeReliability) -> Iterator[tuple[str, str, float, float]]:
+    """Yield metric key, case id, first and second score of the widest disagreements."""
+    for key, one in found.spot_check.items():
+        for (_, case_id), first, second in one.worst:
+            yield key, case_id, first, second
+
+
+_Pair = tuple[CaseKey, float | None, float | None]
+
+
+def summarise_spot_checks(
+    records: Iterable[CaseRecord], *, confidence: float = 0.95
+) -> dict[str, SpotCheck]:
+    """Compare first and second scores of a run, by metric key.
+
+    Args:
+        records: of the run; those that were judged once have no part.
+        confidence: of the intervals.
+    """
+    pairs: dict[str, list[_Pair]] = {}
+    for record in records:
+        for key, one, other in _pairs(record):
+            pairs.setdefault(key, []).append(((record.file, record.name), one, other))
+    return {
+        key: summarise_spot_check(pairs[key], scale=_scale(key), confidence=confidence)
+        for keys in COMPARED.values()
+        for key in keys
+        if key in pairs
+    }
+
+
+def _scale(key: str) -> tuple[float, float]:
+    low, high = METRICS[key].scale
+    return low, 1.0 if high is None else high
+
+
+def _pairs(record: CaseRecord) -> Iterator[tuple[str, float | None, float | None]]:
+    found = record.spot_check
+    if found is None:
+        return
+    for rubric in found.get("rubrics", ()):
+        first = (record.judgements.get(rubric) or {}).get("scores")
+        for key in COMPARED.get(rubric, ()):
+            if first is not None and key not in first:
+                continue  # The first judge found nothing to score.
+            one = None if first is None else valid_score(first.get(key), _scale(key))
+            yield key, one, valid_score(found.get("scores", {}).get(key), _scale(key))
+
+
+def disagreement_rate(found: Mapping[str, SpotCheck]) -> float | None:
+    """Return the share of disagreements among all scores that were given twice."""
+    n = sum(one.n for one in found.values())
+    apart = sum(round((one.disagreement_rate or 0.0) * one.n) for one in found.values())
+    return apart / n if n else None

@@ -1,0 +1,160 @@
+"""Checks of the judge: asks it, under no cache, what a run would ask."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from pytest_rageval.authoring.doctor.findings import Finding, Findings
+from pytest_rageval.authoring.doctor.long_prompt import SYSTEM, long_prompt, read_long_reply
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.settings import JudgeSettings, Settings
+from pytest_rageval.values.verdict import Judgement, JudgeRequest, Passage
+
+_FOUND: Final = Findings("judge")
+_PASSAGE: Final = "The north gate opens at 8:15 and closes at 17:40."
+_REQUEST: Final = JudgeRequest(
+    question="When does the north gate open?",
+    answer="The north gate opens at 8:15 [1].",
+    context=(Passage(text=_PASSAGE, rel_path="gates.md", heading_path="# Gates"),),
+    expected_key_facts=("8:15",),
+    expected_answer="At 8:15.",
+)
+"""An answer that every rubric can judge, and any judge can."""
+
+_FIXES: Final = {
+    "unreachable": "start the server, or name its address with --judge-base-url",
+    "rate_limited": "wait, or set requests_per_minute in [tool.rageval.judge]",
+    "refused": "take a model that judges texts as data",
+    "unparseable": "take a model that follows a JSON schema, or set structured_output",
+    "truncated": "raise max_tokens in [tool.rageval.judge]",
+    "out_of_range": "take a model that keeps to the scale of the rubric",
+}
+_LOWER_LEVELS: Final = {
+    "json_object": "the server takes no schema: replies may break it and cost a repair turn",
+    "text": "the server takes no response format: replies are read from plain text",
+}
+
+
+def check_judge(
+    settings: Settings,
+    *,
+    environ: Mapping[str, str],
+    probe_chars: int,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Finding]:
+    """Check the judge that the settings name, asking it where it is a model.
+
+    Args:
+        settings: of the project.
+        environ: where its key is.
+        probe_chars: length of the long prompt; 0: it is not sent.
+        sleep: pauses between attempts, in seconds.
+    """
+    if settings.judge in {"offline", "none"}:
+        yield _no_model(settings.judge)
+        return
+    # One more attempt is patience enough for who waits at a terminal.
+    judging = replace(settings.judging, retries=min(settings.judging.retries, 1))
+    try:
+        yield from _asked(settings, judging, environ, probe_chars, sleep)
+    except ConfigError as error:
+        fix = "set it in [tool.rageval.judge], or by --judge-base-url and --judge-api-key-env"
+        yield _FOUND.fail("settings", str(error), fix)
+
+
+def _no_model(judge: str) -> Finding:
+    if judge == "offline":
+        return _FOUND.ok("offline", "deterministic, no model is asked")
+    fix = 'set judge = "offline" or name a model with --judge'
+    return _FOUND.warn("none", "answers are not judged", fix)
+
+
+def _asked(
+    settings: Settings,
+    judging: JudgeSettings,
+    environ: Mapping[str, str],
+    probe_chars: int,
+    sleep: Callable[[float], None],
+) -> Iterator[Finding]:
+    from pytest_rageval.judges.model.judge import OpenAIJudge
+    from pytest_rageval.judges.model.names import unpinned_alias
+
+    root = Path(settings.rootdir)
+    with OpenAIJudge(
+        settings.judge, judging, environ=environ, rubric_root=root, sleep=sleep
+    ) as judge:
+        yield _pinned(unpinned_alias(settings.judge), settings.judge)
+        for rubric in judging.rubrics:
+            judgement = judge.judge(rubric, _REQUEST)
+            yield from _verdict(
+                rubric, judgement, settings.judge, first=rubric == judging.rubrics[0]
+            )
+            if _is_lost(judgement):
+                return
+    if probe_chars:
+        yield _long_prompt(settings.judge, judging, environ, probe_chars, sleep)
+
+
+def _pinned(warning: str | None, model: str) -> Finding:
+    if warning is None:
+        return _FOUND.ok("model name", f"{model!r} names a version")
+    fix = "name a dated version, so that scores of two runs can be compared"
+    return _FOUND.warn("model name", f"{model!r} is an alias that may change", fix)
+
+
+def _is_lost(judgement: Judgement) -> bool:
+    failure = judgement.failure
+    return failure is not None and failure.kind == "unreachable"
+
+
+def _verdict(rubric: str, judgement: Judgement, model: str, *, first: bool) -> Iterator[Finding]:
+    failure = judgement.failure
+    if failure is not None:
+        yield _FOUND.fail(
+            rubric, failure.message, _FIXES[failure.kind], unreachable=_is_lost(judgement)
+        )
+        return
+    if first:
+        yield _level(judgement)
+        yield _served_model(judgement, model)
+    repaired = " (after a repair turn)" if judgement.repaired else ""
+    yield _FOUND.ok(rubric, f"a verdict in {judgement.duration_ms:.0f} ms{repaired}")
+
+
+def _level(judgement: Judgement) -> Finding:
+    dropped = ", ".join(judgement.dropped_parameters)
+    without = f", without {dropped}, which the server refuses" if dropped else ""
+    lower = _LOWER_LEVELS.get(judgement.level)
+    if lower is None:
+        return _FOUND.ok("structured output", f"{judgement.level} is taken{without}")
+    fix = "take a server that enforces json_schema, such as llama.cpp or vLLM"
+    return _FOUND.warn("structured output", f"{judgement.level}{without}: {lower}", fix)
+
+
+def _served_model(judgement: Judgement, asked: str) -> Finding:
+    served = judgement.model
+    if served is None:
+        fix = "take a server that names its model, so that a change of it is seen"
+        return _FOUND.warn("served model", "the server does not name it", fix)
+    if served == asked or served.startswith(asked):
+        return _FOUND.ok("served model", f"{served!r}")
+    fix = "make sure that the server runs the model you mean"
+    return _FOUND.warn("served model", f"asked for {asked!r}, the server says {served!r}", fix)
+
+
+def _long_prompt(
+    model: str,
+    judging: JudgeSettings,
+    environ: Mapping[str, str],
+    chars: int,
+    sleep: Callable[[float], None],
+) -> Finding:
+    from pytest_rageval.judges.model.chat import ChatModel
+
+    prompt = long_prompt(chars)
+    with ChatModel(model, judging, environ=environ, sleep=sleep) as chat:
+        return read_long_reply(prompt, chat.ask(SYSTEM, prompt))

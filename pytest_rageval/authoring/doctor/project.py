@@ -1,0 +1,152 @@
+"""Checks of the project itself: settings, case files, thresholds, the folder for results."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pytest_rageval.authoring.doctor.findings import Finding, Findings
+from pytest_rageval.project.discovery import THRESHOLDS, iter_case_files
+from pytest_rageval.project.settings import config_warnings
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import ConfigError, DatasetError
+from pytest_rageval.values.settings import Settings
+
+if TYPE_CHECKING:
+    from pytest_rageval.project.case_reader import LoadedSet
+
+_FOUND: Final = Findings("project")
+_SHOWN_FAULTS: Final = 3
+_FIXTURE: Final = re.compile(r"^\s*(?:async\s+)?def\s+rag_client\b", re.MULTILINE)
+
+
+def broken_settings(error: ConfigError) -> Finding:
+    """Say that pyproject.toml, a variable or a flag is wrong."""
+    return _FOUND.fail("settings", _first_lines(error), "mend what it names; docs list every key")
+
+
+def check_settings(settings: Settings) -> Finding:
+    """Say whether a secret stands in the settings."""
+    warnings = config_warnings(settings)
+    if warnings:
+        fix = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
+        return _FOUND.warn("settings", warnings[0], fix)
+    origins = {origin for origin in settings.origins.values() if origin != "default"}
+    return _FOUND.ok("settings", f"from {', '.join(sorted(origins)) or 'defaults alone'}")
+
+
+def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:
+    """Read every case file of the project."""
+    from pytest_rageval.project.case_reader import load_cases
+
+    root = Path(settings.rootdir)
+    found: list[LoadedSet | DatasetError] = []
+    for path in iter_case_files(
+        rootdir=root,
+        testpaths=settings.testpaths,
+        vault=settings.target.vault,
+        labels=settings.judging.labels,
+    ):
+        shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+        try:
+            found.append(load_cases(path, display=shown))
+        except DatasetError as error:
+            found.append(error)
+    return found
+
+
+def check_case_files(
+    settings: Settings, sets: Sequence[LoadedSet | DatasetError]
+) -> Iterator[Finding]:
+    """Say whether the case files can be read, and what each holds."""
+    if not sets:
+        where = " or ".join(settings.testpaths)
+        fix = "write one case a line there, or begin with `rageval init`"
+        yield _FOUND.fail("cases", f"no .jsonl file below {where}", fix)
+    for found in sets:
+        if isinstance(found, DatasetError):
+            fix = "mend the lines; `rageval check FILE` lists every fault"
+            yield _FOUND.fail("cases", _first_lines(found), fix)
+        elif not found.cases:
+            fix = "write one case a line"
+            yield _FOUND.warn("cases", f"{found.display}: empty", fix)
+        else:
+            warned = f", {found.warnings[0]}" if found.warnings else ""
+            yield _FOUND.ok("cases", f"{found.display}: {len(found.cases)} cases{warned}")
+
+
+def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError]) -> Finding:
+    """Say whether the gate can be read."""
+    from pytest_rageval.project.project_thresholds import project_thresholds
+
+    root = Path(settings.rootdir)
+    whole = bool(sets) and not any(isinstance(found, DatasetError) for found in sets)
+    cases = cases_of(sets)
+    try:
+        thresholds = project_thresholds(
+            root,
+            gates=settings.extra_gates,
+            judge_configured=settings.judge != "none",
+            categories={case.category for case in cases} if whole else None,
+            tags={tag for case in cases for tag in case.tags} if whole else None,
+        )
+    except ConfigError as error:
+        return _FOUND.fail("thresholds", _first_lines(error), "mend what it names")
+    if not (root / THRESHOLDS).is_file():
+        fix = f"write {THRESHOLDS}; docs/thresholds.md has an example"
+        return _FOUND.warn("thresholds", f"no {THRESHOLDS}, so each miss fails a run", fix)
+    n_written = sum(not check.implicit for check in thresholds.checks)
+    return _FOUND.ok("thresholds", f"{THRESHOLDS}: {n_written} checks")
+
+
+def cases_of(sets: Sequence[LoadedSet | DatasetError]) -> list[Case]:
+    """Return the cases of the files that could be read."""
+    return [
+        located.case
+        for found in sets
+        if not isinstance(found, DatasetError)
+        for located in found.cases
+    ]
+
+
+def check_results_folder(settings: Settings) -> Finding:
+    """Say whether runs can be kept, by writing a file that is gone again at once."""
+    folder = Path(settings.rootdir) / settings.results_dir
+    standing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    fix = "make the folder writable, or name another with --rageval-results"
+    try:
+        with tempfile.TemporaryFile(dir=standing):
+            return _FOUND.ok("results", f"{settings.results_dir} can be written")
+    except NotADirectoryError:
+        return _FOUND.fail("results", f"{settings.results_dir}: a file stands in its place", fix)
+    except OSError as error:
+        message = f"{settings.results_dir}: cannot be written: {error.strerror}"
+        return _FOUND.fail("results", message, fix)
+
+
+def check_fixture(settings: Settings) -> Iterator[Finding]:
+    """Say where a ``conftest.py`` of the project takes the place of the configured target."""
+    root = Path(settings.rootdir)
+    for folder in ("", *settings.testpaths):
+        path = root / folder / "conftest.py"
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if _FIXTURE.search(text):
+            shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+            yield _FOUND.warn(
+                "rag_client",
+                f"{shown} defines the fixture rag_client, which pytest asks instead of the target",
+                "run pytest to ask the fixture; what follows is about the target of the settings",
+            )
+
+
+def _first_lines(error: Exception) -> str:
+    lines = str(error).splitlines()
+    more = f" (and {len(lines) - _SHOWN_FAULTS} more)" if len(lines) > _SHOWN_FAULTS else ""
+    return "; ".join(lines[:_SHOWN_FAULTS]) + more

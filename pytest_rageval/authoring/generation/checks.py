@@ -1,0 +1,130 @@
+"""Which drafts stand: anchors and facts are really there, and nothing is asked twice. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from pytest_rageval.authoring.generation.drafts import Draft
+from pytest_rageval.authoring.generation.passages import passages_of
+from pytest_rageval.authoring.linting.duplicates import resembles
+from pytest_rageval.authoring.linting.shingles import find_resemblances, words
+from pytest_rageval.metrics.matching import anchor_segments, norm_text, starts_with
+from pytest_rageval.values.case import Anchor, Case
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.notes.sections import Note, Section
+
+_MARKUP: Final = re.compile(
+    r"[*_`~]+|!?\[(?P<text>[^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?|<[^<>]*>|\\"
+)
+
+
+@dataclass(slots=True)
+class Dropped:
+    """How many drafts were left out, by reason."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, reason: str) -> None:
+        """Count one."""
+        self.counts[reason] += 1
+
+
+def comparable(text: str) -> str:
+    """Return text in the form in which facts are looked for: normalised, without markup.
+
+    >>> comparable("A **late**  [tool](x.md) costs `3` euros")
+    'a late tool costs 3 euros'
+    """
+    return norm_text(_MARKUP.sub(lambda found: found["text"] or "", text))
+
+
+def anchor_of(draft: Draft) -> Anchor:
+    """Return the evidence of a draft."""
+    return Anchor(
+        rel_path=draft.rel_path, heading_path=draft.heading_path, snippets=(draft.snippet,)
+    )
+
+
+def grounded(drafts: Iterable[Draft], note: Note, dropped: Dropped) -> Iterator[Draft]:
+    """Yield the drafts whose snippet and facts the note holds under their heading.
+
+    A fact that is not there is taken out, and a draft without any left is dropped.
+    """
+    for draft in drafts:
+        wanted = anchor_segments(anchor_of(draft))
+        within = [one for one in note.sections if starts_with(one.segments, wanted)]
+        snippet = norm_text(draft.snippet)
+        if not snippet or not any(snippet in section.normal_text for section in within):
+            dropped.add("the snippet is not in its section")
+            continue
+        texts = [text for section in within for text in _readings(section)]
+        kept = tuple(
+            fact
+            for fact in draft.facts
+            if (wanted_fact := comparable(fact)) and any(wanted_fact in text for text in texts)
+        )
+        if not kept:
+            dropped.add("no key fact is in its section")
+            continue
+        yield replace(draft, facts=kept)
+
+
+def _readings(section: Section) -> Iterator[str]:
+    """Yield the text of a section with its markup taken off in two ways: one may know better."""
+    yield comparable(section.text)
+    yield comparable(" ".join(passage.plain for passage in passages_of(section)))
+
+
+def unambiguous(
+    drafts: Sequence[Draft], titles: Mapping[str, str], dropped: Dropped
+) -> list[Draft]:
+    """Return the drafts whose question asks for one thing.
+
+    A term that several sections define is dropped. Another question that several sections answer
+    is asked with the title of its note, where that tells them apart.
+
+    Args:
+        drafts: of all notes.
+        titles: of the notes, by path.
+        dropped: counts what is left out.
+    """
+    places: dict[tuple[str, ...], set[tuple[str, str]]] = defaultdict(set)
+    for draft in drafts:
+        places[words(draft.question)].add((draft.rel_path, draft.heading_path))
+    kept = []
+    for draft in drafts:
+        found = places[words(draft.question)]
+        title = titles.get(draft.rel_path, "")
+        notes = {path for path, _ in found}
+        same = {path for path in notes if titles.get(path, "") == title}
+        if len(found) == 1:
+            kept.append(draft)
+        elif draft.kind != "definition" and len(notes) == len(found) and len(same) == 1 and title:
+            kept.append(replace(draft, question=f"{title}: {draft.question}"))
+        else:
+            dropped.add("several sections answer the question")
+    return kept
+
+
+def distinct(cases: Sequence[Case], known: Sequence[Case], dropped: Dropped) -> list[Case]:
+    """Return the cases that no earlier one, and none that is known, nearly repeats."""
+    everything = [*known, *cases]
+    asked = {words(case.question) for case in known}
+    out: set[int] = set()
+    for index, case in enumerate(cases, len(known)):
+        if (key := words(case.question)) in asked:
+            out.add(index)
+        asked.add(key)
+    for found in find_resemblances([case.question for case in everything]):
+        if found.index < len(known) or found.earlier in out:
+            continue
+        if resembles(everything[found.index], everything[found.earlier]):
+            out.add(found.index)
+    for _ in out:
+        dropped.add("nearly the same question stands before")
+    return [case for index, case in enumerate(cases, len(known)) if index not in out]

@@ -1,0 +1,308 @@
+"""Drafts of cases, and the questions that notes ask or answer by their very form. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from pytest_rageval.authoring.generation.passages import Passage, passages_of, split_sentences
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.notes.sections import Note, Section
+
+Kind = Literal["heading", "qa", "faq", "definition", "model"]
+
+MAX_FACT_CHARS: Final = 240
+MAX_ANSWER_CHARS: Final = 600
+_MAX_QUESTION_CHARS: Final = 300
+_MAX_ITEMS: Final = 6
+_MIN_WORDS: Final = 3
+_MAX_TERM_WORDS: Final = 5
+
+_MARK: Final = r"(?:[*_]{1,2})?"
+_ASKS: Final = re.compile(
+    rf"\s*{_MARK}(?:Q|Question|F|Frage)\s*\d*\s*[:.)]{_MARK}\s*(?P<text>\S.*)", re.I | re.S
+)
+_ANSWERS: Final = re.compile(
+    rf"\s*{_MARK}(?:A|Answer|Antwort)\s*\d*\s*[:.)]{_MARK}\s*(?P<text>\S.*)", re.I | re.S
+)
+_NUMBER: Final = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[-*•])\s+")
+_PRONOUN: Final = re.compile(r"\b(it|its|this|that|these|those|they|them|their|he|she)\b", re.I)
+_DEFINES: Final = re.compile(
+    r"(?P<term>(?:(?:The|An?)\s+)?[A-Z][\w'’+.#/-]*(?:\s+[\w'’+.#/-]+){0,3}?)\s+"
+    r"(?P<verb>is|are)\s+(?:an?|the|our|one\s+of|any|each|every)\s+\w"
+)
+_AFTER_TERM: Final = re.compile(r"\s*[:–—-]\s*(?=\S)")
+_NO_SUBJECT: Final = frozenset(
+    "this that these those it there here he she they we you i what who which where when why how "
+    "one two both all some many most each every another such if as while since after before but "
+    "and or so then whether no not only also first second third next last today now".split()
+)
+_NO_TERM: Final = frozenset(
+    "note warning tip important example examples caution info hint attention todo fixme status "
+    "date author owner version summary result results usage input output returns default goal "
+    "q a f question answer frage antwort step see update action actions decision context "
+    "attendees agenda".split()
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A question with the place that answers it."""
+
+    question: str
+    kind: Kind
+    rel_path: str
+    heading_path: str
+    snippet: str
+    """As it is written in the section."""
+    facts: tuple[str, ...]
+    """Each in the words of the section."""
+    answer: str
+    line: int
+    """Of the note, from 1."""
+    term: str = ""
+    """What the question is about, where it is known; a part of the question."""
+
+
+def drafts_of(note: Note) -> Iterator[Draft]:
+    """Yield the questions of a note, in its order."""
+    title = title_of(note)
+    for section in note.sections:
+        passages = list(passages_of(section))
+        found = [
+            *_heading(note, section, title, passages),
+            *_qa(note, section, title, passages),
+            *_faq(note, section, title, passages),
+            *_definitions(note, section, passages),
+        ]
+        yield from sorted(found, key=lambda draft: draft.line)
+
+
+def title_of(note: Note) -> str:
+    """Return the first heading of a note, else the words of its file name."""
+    first = next((section.title for section in note.sections if section.title), "")
+    name = note.rel_path.rpartition("/")[2].rsplit(".", 1)[0]
+    return _clean(first) or name.replace("-", " ").replace("_", " ")
+
+
+def _clean(text: str) -> str:
+    """Return a question or title without numbering and markup."""
+    flat = re.sub(r"[*_`]+", "", " ".join(text.split()))
+    return _NUMBER.sub("", flat).strip()
+
+
+def as_question(text: str, title: str) -> str | None:
+    """Make a text that ends in a question mark a question that stands on its own.
+
+    Args:
+        text: as it is written.
+        title: of the note, which names what pronouns refer to.
+
+    Returns:
+        None: it is no question, or too short or long for one.
+
+    >>> as_question("1. How far does it go?", "Cargo bike")
+    'Cargo bike: How far does it go?'
+    """
+    flat = _clean(text)
+    asked = _ASKS.fullmatch(flat)
+    flat = asked["text"] if asked else flat
+    flat = flat.rstrip("*_ ")
+    if not flat.endswith("?") or len(flat) > _MAX_QUESTION_CHARS:
+        return None
+    if len(re.findall(r"\w+", flat)) < _MIN_WORDS or _PRONOUN.search(flat):
+        if title and not title.endswith("?"):
+            flat = f"{title}: {flat}"
+    enough = len(re.findall(r"\w+", flat)) >= _MIN_WORDS
+    return flat[0].upper() + flat[1:] if enough else None
+
+
+# --- the four forms --------------------------------------------------------------------------
+
+
+def _heading(
+    note: Note, section: Section, title: str, passages: Sequence[Passage]
+) -> Iterator[Draft]:
+    question = as_question(section.title, title)
+    if question is None or not passages:
+        return
+    first, *rest = passages
+    if first.kind == "summary" or _ASKS.match(first.plain) or first.plain.rstrip().endswith("?"):
+        return  # the questions below it are the ones to ask
+    items = [one for one in rest if one.kind == "item"][:_MAX_ITEMS]
+    if first.plain.rstrip().endswith(":") and items:
+        yield _draft(note, section, question, "heading", items[0], items)
+    elif first.kind == "item":
+        listed = [one for one in passages if one.kind == "item"][:_MAX_ITEMS]
+        yield _draft(note, section, question, "heading", first, listed)
+    else:
+        yield _draft(note, section, question, "heading", first)
+
+
+def _qa(note: Note, section: Section, title: str, passages: Sequence[Passage]) -> Iterator[Draft]:
+    question: str | None = None
+    for passage in _lines(passages):
+        asked, answered = _ASKS.fullmatch(passage.plain), _ANSWERS.fullmatch(passage.plain)
+        if asked:
+            question = as_question(asked["text"], title)
+        elif answered and question:
+            raw = _ANSWERS.fullmatch(passage.raw)
+            yield _draft(
+                note,
+                section,
+                question,
+                "qa",
+                Passage(
+                    kind="paragraph",
+                    plain=answered["text"],
+                    raw=raw["text"] if raw else passage.raw,
+                    line=passage.line,
+                ),
+            )
+            question = None
+
+
+def _lines(passages: Sequence[Passage]) -> Iterator[Passage]:
+    """Cut passages where a line begins a question or an answer."""
+    for passage in passages:
+        plain, raw = passage.plain.split("\n"), passage.raw.split("\n")
+        if len(plain) != len(raw):
+            yield passage
+            continue
+        starts = [i for i, text in enumerate(plain) if _ASKS.match(text) or _ANSWERS.match(text)]
+        for start, end in zip([0, *starts], [*starts, len(plain)], strict=True):
+            if start < end:
+                yield Passage(
+                    kind=passage.kind,
+                    plain="\n".join(plain[start:end]),
+                    raw="\n".join(raw[start:end]),
+                    line=passage.line + start,
+                )
+
+
+def _faq(note: Note, section: Section, title: str, passages: Sequence[Passage]) -> Iterator[Draft]:
+    for number, passage in enumerate(passages):
+        asked, answer = _asked_in(passage)
+        question = as_question(asked, title) if asked else None
+        if question is None or _ASKS.fullmatch(passage.plain):
+            continue
+        if answer is None:
+            following = passages[number + 1 : number + 2]
+            if not following or _asked_in(following[0])[0]:
+                continue
+            answer = following[0]
+        yield _draft(note, section, question, "faq", answer)
+
+
+def _asked_in(passage: Passage) -> tuple[str, Passage | None]:
+    """Return the question that a passage leads with, and what of it answers it.
+
+    None for the answer: the passage holds the question alone. An empty question: there is none.
+    """
+    plain = " ".join(passage.plain.split())
+    if passage.kind == "summary":
+        own = passage if plain else None
+        return (passage.lead, own) if passage.lead.endswith("?") else ("", None)
+    if passage.lead.rstrip(": ").endswith("?"):
+        asked = passage.lead.rstrip(": ")
+    elif passage.kind == "item" and "?" in plain:
+        asked = plain[: plain.index("?") + 1]
+    else:
+        return "", None
+    rest = plain[len(asked) :].lstrip(" :*_–—-")
+    if not rest:
+        return asked, None
+    raw = passage.raw.partition("?")[2].lstrip(" :*_\n–—-") or rest
+    return asked, Passage(kind=passage.kind, plain=rest, raw=raw, line=passage.line)
+
+
+def _definitions(note: Note, section: Section, passages: Sequence[Passage]) -> Iterator[Draft]:
+    for passage in passages:
+        plain = " ".join(passage.plain.split())
+        if passage.lead:
+            yield from _labelled(note, section, passage, plain)
+        elif found := _DEFINES.match(next(iter(split_sentences(plain)), "")):
+            term, shown = _subject(found["term"].split(), note)
+            if term:
+                question = f"What {found['verb']} {shown}?"
+                yield _draft(note, section, question, "definition", passage, term=term)
+
+
+def _labelled(note: Note, section: Section, passage: Passage, plain: str) -> Iterator[Draft]:
+    """Yield what stands as ``**Term**: its meaning``."""
+    term = passage.lead.rstrip(" :–—-")
+    names = [word.casefold() for word in term.split()]
+    if not plain.startswith(passage.lead) or not 1 <= len(names) <= _MAX_TERM_WORDS:
+        return
+    label = _AFTER_TERM.match(plain, len(term))
+    no_term = names[0] in _NO_TERM | _NO_SUBJECT or not term[-1].isalnum()
+    if label and not no_term:
+        meaning = plain[label.end() :]
+        answer = Passage(kind=passage.kind, plain=meaning, raw=passage.raw, line=passage.line)
+        shown = re.sub(r"^(The|An?)(?= )", lambda found: found[0].lower(), term)
+        yield _draft(note, section, f"What is {shown}?", "definition", answer, term=shown)
+
+
+def _subject(words: list[str], note: Note) -> tuple[str, str]:
+    """Return the subject of a sentence, bare and as it stands in a question; both empty: none."""
+    if any(word.casefold() in _NO_SUBJECT for word in words):
+        return "", ""
+    article = words[0] in {"The", "A", "An"}
+    bare = " ".join(words[1:] if article else words)
+    if article:
+        return bare, f"{words[0].lower()} {bare}" if bare else ""
+    # A capital at the start of a sentence need not be that of a name.
+    small = bare[0].lower() + bare[1:]
+    if any(re.search(rf"\b{re.escape(small)}\b", line) for line in note.lines):
+        return small, small
+    return bare, bare
+
+
+# --- a draft ---------------------------------------------------------------------------------
+
+
+def _draft(
+    note: Note,
+    section: Section,
+    question: str,
+    kind: Kind,
+    answer: Passage,
+    items: Sequence[Passage] = (),
+    *,
+    term: str = "",
+) -> Draft:
+    plain = " ".join(answer.plain.split())
+    facts = tuple(
+        _first(" ".join(one.plain.split()), MAX_FACT_CHARS) for one in (items or [answer])
+    )
+    whole = "; ".join(facts) if items else _whole(plain)
+    return Draft(
+        question=question,
+        kind=kind,
+        rel_path=note.rel_path,
+        heading_path=section.heading_path,
+        snippet=_first(" ".join(answer.raw.split()), MAX_FACT_CHARS),
+        facts=tuple(dict.fromkeys(fact for fact in facts if fact)),
+        answer=whole[:MAX_ANSWER_CHARS].strip(),
+        line=answer.line,
+        term=term,
+    )
+
+
+def _first(text: str, limit: int) -> str:
+    """Return the first sentence; of a longer one the words that fit."""
+    sentence = next(iter(split_sentences(text)), "")
+    return sentence if len(sentence) <= limit else sentence[:limit].rsplit(" ", 1)[0]
+
+
+def _whole(plain: str) -> str:
+    """Return as many sentences as fit."""
+    kept = ""
+    for sentence in split_sentences(plain):
+        if kept and len(kept) + len(sentence) >= MAX_ANSWER_CHARS:
+            break
+        kept = f"{kept} {sentence}".strip()
+    return kept

@@ -1,0 +1,152 @@
+"""From notes to cases: drafts, their checks, and a share of questions without an answer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
+
+from pytest_rageval.authoring.generation.cases import (
+    STRUCTURE,
+    case_of,
+    spread,
+    unanswerable_case,
+)
+from pytest_rageval.authoring.generation.checks import Dropped, distinct, grounded, unambiguous
+from pytest_rageval.authoring.generation.drafts import Draft, drafts_of, title_of
+from pytest_rageval.authoring.generation.model import PROMPT_VERSION, ask_about, worth_asking
+from pytest_rageval.authoring.generation.withholding import swap_subjects, withhold
+from pytest_rageval.values.case import Case
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.notes.sections import Note, Section
+    from pytest_rageval.judges.model.chat import ChatModel
+
+SHARE: Final = 5
+"""One unanswerable question for so many answerable ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is to be made."""
+
+    seed: int = 0
+    limit: int | None = None
+    """Most cases in all; None: as many as there are."""
+    unanswerable: int | None = None
+    """Questions about invented names; None: one for each ``SHARE`` answerable ones."""
+    withheld: tuple[str, ...] = ()
+    """Patterns of paths of notes that will not be served."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """What came of it."""
+
+    cases: tuple[Case, ...]
+    n_notes: int
+    n_used: int
+    """Notes that a case is about."""
+    withheld: tuple[str, ...]
+    """Paths of the notes that must not be in the index."""
+    dropped: Mapping[str, int]
+
+
+def generate(
+    notes: Sequence[Note],
+    wish: Wish,
+    *,
+    known: Sequence[Case] = (),
+    model: ChatModel | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Generated:
+    """Make cases of notes; the same notes, wish and known cases give the same ones.
+
+    Args:
+        notes: of a vault, in order of path.
+        wish: what is to be made.
+        known: cases that there are already, which are not made again.
+        model: writes further questions; None: only those that the notes' own form gives.
+        progress: told how many sections of how many the model was asked about.
+
+    Raises:
+        JudgeError: the model cannot be reached.
+    """
+    rng = random.Random(wish.seed)
+    dropped = Dropped()
+    held_back = [note for note in notes if _is_withheld(note, wish.withheld)]
+    served = [note for note in notes if not _is_withheld(note, wish.withheld)]
+    titles = {note.rel_path: title_of(note) for note in notes}
+    drafts = list(_structured(served, dropped))
+    if model is not None:
+        sections = _sections(served, None if wish.limit is None else 2 * wish.limit, rng)
+        drafts += _modelled(model, sections, dropped, progress)
+    drafts = unambiguous(drafts, titles, dropped)
+    made_by = STRUCTURE if model is None else f"{model.identity} {PROMPT_VERSION}"
+    by_id = {one.id: (one, draft) for draft in drafts for one in [_case(draft, made_by)]}
+    fresh = distinct([one for one, _ in by_id.values()], known, dropped)
+    n_without = _n_without(wish, len(fresh))
+    room = None if wish.limit is None else wish.limit - n_without
+    chosen = spread([by_id[one.id][1] for one in fresh], room, rng)
+    without = [
+        *withhold(_structured(held_back, dropped), served, dropped),
+        *swap_subjects(chosen, notes, n_without, rng),
+    ]
+    cases = [_case(draft, made_by) for draft in chosen]
+    cases += map(unanswerable_case, without)
+    cases = cases[: wish.limit]
+    kept = distinct(cases, known, dropped)
+    sources = {str(case.metadata["source"]).rpartition(":")[0] for case in kept}
+    return Generated(
+        cases=tuple(kept),
+        n_notes=len(notes),
+        n_used=len(sources),
+        withheld=tuple(note.rel_path for note in held_back),
+        dropped=dict(sorted(dropped.counts.items())),
+    )
+
+
+def _is_withheld(note: Note, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(note.rel_path, pattern) for pattern in patterns)
+
+
+def _structured(notes: Sequence[Note], dropped: Dropped) -> Iterator[Draft]:
+    for note in notes:
+        yield from grounded(drafts_of(note), note, dropped)
+
+
+def _sections(
+    notes: Sequence[Note], limit: int | None, rng: random.Random
+) -> list[tuple[Note, Section]]:
+    """Return the sections to ask about, in their order: with a limit a sample of them."""
+    found = [
+        (note, section) for note in notes for section in note.sections if worth_asking(section)
+    ]
+    if limit is None or limit >= len(found):
+        return found
+    return [found[index] for index in sorted(rng.sample(range(len(found)), limit))]
+
+
+def _modelled(
+    model: ChatModel,
+    sections: Sequence[tuple[Note, Section]],
+    dropped: Dropped,
+    progress: Callable[[int, int], None],
+) -> Iterator[Draft]:
+    for number, (note, section) in enumerate(sections, 1):
+        yield from ask_about(model, note, section, dropped)
+        progress(number, len(sections))
+
+
+def _case(draft: Draft, made_by: str) -> Case:
+    return case_of(draft, by=made_by if draft.kind == "model" else STRUCTURE)
+
+
+def _n_without(wish: Wish, n_answerable: int) -> int:
+    """Return how many questions about invented names are wanted."""
+    if wish.limit is None:
+        return n_answerable // SHARE if wish.unanswerable is None else wish.unanswerable
+    share = min(wish.limit, n_answerable) // (SHARE + 1)
+    return min(share if wish.unanswerable is None else wish.unanswerable, wish.limit)

@@ -1,0 +1,377 @@
+"""BEIR datasets, both ways: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv``.
+
+As the ``beir`` package reads them (2.x): ``_id``, ``title`` and ``text`` of a document, ``_id`` and
+``text`` of a query, and judgements with the header ``query-id corpus-id score``. What a case holds
+beyond that travels in the ``metadata`` of its query under ``rageval``, so that a set that goes out
+and comes in again is the same set.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from pytest_rageval.authoring.interchange.case_lines import case_line
+from pytest_rageval.authoring.interchange.ids import (
+    DocumentPaths,
+    UniqueIds,
+    anchor_fields,
+    docno,
+)
+from pytest_rageval.authoring.interchange.parsing import parse_json_lines
+from pytest_rageval.authoring.interchange.values import (
+    Imported,
+    Ledger,
+    Source,
+    SourceFile,
+    fault,
+    judged_not_relevant,
+    keep_in_metadata,
+)
+from pytest_rageval.project.documents import Document
+from pytest_rageval.support.text import shown
+from pytest_rageval.values.case import Anchor, Case
+
+_HEADER: Final = "query-id\tcorpus-id\tscore"
+_ROOM: Final = "beir"
+_OURS: Final = "rageval"
+_TITLED: Final = re.compile(r"# ([^\n]+)\n\n(.*)", re.DOTALL)
+DEFAULT_SPLIT: Final = "test"
+
+Judgements = dict[str, dict[str, int]]
+"""Query to document to grade."""
+
+
+def read(source: Source) -> Imported:
+    """Read a dataset.
+
+    Raises:
+        DatasetError: queries or judgements are missing, or a line cannot be read.
+    """
+    ledger = Ledger()
+    queries = [one for file in _named(source, "queries.jsonl") for one in _lines(file, ledger)]
+    splits = {
+        PurePosixPath(file.name).stem: file for file in source.files if file.name.endswith(".tsv")
+    }
+    if not queries or not splits:
+        missing = "queries.jsonl" if not queries else "qrels/*.tsv"
+        names = ", ".join(file.name for file in source.files[:10])
+        raise fault(names, f"expected a BEIR dataset; {missing} is missing or empty")
+    corpus = _Corpus(source, ledger)
+    lines = _cases(source, queries, splits, corpus, ledger)
+    return ledger.close(
+        cases=tuple(lines), documents=tuple(corpus.documents), scope_prefix=corpus.scope_prefix
+    )
+
+
+def _named(source: Source, name: str) -> list[SourceFile]:
+    return [file for file in source.files if PurePosixPath(file.name).name == name]
+
+
+def _lines(file: SourceFile, ledger: Ledger) -> Iterable[tuple[SourceFile, int, dict[str, Any]]]:
+    return [(file, number, value) for number, value in parse_json_lines(file, ledger)]
+
+
+def _own(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what our own export put beside what BEIR knows."""
+    metadata = value.get("metadata")
+    found = metadata.get(_OURS) if isinstance(metadata, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+# --- documents -------------------------------------------------------------------------------
+
+
+class _Corpus:
+    """The documents, and the path under which each id is known."""
+
+    def __init__(self, source: Source, ledger: Ledger) -> None:
+        self.documents: list[Document] = []
+        self._options = source.options
+        self._ledger = ledger
+        self._own_paths: dict[str, str] = {}
+        self._own_ids: dict[str, str] = {}
+        given = [one for file in _named(source, "corpus.jsonl") for one in _lines(file, ledger)]
+        folder = source.options.scope_prefix or next(
+            (own["scope_prefix"] for _, _, value in given if (own := _own(value))), None
+        )
+        self._paths = DocumentPaths("", folder or f"beir/{source.options.set_name}/")
+        wanted = source.options.ids
+        self._makes_paths = wanted == "paths" or (wanted == "auto" and bool(given))
+        if given and not self._makes_paths:
+            ledger.leave("corpus[]", "with --ids keep the documents are the target's already",
+                         len(given))  # fmt: skip
+            return
+        for file, number, value in given:
+            self._take(file, number, value)
+
+    @property
+    def scope_prefix(self) -> str | None:
+        return self._paths.folder if self.documents else None
+
+    def anchor(self, corpus_id: str) -> dict[str, Any]:
+        if corpus_id in self._own_paths:
+            return {"rel_path": self._own_paths[corpus_id]}
+        found: dict[str, Any] = dict(anchor_fields(corpus_id))
+        if self._makes_paths and "heading_path" not in found:
+            return {"rel_path": self._paths.path(corpus_id)}
+        return found
+
+    def name(self, gold: Anchor) -> str:
+        """Return the name of a gold in our own export."""
+        return corpus_name(gold, self._own_ids)
+
+    def _take(self, file: SourceFile, number: int, value: Mapping[str, Any]) -> None:
+        corpus_id = _id(file, number, value)
+        title, text = value.get("title") or "", value.get("text")
+        if not isinstance(title, str) or not isinstance(text, str):
+            message = f"{shown(text)}, expected a text"
+            raise fault(file.name, message, line=number, field="text")
+        own = _own(value)
+        if isinstance(own.get("rel_path"), str):
+            self._own_paths[corpus_id] = own["rel_path"]
+            self._own_ids[own["rel_path"]] = corpus_id
+        metadata = value.get("metadata")
+        metadata = dict(metadata) if isinstance(metadata, dict) else {}
+        metadata.pop(_OURS, None)
+        if title.strip() and "\n" not in title:
+            text = f"# {title}\n\n{text}"
+        elif title:
+            metadata["title"] = title
+        for name in sorted(value.keys() - {"_id", "title", "text", "metadata"}):
+            metadata[name] = value[name]
+            self._ledger.keep(f"corpus[].{name}")
+        path = self.anchor(corpus_id)["rel_path"]
+        kept_id = own.get("source_id") if own else corpus_id
+        self.documents.append(
+            Document(rel_path=path, text=text, source_id=kept_id, metadata=metadata)
+        )
+        self._ledger.carry("corpus[]")
+
+
+def _id(file: SourceFile, number: int, value: Mapping[str, Any]) -> str:
+    found = value.get("_id")
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found)
+    if not isinstance(found, str) or not found.strip():
+        came = "missing" if found is None else shown(found)
+        raise fault(file.name, f"{came}, expected an id", line=number, field="_id")
+    return found
+
+
+# --- queries and judgements ------------------------------------------------------------------
+
+
+def _cases(
+    source: Source,
+    queries: Sequence[tuple[SourceFile, int, dict[str, Any]]],
+    splits: Mapping[str, SourceFile],
+    corpus: _Corpus,
+    ledger: Ledger,
+) -> list[dict[str, Any]]:
+    chosen = _chosen_splits(source, splits, ledger)
+    judged: Judgements = {}
+    split_of: dict[str, str] = {}
+    for name in chosen:
+        for query, grades in _judgements(splits[name], ledger).items():
+            judged.setdefault(query, {}).update(grades)
+            split_of.setdefault(query, name)
+    ids = UniqueIds()
+    lines = []
+    for file, number, value in queries:
+        query_id = _id(file, number, value)
+        if query_id not in judged and not _own(value):
+            ledger.leave("queries[]", f"nothing is judged for it in {', '.join(chosen)}")
+            continue
+        if not isinstance(value.get("text"), str) or not value["text"].strip():
+            message = f"{shown(value.get('text'))}, expected a text that is not blank"
+            raise fault(file.name, message, line=number, field="text")
+        line = _line(query_id, value, judged.pop(query_id, {}), corpus, ids, ledger)
+        if split_of.get(query_id, DEFAULT_SPLIT) != DEFAULT_SPLIT:
+            keep_in_metadata(line, _ROOM, "split", split_of[query_id])
+        lines.append(line)
+    if judged:
+        ledger.leave("qrels[]", "there is no query of this id", sum(map(len, judged.values())))
+    return lines
+
+
+def _chosen_splits(source: Source, splits: Mapping[str, SourceFile], ledger: Ledger) -> list[str]:
+    wanted = source.options.split
+    if wanted == "all":
+        return sorted(splits)
+    if wanted is not None and wanted not in splits:
+        message = f"{shown(wanted)}, expected all or one of {', '.join(sorted(splits))}"
+        raise fault("--split", message)
+    chosen = wanted or (DEFAULT_SPLIT if DEFAULT_SPLIT in splits else sorted(splits)[0])
+    for name in sorted(splits.keys() - {chosen}):
+        ledger.leave(f"qrels/{name}.tsv", f"another split than {chosen}; --split all takes every")
+    return [chosen]
+
+
+def _judgements(file: SourceFile, ledger: Ledger) -> Judgements:
+    found: Judgements = {}
+    for number, text in enumerate(file.text.split("\n"), 1):
+        cells = text.rstrip("\r").split("\t")
+        if not text.strip() or (number == 1 and cells[-1].strip() == "score"):
+            continue
+        try:
+            query, document, score = cells
+            grade = int(score)
+        except ValueError:
+            message = f"{shown(text)}, expected query-id, corpus-id and an integer between tabs"
+            raise fault(file.name, message, line=number) from None
+        found.setdefault(query, {})[document] = grade
+    ledger.carry("qrels[]", sum(map(len, found.values())))
+    return found
+
+
+def _line(
+    query_id: str,
+    value: Mapping[str, Any],
+    grades: Mapping[str, int],
+    corpus: _Corpus,
+    ids: UniqueIds,
+    ledger: Ledger,
+) -> dict[str, Any]:
+    case_id = ids.take(query_id, value["text"])
+    own = {name: item for name, item in _own(value).items() if name not in {"id", "question"}}
+    line: dict[str, Any] = {"id": case_id, "question": value["text"], **own}
+    ledger.carry("queries[]")
+    golds = _golds(own.get("gold_supports"), grades, corpus)
+    if golds is not None:
+        line.pop("required_support_groups", None)  # its indices meant other golds
+        line.pop("gold_supports", None)
+        line |= {"gold_supports": golds} if golds else {}
+    if case_id != query_id:
+        keep_in_metadata(line, _ROOM, "id", query_id)
+    if corpus.scope_prefix and not own:
+        line["folders"] = [corpus.scope_prefix.rstrip("/")]
+    if not_relevant := {name: grade for name, grade in grades.items() if grade < 1}:
+        keep_in_metadata(line, _ROOM, "judged_not_relevant", not_relevant)
+        ledger.keep("qrels[] with a score below 1", len(not_relevant))
+    metadata = value.get("metadata")
+    rest = {k: v for k, v in metadata.items() if k != _OURS} if isinstance(metadata, dict) else {}
+    rest |= {k: v for k, v in value.items() if k not in {"_id", "text", "metadata"}}
+    if rest:
+        keep_in_metadata(line, _ROOM, "query", rest)
+        ledger.keep("queries[].metadata")
+    return line
+
+
+def _golds(own: Any, grades: Mapping[str, int], corpus: _Corpus) -> list[dict[str, Any]] | None:
+    """Return the golds that judgements name; None: they are those that our own export put down.
+
+    Args:
+        own: golds of the case as it went out; None for a foreign dataset.
+        grades: document to grade; only those of at least 1 are golds.
+        corpus: knows the path of every document.
+    """
+    wanted = {name: grade for name, grade in grades.items() if grade > 0}
+    if isinstance(own, list) and _grades_of(own, corpus) == wanted:
+        return None
+    return [
+        {**corpus.anchor(name), **({"grade": grade} if grade != 1 else {})}
+        for name, grade in wanted.items()
+    ]
+
+
+def _grades_of(golds: list[Any], corpus: _Corpus) -> dict[str, int] | None:
+    """Return the highest grade of each document name; None: these are no golds."""
+    found: dict[str, int] = {}
+    for gold in golds:
+        try:
+            anchor = Anchor(
+                rel_path=gold["rel_path"],
+                heading_path=gold.get("heading_path", ""),
+                grade=int(gold.get("grade", 1)),
+            )
+            name = corpus.name(anchor)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return None
+        found[name] = max(anchor.grade, found.get(name, 0))
+    return found
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def write(
+    cases: Sequence[Case], documents: Sequence[Document], scope_prefix: str | None = None
+) -> tuple[dict[str, str], Imported]:
+    """Return the files of a dataset by name, and what became of every field."""
+    ledger = Ledger()
+    names = {one.rel_path: _document_name(one) for one in documents}
+    queries, qrels = [], {DEFAULT_SPLIT: [_HEADER]}
+    for case in cases:
+        line = case_line(case)
+        own = {name: value for name, value in line.items() if name not in {"id", "question"}}
+        metadata = {_OURS: own} if own else {_OURS: {"answerable": True}}
+        queries.append(_json({"_id": case.id, "text": case.question, "metadata": metadata}))
+        ledger.carry("case")
+        split = _split(case)
+        rows = qrels.setdefault(split, [_HEADER])
+        for name, grade in _named_grades(case, names).items():
+            rows.append(f"{case.id}\t{name}\t{grade}")
+    files = {
+        "queries.jsonl": "".join(f"{line}\n" for line in queries),
+        **{f"qrels/{s}.tsv": "".join(f"{row}\n" for row in rows) for s, rows in qrels.items()},
+    }
+    texts = [_document_line(one, scope_prefix) for one in documents if one.text is not None]
+    if texts:
+        ledger.carry("document", len(texts))
+        files["corpus.jsonl"] = "".join(f"{line}\n" for line in texts)
+    else:
+        ledger.note("no corpus.jsonl: the set brings no documents")
+    if len(texts) < len(documents):
+        ledger.leave("document", "its text is not at hand", len(documents) - len(texts))
+    return files, ledger.close()
+
+
+def _named_grades(case: Case, names: Mapping[str, str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for gold in case.gold_supports:
+        name = corpus_name(gold, names)
+        found[name] = max(gold.grade, found.get(name, 0))
+    return judged_not_relevant(case, _ROOM) | found
+
+
+def corpus_name(gold: Anchor, names: Mapping[str, str]) -> str:
+    """Return what a gold is called in judgements.
+
+    Args:
+        gold: its heading, if any, becomes part of the name.
+        names: path of a document to its id in the corpus.
+    """
+    return (None if gold.heading_path else names.get(gold.rel_path)) or docno(gold)
+
+
+def _document_name(document: Document) -> str:
+    wanted = document.source_id or ""
+    # An id stands between tabs.
+    fits = bool(wanted.strip()) and not re.search(r"[\t\n\r]", wanted)
+    return wanted if fits else docno(Anchor(rel_path=document.rel_path))
+
+
+def _split(case: Case) -> str:
+    kept = case.metadata.get(_ROOM)
+    found = kept.get("split") if isinstance(kept, dict) else None
+    is_name = isinstance(found, str) and re.fullmatch(r"[\w-]+", found)
+    return found if is_name and isinstance(found, str) else DEFAULT_SPLIT
+
+
+def _document_line(document: Document, scope_prefix: str | None) -> str:
+    own: dict[str, Any] = {"rel_path": document.rel_path, "scope_prefix": scope_prefix}
+    if document.source_id:
+        own["source_id"] = document.source_id
+    titled = _TITLED.fullmatch(document.text or "")
+    title, text = titled.groups() if titled else ("", document.text)
+    metadata = {**document.metadata, _OURS: own}
+    name = _document_name(document)
+    return _json({"_id": name, "title": title, "text": text, "metadata": metadata})
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

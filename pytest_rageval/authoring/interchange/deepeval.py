@@ -1,0 +1,93 @@
+"""Goldens of deepeval, in JSON, JSON Lines or CSV.
+
+As ``EvaluationDataset.save_as`` writes them (read in the sources of 2.x and 3.x), with names in
+snake_case or, as its API writes them, in camelCase.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pytest_rageval.authoring.interchange.ids import UniqueIds
+from pytest_rageval.authoring.interchange.parsing import parse_list
+from pytest_rageval.authoring.interchange.rows import read_rows
+from pytest_rageval.authoring.interchange.suite import with_id
+from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, keep_in_metadata
+
+_ROOM: Final = "deepeval"
+_LEFT: Final[Mapping[str, str]] = {
+    "tools_called": "no tools are called here",
+    "expected_tools": "no tools are called here",
+    "retrieval_context": "no document is named for it",
+}
+_CONVERSATION: Final = frozenset({"scenario", "turns", "expected_outcome", "user_description"})
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CSV_SEPARATOR: Final = "|"
+
+
+def read(source: Source) -> Imported:
+    """Read goldens.
+
+    Raises:
+        DatasetError: a file holds no goldens, or a golden has no input.
+    """
+    return read_rows(source, "golden", _golden)
+
+
+def _golden(
+    row: dict[str, Any], ids: UniqueIds, ledger: Ledger
+) -> tuple[dict[str, Any], dict[str, Any] | None] | None:
+    given = ledger.full(_snake(row), (None, "", [], {}))
+    if "input" not in given and not _CONVERSATION.isdisjoint(given):
+        ledger.leave("turns", "a conversation, and a case is one question")
+        return None
+    line, answer = _case(given, ids, ledger)
+    return line, {"answer": answer} if answer else None
+
+
+def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {_CAMEL.sub("_", name).lower(): value for name, value in row.items()}
+
+
+def _case(
+    given: dict[str, Any], ids: UniqueIds, ledger: Ledger
+) -> tuple[dict[str, Any], str | None]:
+    line: dict[str, Any] = {}
+    for name, field in (
+        ("name", "id"), ("input", "question"), ("expected_output", "expected_answer"),
+        ("comments", "notes"),
+    ):  # fmt: skip
+        if name in given:
+            value = given.pop(name)
+            line[field] = value if field == "question" else str(value)
+            ledger.carry(name)
+    if isinstance(source_file := given.get("source_file"), str):
+        line["gold_supports"] = [{"rel_path": given.pop("source_file")}]
+        ledger.carry("source_file")
+        ledger.note(
+            f"golds are whole source files such as {source_file!r}: their paths must be those "
+            "that the target reports"
+        )
+    context = given.pop("context", None)
+    if context is not None:
+        keep_in_metadata(line, _ROOM, "context", _texts(context))
+        ledger.keep("context")
+    for name, why in _LEFT.items():
+        if given.pop(name, None) is not None:
+            ledger.leave(name, why)
+    answer = given.pop("actual_output", None)
+    if answer is not None:
+        ledger.carry("actual_output")
+    for name, value in given.items():
+        keep_in_metadata(line, _ROOM, name, value)
+        ledger.keep(name)
+    return with_id(line, ids, room=_ROOM), None if answer is None else str(answer)
+
+
+def _texts(value: Any) -> list[str]:
+    found = parse_list(value)
+    if len(found) == 1 and isinstance(found[0], str):
+        found = found[0].split(_CSV_SEPARATOR)
+    return [str(text) for text in found]

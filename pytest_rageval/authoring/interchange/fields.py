@@ -1,0 +1,316 @@
+"""Fields under the names that other tools give them, to the fields of a case.
+
+For formats that are one object or row per case: tables, and suites in JSON or YAML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields as fields_of
+from typing import Any, Final
+
+from pytest_rageval.authoring.interchange.ids import clean_label
+from pytest_rageval.authoring.interchange.parsing import parse_list
+from pytest_rageval.authoring.interchange.values import Ledger, keep_in_metadata
+from pytest_rageval.support.text import shown
+from pytest_rageval.values.case import Anchor
+
+ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "id": ("id", "case_id", "test_id", "qid", "query_id", "question_id", "name"),
+    "question": ("question", "query", "input", "user_input", "prompt", "text"),
+    "expected_answer": (
+        "expected_answer", "answer", "reference", "reference_answer", "ground_truth",
+        "expected_output", "ideal", "expected",
+    ),
+    "expected_key_facts": ("expected_key_facts", "key_facts", "facts", "must_contain"),
+    "gold_supports": (
+        "gold_supports", "expected_references", "gold", "golds", "references", "sources",
+        "relevant_documents", "expected_sources",
+    ),
+    "irrelevant_supports": ("irrelevant_supports", "must_not_retrieve"),
+    "required_support_groups": ("required_support_groups",),
+    "recency_conflict_rule": ("recency_conflict_rule",),
+    "answerable": ("answerable", "is_answerable"),
+    "category": ("category", "type", "question_type"),
+    "difficulty": ("difficulty", "level"),
+    "tags": ("tags", "labels"),
+    "vaults": ("vaults", "vault"),
+    "folders": ("folders", "folder"),
+    "k": ("k", "top_k", "topK"),
+    "language": ("language", "lang"),
+    "translation_of": ("translation_of",),
+    "required": ("required",),
+    "review": ("review",),
+    "notes": ("notes", "note", "comment", "comments", "description"),
+    "metadata": ("metadata",),
+}  # fmt: skip
+"""Field of a case to the names it may come under; the first one that is there counts."""
+
+ANCHOR_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "rel_path": ("rel_path", "path", "source_file", "file", "document", "source"),
+    "heading_path": ("heading_path", "heading", "section"),
+    "snippet": ("snippet", "snippets", "quote"),
+}
+"""Columns of a table that hold one gold between them."""
+
+_YES: Final = frozenset({"true", "yes", "y", "1", "t"})
+_NO: Final = frozenset({"false", "no", "n", "0", "f"})
+_SEPARATOR: Final = re.compile(r"\s*(?:\r?\n|\|)\s*")
+
+
+class BadFieldError(ValueError):
+    """A value cannot be what its field holds.
+
+    Args:
+        name: the field as its source calls it.
+        message: what came and what was expected.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+def read_fields(
+    given: Mapping[str, Any],
+    ledger: Ledger,
+    *,
+    room: str,
+    columns: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return what of an object or row makes a line of a case file, without id.
+
+    Args:
+        given: by field name or header; null and blank are absent.
+        ledger: counts what became of every field.
+        room: where in metadata the rest is kept.
+        columns: field of a case to the header it has here, before all aliases.
+
+    Raises:
+        BadFieldError: a value cannot be read.
+    """
+    rest = ledger.full(given)
+    line: dict[str, Any] = {}
+    for field, aliases in ALIASES.items():
+        named = (columns or {}).get(field)
+        name = _first(rest, (named,) if named else aliases)
+        # A name that one of our fields owns in full is not taken as another's alias.
+        if name is None or (name != field and name in ALIASES and not named):
+            continue
+        if field == "gold_supports" and not _names_documents(rest[name]):
+            continue
+        value = rest.pop(name)
+        found = _READERS[field](value, name, ledger, line, room)
+        line[field] = {**found, **line.get(field, {})} if field == "metadata" else found
+        ledger.carry(name)
+    _take_anchor_columns(rest, line, ledger, columns or {})
+    for name, value in rest.items():
+        keep_in_metadata(line, room, name, value)
+        ledger.keep(name)
+    return line
+
+
+def parse_anchor(text: str) -> dict[str, Any]:
+    """Read a gold written as ``path#Heading > Sub``; without ``#`` it is the whole document.
+
+    >>> parse_anchor("notes/setup.md#Setup > Install")
+    {'rel_path': 'notes/setup.md', 'heading_path': 'Setup > Install'}
+    >>> parse_anchor("notes/setup.md## Setup > ## Install")
+    {'rel_path': 'notes/setup.md', 'heading_path': '# Setup > ## Install'}
+    """
+    path, mark, heading = text.partition("#")
+    found: dict[str, Any] = {"rel_path": path.strip()}
+    if mark and heading.strip():
+        found["heading_path"] = heading.strip()
+    return found
+
+
+def _first(given: Mapping[str, Any], names: tuple[str | None, ...]) -> str | None:
+    folded = {name.strip().casefold().replace(" ", "_").replace("-", "_"): name for name in given}
+    for name in names:
+        if name is None:
+            continue
+        if name in given:
+            return name
+        if (found := folded.get(name.casefold())) is not None:
+            return found
+    return None
+
+
+# --- readers of single fields ----------------------------------------------------------------
+
+_Reader = Callable[[Any, str, Ledger, dict[str, Any], str], Any]
+
+
+def _text(value: Any, name: str, *_: Any) -> str:
+    if isinstance(value, bool | dict | list):
+        raise BadFieldError(name, f"{shown(value)}, expected a text")
+    return str(value)
+
+
+def _answer(value: Any, name: str, ledger: Ledger, line: dict[str, Any], room: str) -> str:
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        if len(value) > 1:
+            keep_in_metadata(line, room, f"more_{name}", value[1:])
+            ledger.keep(f"{name}[1:]", len(value) - 1)
+        return str(value[0])
+    return _text(value, name)
+
+
+def _facts(value: Any, name: str, *_: Any) -> list[str]:
+    return [_text(item, name).strip() for item in _items(value, split=True)]
+
+
+def _anchors(
+    value: Any, name: str, ledger: Ledger, line: dict[str, Any], room: str
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for item in _items(value, split=True):
+        anchor = parse_anchor(item) if isinstance(item, str) else _anchor(item, name, ledger)
+        if anchor not in found:
+            found.append(anchor)
+        else:
+            ledger.leave(f"{name}[]", "stands twice in its case")
+    return found
+
+
+def _anchor(item: Any, name: str, ledger: Ledger) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        raise BadFieldError(name, f"{shown(item)}, expected an anchor such as 'a.md#Heading'")
+    known = {one.name for one in fields_of(Anchor)}
+    anchor = {key: value for key, value in item.items() if key in known and value is not None}
+    for key in ("path", "file", "source"):
+        if "rel_path" not in anchor and isinstance(item.get(key), str):
+            anchor["rel_path"] = item[key]
+            known.add(key)
+    for key in item.keys() - known:
+        ledger.leave(f"{name}[].{key}", "an anchor has no such field")
+    if "rel_path" not in anchor:
+        raise BadFieldError(name, f"{shown(item)}, expected an anchor with rel_path")
+    return anchor
+
+
+def _groups(value: Any, *_: Any) -> Any:
+    return parse_list(value) if isinstance(value, str) else value
+
+
+def _flag(value: Any, name: str, *_: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().casefold()
+    if word in _YES or word in _NO:
+        return word in _YES
+    raise BadFieldError(name, f"{shown(value)}, expected true or false")
+
+
+def _label(value: Any, name: str, ledger: Ledger, line: dict[str, Any], room: str) -> str:
+    text = _text(value, name)
+    cleaned = clean_label(text, blank="_") or "general"
+    if cleaned != text:
+        keep_in_metadata(line, room, name, text)
+    return cleaned
+
+
+def _difficulty(value: Any, name: str, *_: Any) -> str:
+    word = _text(value, name).strip().casefold()
+    if word not in {"easy", "medium", "hard"}:
+        raise BadFieldError(name, f"{shown(value)}, expected easy, medium or hard")
+    return word
+
+
+def _tags(value: Any, name: str, *_: Any) -> list[str]:
+    items = parse_list(value)
+    if len(items) == 1 and isinstance(items[0], str):
+        items = re.split(r"\s*[,;|]\s*", items[0].strip())
+    tags = (clean_label(_text(item, name), blank="_") for item in items)
+    return list(dict.fromkeys(filter(None, tags)))
+
+
+def _texts(value: Any, name: str, *_: Any) -> list[str]:
+    return [_text(item, name) for item in _items(value, split=True)]
+
+
+def _count(value: Any, name: str, *_: Any) -> int:
+    try:
+        number = float(value)
+        if number.is_integer() and not isinstance(value, bool):
+            return int(number)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise BadFieldError(name, f"{shown(value)}, expected an integer of at least 1")
+
+
+def _metadata(value: Any, name: str, *_: Any) -> dict[str, Any]:
+    items = parse_list(f"[{value}]")[:1] if isinstance(value, str) else [value]
+    if not items or not isinstance(items[0], dict):
+        raise BadFieldError(name, f"{shown(value)}, expected an object")
+    return dict(items[0])
+
+
+def _items(value: Any, *, split: bool) -> list[Any]:
+    items = parse_list(value)
+    if split and len(items) == 1 and isinstance(items[0], str):
+        items = _SEPARATOR.split(items[0].strip())
+    return [item for item in items if item not in (None, "")]
+
+
+def _plain(value: Any, name: str, *_: Any) -> str:
+    return _text(value, name).strip()
+
+
+_READERS: Final[Mapping[str, _Reader]] = {
+    "id": _plain,
+    "question": _text,
+    "expected_answer": _answer,
+    "expected_key_facts": _facts,
+    "gold_supports": _anchors,
+    "irrelevant_supports": _anchors,
+    "required_support_groups": _groups,
+    "recency_conflict_rule": _plain,
+    "answerable": _flag,
+    "category": _label,
+    "difficulty": _difficulty,
+    "tags": _tags,
+    "vaults": _texts,
+    "folders": _texts,
+    "k": _count,
+    "language": _plain,
+    "translation_of": _plain,
+    "required": _flag,
+    "review": _plain,
+    "notes": _text,
+    "metadata": _metadata,
+}
+
+
+def _names_documents(value: Any) -> bool:
+    """Tell anchors from texts that happen to stand under a name such as ``references``."""
+    return all(
+        isinstance(item, dict) or (isinstance(item, str) and len(item) < 300)
+        for item in _items(value, split=True)
+    )
+
+
+def _take_anchor_columns(
+    rest: dict[str, Any], line: dict[str, Any], ledger: Ledger, columns: Mapping[str, str]
+) -> None:
+    if line.get("gold_supports"):
+        return
+    names = {
+        part: _first(rest, (columns[part],) if part in columns else aliases)
+        for part, aliases in ANCHOR_COLUMNS.items()
+    }
+    path = names["rel_path"]
+    if path is None or not isinstance(rest[path], str):
+        return
+    anchor: dict[str, Any] = {"rel_path": rest.pop(path).strip()}
+    ledger.carry(path)
+    heading, snippet = names["heading_path"], names["snippet"]
+    if heading is not None and isinstance(rest[heading], str):
+        anchor["heading_path"] = rest.pop(heading)
+        ledger.carry(heading)
+    if snippet is not None:
+        anchor["snippets"] = [str(item) for item in parse_list(rest.pop(snippet))]
+        ledger.carry(snippet)
+    line["gold_supports"] = [anchor]

@@ -1,0 +1,234 @@
+"""Files of other tools on disk: what is read of them, and where cases and exports are written.
+
+Nothing that exists is overwritten: cases are added to a case file, every other file must be new.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pytest_rageval.authoring.interchange.values import ReadOptions, Source, SourceFile, fault
+from pytest_rageval.project.case_file_edit import append_texts
+from pytest_rageval.support.http.address import without_secrets
+from pytest_rageval.support.new_file import write_new_file
+from pytest_rageval.support.text import shown
+from pytest_rageval.values.errors import DatasetError
+
+MAX_FILE_BYTES: Final = 512 * 1024 * 1024
+_MAX_FILES: Final = 1000
+_TWO_LEVELS: Final = ("*", "*/*")
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+
+OnClash = Literal["refuse", "skip", "rename"]
+Fetch = Callable[[str], str]
+"""Returns the text behind a URL."""
+
+
+# --- reading -------------------------------------------------------------------------------
+
+
+def open_source(
+    names: Sequence[str],
+    options: ReadOptions,
+    *,
+    suffixes: Sequence[str],
+    fetch: Fetch | None = None,
+) -> Source:
+    """Read the files that a user named.
+
+    Args:
+        names: files, folders, or URLs where they may be fetched.
+        options: handed on.
+        suffixes: of the files that are read in a folder, two levels deep.
+        fetch: gets a URL; None: nobody asked for that.
+
+    Raises:
+        DatasetError: a file cannot be read.
+    """
+    files: list[SourceFile] = []
+    for name in names:
+        if is_url(name):
+            files.append(_fetched(name, fetch))
+        elif Path(name).is_dir():
+            files += [read_text_file(path) for path in _files_below(Path(name), suffixes)]
+        else:
+            files.append(read_text_file(Path(name)))
+
+    def beside(file: SourceFile, reference: str) -> SourceFile:
+        return _read_beside(file, reference, fetch)
+
+    return Source(files=tuple(files), options=options, beside=beside)
+
+
+def is_url(name: str) -> bool:
+    """Tell a web address from a path."""
+    return name.startswith(("http://", "https://"))
+
+
+def _fetched(url: str, fetch: Fetch | None) -> SourceFile:
+    name = without_secrets(url)
+    if fetch is None:
+        raise fault(name[:200], "a URL is fetched only with --fetch")
+    return SourceFile(name=name, text=fetch(url))
+
+
+def _files_below(folder: Path, suffixes: Sequence[str]) -> list[Path]:
+    found = sorted(
+        path
+        for pattern in _TWO_LEVELS
+        for path in folder.glob(pattern)
+        if path.name.endswith(tuple(suffixes))
+        and path.is_file()
+        and path.resolve().is_relative_to(folder.resolve())
+    )
+    if not found:
+        raise fault(folder.as_posix(), f"no file of the kinds {', '.join(suffixes)} in it")
+    if len(found) > _MAX_FILES:
+        raise fault(folder.as_posix(), f"{len(found)} files, expected at most {_MAX_FILES}")
+    return found
+
+
+def read_text_file(path: Path) -> SourceFile:
+    """Read a text in UTF-8, or in UTF-16 with a mark, as spreadsheets write it.
+
+    Raises:
+        DatasetError: it cannot be read, is too large or is no such text.
+    """
+    name = path.as_posix()
+    try:
+        if path.is_file() and path.stat().st_size > MAX_FILE_BYTES:
+            raise fault(name, f"larger than {MAX_FILE_BYTES >> 20} MB")
+        data = path.read_bytes()
+    except OSError as error:
+        raise fault(name, f"cannot be read: {error.strerror or error}") from error
+    encoding = "utf-16" if data.startswith(_UTF16) else "utf-8-sig"
+    try:
+        return SourceFile(name=name, text=data.decode(encoding))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        byte = data[error.start]
+        raise fault(name, f"byte 0x{byte:02x}, expected UTF-8 text", line=line) from None
+
+
+def _read_beside(file: SourceFile, reference: str, fetch: Fetch | None) -> SourceFile:
+    """Read what a file refers to, below its own folder alone."""
+    if is_url(reference):
+        return _fetched(reference, fetch)
+    if "://" in reference and not reference.startswith("file://"):
+        raise fault(file.name, f"{shown(reference)}, expected a file beside it")
+    if is_url(file.name):
+        raise fault(file.name, f"{shown(reference)}: no file stands beside what was fetched")
+    folder = Path(file.name).parent.resolve()
+    path = (folder / reference.removeprefix("file://")).resolve()
+    if not path.is_relative_to(folder):
+        raise fault(file.name, f"{shown(reference)} leaves the folder of the file")
+    return read_text_file(Path(file.name).parent / path.relative_to(folder))
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def write_new_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
+    """Write files below a folder, of which none may exist.
+
+    Raises:
+        DatasetError: one exists, or cannot be written.
+    """
+    paths = [folder / name for name in files]
+    refuse_existing(paths)
+    for path, text in zip(paths, files.values(), strict=True):
+        write_new(path, [text])
+    return paths
+
+
+def refuse_existing(paths: Iterable[Path]) -> None:
+    """Refuse to write where something stands.
+
+    Raises:
+        DatasetError: with every file that exists.
+    """
+    taken = [path for path in paths if os.path.lexists(path)]
+    if taken:
+        raise _taken(taken)
+
+
+def _taken(paths: Iterable[Path]) -> DatasetError:
+    return DatasetError(
+        "\n".join(f"{path.as_posix()}: exists, and nothing is overwritten" for path in paths)
+    )
+
+
+def write_new(path: Path, pieces: Iterable[str]) -> None:
+    """Write a new file whole or not at all.
+
+    Raises:
+        DatasetError: it exists, or cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        written = write_new_file(path, (piece.encode("utf-8") for piece in pieces))
+    except OSError as error:
+        raise fault(path.as_posix(), f"cannot be written: {error.strerror or error}") from error
+    if not written:
+        raise _taken([path])
+
+
+def append_cases(path: Path, texts: Sequence[str]) -> None:
+    """Add lines at the end of a case file, at once; every byte that is there stays.
+
+    Args:
+        path: a case file, which may be missing.
+        texts: a case each, as JSON without a line end.
+
+    Raises:
+        DatasetError: it cannot be read or written, or was changed meanwhile.
+    """
+    if path.exists():
+        append_texts(path, texts)
+    else:
+        write_new(Path(os.path.realpath(path)), (f"{text}\n" for text in texts))
+
+
+def without_clashes(
+    lines: Sequence[dict[str, Any]], taken: Mapping[str, int], on_clash: OnClash
+) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
+    """Return the lines whose ids are free, and what became of the others.
+
+    Args:
+        lines: of cases that are to be added.
+        taken: ids of the file with the number of their line.
+        on_clash: refuse all of them, leave out or rename those that clash.
+
+    Returns:
+        The lines, and every clashing id with its new one (None: left out).
+
+    Raises:
+        DatasetError: ids clash and that is to be refused.
+    """
+    clashing = [line["id"] for line in lines if line["id"] in taken]
+    if not clashing:
+        return list(lines), {}
+    if on_clash == "refuse":
+        shown_ids = ", ".join(f"{one} (line {taken[one]})" for one in clashing[:10])
+        more = f" and {len(clashing) - 10} more" if len(clashing) > 10 else ""
+        raise DatasetError(
+            f"the file has cases of these ids already: {shown_ids}{more}; choose --on-clash skip "
+            "or --on-clash rename"
+        )
+    if on_clash == "skip":
+        return [one for one in lines if one["id"] not in taken], dict.fromkeys(clashing)
+    used = {*taken, *(line["id"] for line in lines)}
+    found, renamed = [], {}
+    for line in lines:
+        if line["id"] in taken:
+            number = 2
+            while (new := f"{line['id']}-{number}") in used:
+                number += 1
+            used.add(new)
+            renamed[line["id"]] = new
+            line = {**line, "id": new}
+        found.append(line)
+    return found, {old: new for old, new in renamed.items()}

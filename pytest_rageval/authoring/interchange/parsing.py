@@ -1,0 +1,361 @@
+"""Foreign texts made into plain values: JSON, JSON Lines, YAML and tables. Bounded, and strict.
+
+Whatever comes out can be written as a line of a case file: no NaN, no half of a surrogate pair, no
+key but a string.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pytest_rageval.authoring.interchange.tidying import tidy, tidy_counted, whole
+from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, fault
+from pytest_rageval.support.strict_json import survey
+from pytest_rageval.support.text import shown
+from pytest_rageval.values.errors import DatasetError, Fault, faults_error
+
+MAX_YAML_CHARS: Final = 8_000_000
+MAX_YAML_NODES: Final = 1_000_000
+"""After every alias stands for what it names: a few lines of aliases can mean billions."""
+MAX_FIELD_CHARS: Final = 16_000_000
+_MAX_SURVEYED_CHARS: Final = 8_000_000
+_MAX_SHOWN_FAULTS: Final = 20
+_DELIMITERS: Final = ",;\t|"
+_LISTS: Final = ("samples", "goldens", "cases", "test_cases", "tests", "questions", "items", "data")
+
+
+# --- JSON ------------------------------------------------------------------------------------
+
+
+class _RepeatedKeyError(ValueError):
+    pass
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise _RepeatedKeyError(next(name for name in names if names.count(name) > 1))
+    return value
+
+
+def parse_json(file: SourceFile, ledger: Ledger | None = None) -> Any:
+    """Read a file that is one JSON value.
+
+    Args:
+        file: to read.
+        ledger: counts numbers and characters that no case file holds.
+
+    Raises:
+        DatasetError: it is not JSON, holds a key twice, or is nested too deeply.
+    """
+    return _json(file.text, file.name, ledger)
+
+
+def _json(text: str, name: str, ledger: Ledger | None, line: int = 0) -> Any:
+    try:
+        return tidy_counted(json.loads(text, object_pairs_hook=_object), ledger)
+    except _RepeatedKeyError as error:
+        raise faults_error(_repeated_keys(text, name, str(error), line)) from None
+    except json.JSONDecodeError as error:
+        message = f"{error.msg}, expected JSON"
+        raise fault(name, message, line=line or error.lineno, col=error.colno) from None
+    except RecursionError:
+        raise fault(name, "nested too deeply, expected JSON", line=line) from None
+    except ValueError:
+        raise fault(name, "a number is too long, expected JSON", line=line) from None
+
+
+def _repeated_keys(text: str, name: str, key: str, line: int) -> list[Fault]:
+    message = "the key stands twice, expected it once"
+    unfit: list[tuple[tuple[int | str, ...], int, str]] = []
+    if len(text) <= _MAX_SURVEYED_CHARS:
+        with contextlib.suppress(ValueError, RecursionError):  # broken further on
+            unfit = survey(text).unfit
+    found = [
+        Fault(
+            file=name,
+            line=line or text.count("\n", 0, at) + 1,
+            col=at - text.rfind("\n", 0, at),
+            field=shown(loc[-1]),
+            message=message,
+        )
+        for loc, at, what in unfit
+        if what == message
+    ]
+    return found[:_MAX_SHOWN_FAULTS] or [
+        Fault(file=name, line=line, field=shown(key), message=message)
+    ]
+
+
+def parse_json_lines(
+    file: SourceFile, ledger: Ledger | None = None
+) -> list[tuple[int, dict[str, Any]]]:
+    """Read a file of one JSON object a line; blank lines are fine.
+
+    Args:
+        file: to read.
+        ledger: counts numbers and characters that no case file holds.
+
+    Returns:
+        The number of each line, from 1, and its object.
+
+    Raises:
+        DatasetError: with every line that is none.
+    """
+    found: list[tuple[int, dict[str, Any]]] = []
+    faults: list[Fault] = []
+    for number, text in enumerate(file.text.split("\n"), 1):
+        if not text.strip():
+            continue
+        try:
+            value = _json(text, file.name, ledger, number)
+        except DatasetError as error:
+            faults += error.faults
+            continue
+        if isinstance(value, dict):
+            found.append((number, value))
+        else:
+            message = f"{shown(value)}, expected a JSON object"
+            faults.append(Fault(file=file.name, line=number, message=message))
+    if faults:
+        raise faults_error(faults)
+    return found
+
+
+# --- YAML ------------------------------------------------------------------------------------
+
+
+def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
+    """Read a YAML file: plain values alone, no tags of programs, and no more than fits.
+
+    Args:
+        file: to read.
+        ledger: counts numbers and characters that no case file holds.
+
+    Raises:
+        DatasetError: it is not such a file.
+    """
+    import yaml  # type: ignore[import-untyped]
+
+    if len(file.text) > MAX_YAML_CHARS:
+        raise fault(file.name, f"more than {MAX_YAML_CHARS:,} characters of YAML; write JSON")
+    try:
+        # The loader in C is quicker and ends the process where nesting is too deep.
+        value = yaml.load(file.text, Loader=yaml.SafeLoader)
+        _refuse_bombs(value, file.name)
+        return tidy_counted(value, ledger)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line, col = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        reason = " ".join(str(error.problem or "cannot be read").split())
+        raise fault(file.name, f"{reason}, expected YAML", line=line, col=col) from None
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())[:160]
+        raise fault(file.name, f"{reason}, expected YAML") from None
+    except RecursionError:
+        raise fault(file.name, "nested too deeply, expected YAML") from None
+    except (ValueError, TypeError, OverflowError) as error:  # such as the 31st of February
+        raise fault(file.name, f"{str(error)[:160]}, expected YAML") from None
+
+
+def _refuse_bombs(value: Any, name: str) -> None:
+    """Count what a value holds with every alias spelled out.
+
+    Raises:
+        DatasetError: more than ``MAX_YAML_NODES``, or it holds itself.
+    """
+    sizes: dict[int, int] = {}
+    open_now: set[int] = set()
+
+    def size(item: Any) -> int:
+        if not isinstance(item, dict | list | set | tuple):
+            return 1
+        key = id(item)
+        if key in open_now:
+            raise fault(name, "an alias stands within what it names, expected plain values")
+        if key not in sizes:
+            open_now.add(key)
+            parts: Iterable[Any] = item.values() if isinstance(item, dict) else item
+            sizes[key] = 1 + sum(map(size, parts))
+            open_now.discard(key)
+            if sizes[key] > MAX_YAML_NODES:
+                raise fault(name, f"its aliases stand for more than {MAX_YAML_NODES:,} values")
+        return sizes[key]
+
+    size(value)
+
+
+def is_yaml(file: SourceFile) -> bool:
+    """Tell by its name whether a file is YAML."""
+    return file.name.lower().endswith((".yaml", ".yml"))
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row of a table."""
+
+    line: int
+    """Line of the file that it ends on, from 1."""
+    cells: Mapping[str, str]
+    """By header; without cells that are blank."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table with its header."""
+
+    headers: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def parse_table(file: SourceFile, *, delimiter: str | None = None) -> Table:
+    """Read a table with a header: commas, semicolons, tabs or bars between its cells.
+
+    Raises:
+        DatasetError: it has no header, a header twice, or a row with more cells than headers.
+    """
+    previous = csv.field_size_limit(MAX_FIELD_CHARS)  # process-wide, and 131,072 by default
+    try:
+        return _table(file, delimiter or _found_delimiter(file.text))
+    except csv.Error as error:
+        raise fault(file.name, f"{error}, expected a table of comma-separated values") from None
+    finally:
+        csv.field_size_limit(previous)
+
+
+def _found_delimiter(text: str) -> str:
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    try:
+        return csv.Sniffer().sniff(header, delimiters=_DELIMITERS).delimiter
+    except csv.Error:
+        # It also gives up on headers that differ in length, such as "id;question".
+        best = max(_DELIMITERS, key=header.count)
+        return best if header.count(best) else ","
+
+
+def _table(file: SourceFile, delimiter: str) -> Table:
+    reader = csv.reader(io.StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
+    headers: list[str] | None = None
+    faults: list[Fault] = []
+    rows: list[Row] = []
+    for cells in reader:
+        if not any(cell.strip() for cell in cells):
+            continue
+        if headers is None:
+            headers = _headers(file.name, reader.line_num, cells)
+            continue
+        if len(cells) > len(headers):
+            message = f"{len(cells)} cells under {len(headers)} headers; quote cells that hold "
+            message += f"{delimiter!r}"
+            faults.append(Fault(file=file.name, line=reader.line_num, message=message))
+            continue
+        pairs = zip(headers, cells, strict=False)
+        kept = {header: whole(cell) for header, cell in pairs if cell.strip()}
+        rows.append(Row(line=reader.line_num, cells=kept))
+    if headers is None:
+        raise fault(file.name, "empty, expected a table with a header")
+    if faults:
+        raise faults_error(faults)
+    return Table(headers=tuple(headers), rows=tuple(rows))
+
+
+def _headers(name: str, line: int, cells: list[str]) -> list[str]:
+    headers = [cell.strip() or f"column {number}" for number, cell in enumerate(cells, 1)]
+    twice = sorted({header for header in headers if headers.count(header) > 1})
+    if twice:
+        raise fault(name, f"the header {shown(twice[0])} stands twice", line=line)
+    return headers
+
+
+# --- rows of any of them ---------------------------------------------------------------------
+
+
+def parse_records(
+    file: SourceFile, ledger: Ledger | None = None, *, delimiter: str | None = None
+) -> list[dict[str, Any]]:
+    """Read rows of fields from JSON, JSON Lines, YAML or a table, told apart by name and text.
+
+    A JSON or YAML value may be a list of objects, an object with such a list, or one list per
+    field, as data frames write them.
+
+    Raises:
+        DatasetError: the file is none of these.
+    """
+    name = file.name.lower()
+    if name.endswith((".csv", ".tsv")):
+        return [dict(row.cells) for row in parse_table(file, delimiter=delimiter).rows]
+    if name.endswith((".jsonl", ".ndjson")):
+        return [value for _, value in parse_json_lines(file, ledger)]
+    value = parse_yaml(file, ledger) if is_yaml(file) else _json_or_lines(file, ledger)
+    found = _records(value)
+    if found is None:
+        raise fault(file.name, f"{shown(value)}, expected a list of objects")
+    return found
+
+
+def _json_or_lines(file: SourceFile, ledger: Ledger | None) -> Any:
+    try:
+        return parse_json(file, ledger)
+    except DatasetError as error:
+        if not error.faults[0].message.startswith("Extra data"):
+            raise
+        return [value for _, value in parse_json_lines(file, ledger)]
+
+
+def _records(value: Any) -> list[dict[str, Any]] | None:
+    if isinstance(value, list):
+        return value if all(isinstance(item, dict) for item in value) else None
+    if not isinstance(value, dict):
+        return None
+    for name in _LISTS:
+        if isinstance(value.get(name), list):
+            return _records(value[name])
+    return _turned(value)
+
+
+def _turned(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Turn one list, or one object by row number, per field into one object per row."""
+    columns: dict[str, list[Any]] = {}
+    for name, column in value.items():
+        if isinstance(column, dict):
+            column = list(column.values())
+        if not isinstance(column, list):
+            return None
+        columns[name] = column
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) != 1:
+        return None
+    return [{name: column[i] for name, column in columns.items()} for i in range(lengths.pop())]
+
+
+def parse_list(value: Any) -> list[Any]:
+    """Read a list that a table holds as text, as JSON or as Python writes it; one value is itself.
+
+    >>> parse_list("['a', 'b']")
+    ['a', 'b']
+    """
+    if value is None:
+        return []
+    if not isinstance(value, str):
+        return list(value) if isinstance(value, list | tuple) else [value]
+    text = value.strip()
+    if text.startswith("[") and text.endswith("]"):
+        for read in (json.loads, ast.literal_eval):
+            try:
+                found = read(text)
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+            if isinstance(found, list):
+                return list(tidy(found))
+    return [value] if text else []

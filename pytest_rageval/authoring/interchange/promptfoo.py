@@ -1,0 +1,321 @@
+"""Tests of promptfoo: a config such as ``promptfooconfig.yaml``, or a file of tests.
+
+Tests have ``vars`` and ``assert`` and come in YAML, JSON, JSON Lines or CSV (``__expected``).
+
+Assertions that a case can say are carried over: what must be contained becomes a key fact, what the
+answer must be like becomes the expected answer. Code, models of other vendors and thresholds of
+single tests are listed and left out; nothing in the file is run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from pytest_rageval.authoring.interchange.fields import BadFieldError, read_fields
+from pytest_rageval.authoring.interchange.ids import UniqueIds
+from pytest_rageval.authoring.interchange.parsing import (
+    is_yaml,
+    parse_json,
+    parse_json_lines,
+    parse_list,
+    parse_table,
+    parse_yaml,
+)
+from pytest_rageval.authoring.interchange.suite import with_id
+from pytest_rageval.authoring.interchange.values import (
+    Imported,
+    Ledger,
+    Source,
+    SourceFile,
+    fault,
+    keep_in_metadata,
+)
+from pytest_rageval.support.text import shown
+
+_ROOM: Final = "promptfoo"
+_QUESTION: Final = ("question", "query", "input", "user_input", "prompt", "message", "text")
+_FACTS: Final = frozenset({"contains", "icontains", "contains-all", "icontains-all"})
+_ANSWERS: Final = (
+    "equals", "factuality", "model-graded-factuality", "similar", "context-recall", "levenshtein",
+    "rouge-n", "bleu", "meteor",
+)  # fmt: skip
+_RUBRICS: Final = frozenset(
+    {"llm-rubric", "model-graded-closedqa", "g-eval", "answer-relevance", "context-faithfulness",
+     "context-relevance"}
+)  # fmt: skip
+_TEST: Final = frozenset({"vars", "assert", "description", "metadata"})
+_CONFIG: Final = frozenset({"tests", "defaultTest", "scenarios"})
+_VARIABLE: Final = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
+_STRING: Final = re.compile(
+    r"(?P<type>(?:not-)?[a-z]+(?:-[a-z]+)*)(?:\([\d.]+\))?:(?P<value>.*)", re.DOTALL
+)
+_CODE: Final = ("javascript:", "fn:", "eval:", "python:", "file://")
+_COMMA: Final = re.compile(r"(?<!\\),")
+_MAX_TESTS: Final = 100_000
+
+
+def read(source: Source) -> Imported:
+    """Read tests.
+
+    Raises:
+        DatasetError: a file holds no tests, or refers to one that may not be read.
+    """
+    reader = _Reader(source)
+    for file in source.files:
+        reader.take(file)
+    return reader.close()
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._ledger = Ledger()
+        self._ids = UniqueIds()
+        self._lines: list[dict[str, Any]] = []
+
+    def close(self) -> Imported:
+        return self._ledger.close(cases=tuple(self._lines))
+
+    def take(self, file: SourceFile) -> None:
+        value = _value(file, self._ledger)
+        default: dict[str, Any] = {}
+        if isinstance(value, dict):
+            if _CONFIG.isdisjoint(value):
+                raise fault(file.name, "expected a config with tests, or a list of tests")
+            for name in sorted(value.keys() - _CONFIG):
+                self._ledger.leave(name, "about prompts and providers, not about cases")
+            given = value.get("defaultTest")
+            if isinstance(given, str):
+                given = _value(self._source.beside(file, given), self._ledger)
+            default = given if isinstance(given, dict) else {}
+            tests = [*self._tests(file, value.get("tests")), *self._scenarios(file, value)]
+        else:
+            tests = list(self._tests(file, value))
+        if len(tests) > _MAX_TESTS:
+            raise fault(file.name, f"{len(tests):,} tests, expected at most {_MAX_TESTS:,}")
+        for number, test in enumerate(tests, 1):
+            self._take_test(test, default, number)
+
+    def _tests(self, file: SourceFile, tests: Any) -> Iterator[Mapping[str, Any]]:
+        for test in [tests] if isinstance(tests, str | dict) else parse_list(tests):
+            if isinstance(test, dict) and isinstance(test.get("path"), str):
+                test = test["path"]
+            if isinstance(test, dict):
+                yield test
+            elif isinstance(test, str):
+                yield from self._tests_of(file, test)
+            else:
+                raise fault(file.name, f"{shown(test)}, expected a test", field="tests")
+
+    def _tests_of(self, file: SourceFile, reference: str) -> Iterator[Mapping[str, Any]]:
+        path = reference.removeprefix("file://").split(":", 1)[0]
+        if path.endswith((".py", ".js", ".ts", ".mjs", ".cjs")):
+            self._ledger.leave(f"tests: {reference}", "a program, and none is run")
+            return
+        beside = self._source.beside(file, reference)
+        value = _value(beside, self._ledger)
+        tests = value.get("tests") if isinstance(value, dict) and "tests" in value else value
+        for test in [tests] if isinstance(tests, dict) else parse_list(tests):
+            if not isinstance(test, dict):
+                raise fault(beside.name, f"{shown(test)}, expected a test")
+            yield test
+
+    def _scenarios(self, file: SourceFile, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        n = 0
+        for scenario in config.get("scenarios") or []:
+            if not isinstance(scenario, dict):
+                self._ledger.leave("scenarios[]", "a file of scenarios; name it itself")
+                continue
+            tests = list(self._tests(file, scenario.get("tests"))) or [{}]
+            for shared in parse_list(scenario.get("config")):
+                for test in tests:
+                    n += 1
+                    if n > _MAX_TESTS:
+                        message = f"more than {_MAX_TESTS:,} tests"
+                        raise fault(file.name, message, field="scenarios")
+                    yield _merged(shared if isinstance(shared, dict) else {}, test)
+
+    def _take_test(self, given: Mapping[str, Any], default: Mapping[str, Any], number: int) -> None:
+        test = _merged(default, given)
+        values = test.get("vars")
+        if not isinstance(values, dict):
+            self._ledger.leave("tests[]", "no vars in it, so no question")
+            return
+        name = self._question_name(values)
+        if name is None:
+            why = (
+                f"no question among its vars {', '.join(sorted(values)[:8])}; name it with "
+                "--question-var"
+            )
+            self._ledger.leave("tests[]", why)
+            return
+        # promptfoo asks once for every value of a list.
+        for question in parse_list(values[name]):
+            self._take_question(str(question), name, test, values, number)
+
+    def _question_name(self, values: Mapping[str, Any]) -> str | None:
+        wanted = self._source.options.question_var
+        if wanted is not None:
+            return wanted if values.get(wanted) else None
+        texts = [name for name, value in values.items() if isinstance(value, str | list) and value]
+        known = next((name for name in _QUESTION if name in texts), None)
+        return known or (texts[0] if len(texts) == 1 else None)
+
+    def _take_question(
+        self,
+        question: str,
+        name: str,
+        test: Mapping[str, Any],
+        values: Mapping[str, Any],
+        number: int,
+    ) -> None:
+        ledger = self._ledger
+        metadata = test.get("metadata")
+        line: dict[str, Any] = {}
+        if isinstance(metadata, dict):
+            line = self._from_metadata(metadata)
+        if question.startswith("file://"):
+            ledger.leave("tests[].vars", "a text in a file; put it into the test")
+            return
+        line["question"] = question
+        ledger.carry(f"tests[].vars.{name}")
+        if isinstance(test.get("description"), str):
+            line["notes"] = test["description"]
+            ledger.carry("tests[].description")
+        for assertion in _assertions(test.get("assert") or []):
+            self._take_assertion(assertion, line, values)
+        for other in sorted(values.keys() - {name}):
+            keep_in_metadata(line, _ROOM, other, values[other])
+            ledger.keep(f"tests[].vars.{other}")
+        for other in sorted(test.keys() - _TEST):
+            ledger.leave(f"tests[].{other}", "a matter of its own tool")
+        try:
+            self._lines.append(with_id(line, self._ids, room=_ROOM))
+        except BadFieldError:
+            ledger.leave("tests[]", "its question is blank")
+
+    def _from_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        inner = Ledger()
+        try:
+            line = read_fields(metadata, inner, room=_ROOM)
+        except BadFieldError:
+            self._ledger.keep("tests[].metadata")
+            return {"metadata": {_ROOM: dict(metadata)}}
+        line.pop("question", None)
+        for name, count in inner.carried.items():
+            self._ledger.carry(f"tests[].metadata.{name}", count)
+        for name, count in inner.kept.items():
+            self._ledger.keep(f"tests[].metadata.{name}", count)
+        return line
+
+    def _take_assertion(
+        self, assertion: Mapping[str, Any], line: dict[str, Any], values: Mapping[str, Any]
+    ) -> None:
+        kind = str(assertion.get("type", ""))
+        name = f"assert {kind or 'without type'}"
+        texts = [_filled(one, values) for one in parse_list(assertion.get("value"))]
+        plain = [text for text in texts if isinstance(text, str) and text.strip()]
+        if any(text.startswith("file://") for text in plain):
+            self._ledger.leave(name, "its value stands in a file")
+        elif kind in _FACTS and plain:
+            facts = line.setdefault("expected_key_facts", [])
+            facts += [text for text in plain if text not in facts]
+            self._ledger.carry(name)
+        elif kind in _ANSWERS and plain and "expected_answer" not in line:
+            line["expected_answer"] = plain[0]
+            self._ledger.carry(name)
+        elif kind == "is-refusal":
+            line["answerable"] = False
+            self._ledger.carry(name)
+        elif (kind in _RUBRICS or kind in _ANSWERS) and plain:
+            kept = line.setdefault("metadata", {}).setdefault(_ROOM, {})
+            kept.setdefault("asserts", []).append({"type": kind, "value": plain[0]})
+            self._ledger.keep(name)
+        else:
+            self._ledger.leave(name, "a case cannot say it")
+
+
+# --- reading files ---------------------------------------------------------------------------
+
+
+def _value(file: SourceFile, ledger: Ledger) -> Any:
+    name = file.name.lower()
+    if name.endswith((".csv", ".tsv")):
+        return [_row_test(row.cells) for row in parse_table(file).rows]
+    if name.endswith((".jsonl", ".ndjson")):
+        return [value for _, value in parse_json_lines(file, ledger)]
+    return parse_yaml(file, ledger) if is_yaml(file) else parse_json(file, ledger)
+
+
+def _row_test(cells: Mapping[str, str]) -> dict[str, Any]:
+    """Return a row as the test that promptfoo makes of it."""
+    test: dict[str, Any] = {"vars": {}, "assert": []}
+    for header, cell in cells.items():
+        if header.startswith("__expected"):
+            test["assert"].append(cell)
+        elif header == "__description":
+            test["description"] = cell
+        elif header.startswith("__metadata:"):
+            key = header.removeprefix("__metadata:")
+            values: Any = cell
+            if key.endswith("[]"):
+                values = [part.replace("\\,", ",").strip() for part in _COMMA.split(cell)]
+            test.setdefault("metadata", {})[key.removesuffix("[]")] = values
+        elif header.startswith("__"):
+            test[header.lstrip("_")] = cell
+        else:
+            test["vars"][header] = cell
+    return test
+
+
+def _merged(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**default, **given}
+    for name in ("vars", "metadata"):
+        parts = [part for one in (default, given) if isinstance(part := one.get(name), dict)]
+        if parts:
+            merged[name] = {key: value for part in parts for key, value in part.items()}
+    both = [*parse_list(default.get("assert")), *parse_list(given.get("assert"))]
+    if both:
+        merged["assert"] = both
+    return merged
+
+
+def _assertions(given: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    for one in given:
+        if isinstance(one, str):
+            yield _assertion_of_text(one)
+        elif isinstance(one, dict) and one.get("type") == "assert-set":
+            yield from _assertions(parse_list(one.get("assert")))
+        elif isinstance(one, dict):
+            yield one
+
+
+def _assertion_of_text(text: str) -> dict[str, Any]:
+    """Read an assertion as a cell of a table holds it, such as ``contains:Paris``."""
+    for code in _CODE:
+        if text.startswith(code):
+            return {"type": code.rstrip(":/")}
+    if text.startswith("grade:"):
+        return {"type": "llm-rubric", "value": text.removeprefix("grade:").strip()}
+    match = _STRING.fullmatch(text)
+    if match is None or (match["type"] not in {*_FACTS, *_ANSWERS, *_RUBRICS, "is-refusal"}
+                         and "-" not in match["type"]):  # fmt: skip
+        return {"type": "equals", "value": text}
+    value: Any = match["value"].strip()
+    if match["type"].endswith(("-all", "-any")):
+        value = [part.strip() for part in value.split(",")]
+    return {"type": match["type"], "value": value}
+
+
+def _filled(value: Any, values: Mapping[str, Any]) -> Any:
+    """Put variables into a text, as promptfoo does; any other template stays."""
+    if not isinstance(value, str):
+        return value
+
+    def variable(match: re.Match[str]) -> str:
+        found = values.get(match[1])
+        return match[0] if not isinstance(found, str | int | float) else str(found)
+
+    return _VARIABLE.sub(variable, value)

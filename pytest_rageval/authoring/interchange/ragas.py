@@ -1,0 +1,159 @@
+"""Test sets and evaluation datasets of ragas, in JSON, JSON Lines or CSV.
+
+Of 0.1 (``question``, ``ground_truth``) as well as of 0.2 and later (``user_input``, ``reference``).
+
+A ragas row knows the texts of its reference contexts, seldom where they stand. Where it does
+(``reference_context_ids``, ``metadata[].source``) they become golds; else they are kept in metadata
+for whoever labels the case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pytest_rageval.authoring.interchange.ids import UniqueIds, clean_label
+from pytest_rageval.authoring.interchange.parsing import parse_list
+from pytest_rageval.authoring.interchange.rows import read_rows
+from pytest_rageval.authoring.interchange.suite import with_id
+from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, keep_in_metadata
+
+_ROOM: Final = "ragas"
+_QUESTION: Final = ("user_input", "question")
+_REFERENCE: Final = ("reference", "ground_truth", "ground_truths", "expected_answer")
+_CONTEXTS: Final = ("reference_contexts", "ground_truth_context")
+_CATEGORY: Final = ("synthesizer_name", "evolution_type")
+_ID: Final = ("id", "sample_id", "question_id")
+_LEFT: Final[Mapping[str, str]] = {
+    "approval_status": "a matter of its own tool",
+    "episode_done": "a matter of its own tool",
+    "multi_responses": "answers of a system, not of the case",
+    "reference_tool_calls": "no tools are called here",
+    "reference_topics": "belongs to conversations",
+}
+
+
+def read(source: Source) -> Imported:
+    """Read test sets.
+
+    Raises:
+        DatasetError: a file holds no rows, or a row has no question.
+    """
+    return read_rows(source, "row", _sample)
+
+
+def _sample(
+    row: dict[str, Any], ids: UniqueIds, ledger: Ledger
+) -> tuple[dict[str, Any], dict[str, Any] | None] | None:
+    given = ledger.full(_flat(row), (None, "", []))
+    if isinstance(_take(given, _QUESTION, ledger, count=False), list):
+        ledger.leave("user_input", "a conversation, and a case is one question")
+        return None
+    return _case(given, ids, ledger)
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Take a sample of a test set out of its wrapper."""
+    inner = row.get("eval_sample")
+    given = {**inner, **row} if isinstance(inner, dict) else dict(row)
+    if isinstance(inner, dict):
+        del given["eval_sample"]
+    return given
+
+
+def _take(
+    given: dict[str, Any], names: tuple[str, ...], ledger: Ledger, *, count: bool = True
+) -> Any:
+    for name in names:
+        if name in given:
+            if count:
+                ledger.carry(name)
+                return given.pop(name)
+            return given[name]
+    return None
+
+
+def _case(
+    given: dict[str, Any], ids: UniqueIds, ledger: Ledger
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    # In a test set of 0.1 `contexts` are what the question was made from; elsewhere they were
+    # retrieved.
+    is_testset = not set(_CATEGORY).isdisjoint(given)
+    line: dict[str, Any] = {"question": _take(given, _QUESTION, ledger)}
+    if (own := _take(given, _ID, ledger)) is not None:
+        line["id"] = str(own)
+    references = parse_list(_take(given, _REFERENCE, ledger))
+    if references:
+        line["expected_answer"] = str(references[0])
+        if references[1:]:
+            keep_in_metadata(line, _ROOM, "more_references", references[1:])
+            ledger.keep("ground_truths[1:]", len(references) - 1)
+    category = _take(given, _CATEGORY, ledger)
+    if category is not None:
+        line["category"] = clean_label(str(category), blank="_") or "general"
+    response = _response(given, ledger, is_testset=is_testset)
+    _take_golds(given, line, ledger, is_testset=is_testset)
+    for name, why in _LEFT.items():
+        if given.pop(name, None) is not None:
+            ledger.leave(name, why)
+    for name, value in given.items():
+        keep_in_metadata(line, _ROOM, name, value)
+        ledger.keep(name)
+    return with_id(line, ids, room=_ROOM), response
+
+
+def _take_golds(
+    given: dict[str, Any], line: dict[str, Any], ledger: Ledger, *, is_testset: bool
+) -> None:
+    names = (*_CONTEXTS, "contexts") if is_testset else _CONTEXTS
+    contexts: list[str] = []
+    for name in names:
+        if name in given:
+            contexts = [str(text) for text in parse_list(given.pop(name))]
+            keep_in_metadata(line, _ROOM, name, contexts)
+            ledger.keep(name)
+            break
+    paths = [str(one) for one in parse_list(given.pop("reference_context_ids", None))]
+    if paths:
+        ledger.carry("reference_context_ids")
+    sources = [
+        one["source"]
+        for one in parse_list(given.get("metadata"))
+        if isinstance(one, dict) and isinstance(one.get("source"), str)
+    ]
+    if sources and not paths:
+        paths = sources
+        del given["metadata"]
+        ledger.carry("metadata[].source")
+    golds = [{"rel_path": path} for path in dict.fromkeys(paths) if path.strip()]
+    if golds:
+        line["gold_supports"] = golds
+    elif contexts:
+        ledger.note(
+            "reference contexts do not say which document they are of; label the cases to "
+            "score retrieval"
+        )
+
+
+def _response(given: dict[str, Any], ledger: Ledger, *, is_testset: bool) -> dict[str, Any] | None:
+    """Take what a system answered, if the dataset holds it."""
+    answer = given.pop("response", None) or given.pop("answer", None)
+    paths = [str(one) for one in parse_list(given.pop("retrieved_context_ids", None))]
+    texts = [str(one) for one in parse_list(given.pop("retrieved_contexts", None))]
+    if not texts and not is_testset:
+        texts = [str(one) for one in parse_list(given.pop("contexts", None))]
+    found: dict[str, Any] = {"answer": str(answer or "")}
+    if paths:
+        padded = [*texts, *[None] * len(paths)]
+        found["debug"] = {
+            "retrieved_chunks": [
+                {"rel_path": path, "rank": rank, **({"text": text} if text else {})}
+                for rank, (path, text) in enumerate(zip(paths, padded, strict=False), 1)
+            ]
+        }
+    elif texts:
+        ledger.leave("retrieved_contexts", "no document is named for them")
+    if answer is None and not paths:
+        return None
+    ledger.carry("response" if answer else "retrieved_context_ids")
+    return found

@@ -1,0 +1,99 @@
+"""Suites in JSON or YAML: a list of cases, with ``expected_references`` as their golds.
+
+Such a file is a list of objects, or an object that holds one under ``cases``, ``test_cases``,
+``tests``, ``questions`` or ``items``. Every field may go by our name or by a common other one
+(``fields.ALIASES``). An expected reference is ``{"vault", "rel_path", "heading_path"}``, or a text
+such as ``notes/setup.md#Setup > Install``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pytest_rageval.authoring.interchange.fields import BadFieldError, read_fields
+from pytest_rageval.authoring.interchange.ids import UniqueIds
+from pytest_rageval.authoring.interchange.parsing import (
+    is_yaml,
+    parse_json,
+    parse_json_lines,
+    parse_yaml,
+)
+from pytest_rageval.authoring.interchange.values import (
+    Imported,
+    Ledger,
+    Source,
+    SourceFile,
+    fault,
+    keep_in_metadata,
+)
+from pytest_rageval.support.text import shown
+from pytest_rageval.values.errors import Fault, faults_error
+
+_LISTS: Final = ("cases", "test_cases", "tests", "questions", "items")
+_DEFAULTS: Final = ("vaults", "folders", "k", "category", "tags", "language")
+"""Of a suite, for every case of it that does not say otherwise."""
+_ROOM: Final = "suite"
+
+
+def read(source: Source) -> Imported:
+    """Read suites.
+
+    Raises:
+        DatasetError: with every case that cannot be read.
+    """
+    ledger, ids = Ledger(), UniqueIds()
+    faults: list[Fault] = []
+    lines: list[dict[str, Any]] = []
+    for file in source.files:
+        cases, defaults = _cases(file, ledger)
+        for number, case in enumerate(cases, 1):
+            try:
+                lines.append(_line(case, defaults, ids, ledger))
+            except BadFieldError as error:
+                where = f"case {number}: {error.name}"
+                faults.append(Fault(file=file.name, field=where, message=str(error)))
+    if faults:
+        raise faults_error(faults)
+    return ledger.close(cases=tuple(lines))
+
+
+def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]:
+    if file.name.lower().endswith((".jsonl", ".ndjson")):
+        return [value for _, value in parse_json_lines(file, ledger)], {}
+    value = parse_yaml(file, ledger) if is_yaml(file) else parse_json(file, ledger)
+    if isinstance(value, list):
+        return value, {}
+    if not isinstance(value, dict):
+        raise fault(file.name, f"{shown(value)}, expected a list of cases")
+    name = next((name for name in _LISTS if isinstance(value.get(name), list)), None)
+    if name is None:
+        raise fault(file.name, f"expected a list of cases under one of {', '.join(_LISTS)}")
+    defaults = value.get("defaults")
+    shared = {**(defaults if isinstance(defaults, dict) else {}), **value}
+    for key in shared.keys() - {*_DEFAULTS, name, "defaults"}:
+        ledger.leave(key, "belongs to the suite, and no case holds it")
+    return value[name], {key: shared[key] for key in _DEFAULTS if key in shared}
+
+
+def _line(case: Any, defaults: Mapping[str, Any], ids: UniqueIds, ledger: Ledger) -> dict[str, Any]:
+    if not isinstance(case, dict):
+        raise BadFieldError("", f"{shown(case)}, expected an object")
+    line = read_fields({**defaults, **case}, ledger, room=_ROOM)
+    return with_id(line, ids, room=_ROOM)
+
+
+def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any]:
+    """Return a line with an id that is allowed; the one it came with is kept where it differs.
+
+    Raises:
+        BadFieldError: the line has no question.
+    """
+    question = line.get("question")
+    if not isinstance(question, str) or not question.strip():
+        raise BadFieldError("question", "missing, expected a text that is not blank")
+    given = line.pop("id", None)
+    case_id = ids.take(given, question)
+    if given and case_id != given:
+        keep_in_metadata(line, room, "id", given)
+    return {"id": case_id, **line}

@@ -1,0 +1,264 @@
+"""TREC files, both ways: topics, qrels and runs, as trec_eval 9 reads them.
+
+A document is one word there, so document and heading of an anchor are written together,
+``path##heading``, with spaces escaped (``ids.docno``). Topics are ``id<TAB>question`` lines; the
+older ``<top>`` files are read as well. What else a case holds has no place in these files.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pytest_rageval.authoring.interchange.ids import UniqueIds, anchor_fields, docno
+from pytest_rageval.authoring.interchange.values import (
+    Imported,
+    Ledger,
+    Source,
+    SourceFile,
+    fault,
+    judged_not_relevant,
+    keep_in_metadata,
+)
+from pytest_rageval.support.text import shown
+from pytest_rageval.values.case import Anchor, Case
+
+_ROOM: Final = "trec"
+_TOP: Final = re.compile(
+    r"<top(?:ic)?\b(?P<head>[^>]*)>(?P<body>.*?)</top(?:ic)?\s*>", re.DOTALL | re.IGNORECASE
+)
+_PART: Final = re.compile(r"<(?P<name>\w+)[^>]*>(?P<text>[^<]*)")
+_NUMBER: Final = re.compile(r"\bnumber\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+_LABEL: Final = re.compile(r"^\s*(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
+_BREAKS: Final = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+
+
+def read(source: Source) -> Imported:
+    """Read topics and qrels to cases, and runs to recorded retrievals; files are told by content.
+
+    Raises:
+        DatasetError: a line is none of these, or there are judgements without topics.
+    """
+    ledger = Ledger()
+    topics: dict[str, _Topic] = {}
+    judged: dict[str, dict[str, int]] = {}
+    runs: dict[str, list[_Hit]] = {}
+    for file in source.files:
+        kind = _kind(file)
+        if kind == "topics":
+            topics.update({topic.id: topic for topic in _topics(file)})
+        elif kind == "qrels":
+            for query, document, grade in _qrels(file, ledger):
+                judged.setdefault(query, {})[document] = grade
+        else:
+            for query, hit in _run(file, ledger):
+                runs.setdefault(query, []).append(hit)
+    if judged and not topics:
+        names = ", ".join(file.name for file in source.files)
+        raise fault(names, "qrels without topics: name the file of the questions as well")
+    ids = UniqueIds()
+    case_ids = {topic.id: ids.take(topic.id, topic.question) for topic in topics.values()}
+    lines = [_line(t, case_ids[t.id], judged.pop(t.id, {}), ledger) for t in topics.values()]
+    if judged:
+        ledger.leave("qrels", "there is no topic of this id", sum(map(len, judged.values())))
+    responses = [
+        {"id": case_ids.get(query) or ids.take(query, query), "response": _response(hits)}
+        for query, hits in runs.items()
+    ]
+    return ledger.close(cases=tuple(lines), responses=tuple(responses))
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Topic:
+    id: str
+    question: str
+    more: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hit:
+    document: str
+    score: float
+
+
+def _kind(file: SourceFile) -> str:
+    if _TOP.search(file.text):
+        return "topics"
+    first = next((line for line in file.text.split("\n") if line.strip()), "")
+    words = first.split()
+    if len(words) == 6 and words[1].upper() == "Q0" and _is_number(words[4]):
+        return "run"
+    if len(words) == 4 and _is_integer(words[3]) and _is_integer(words[1]):
+        return "qrels"
+    if "\t" in first:
+        return "topics"
+    expected = "qrels (4 columns), a run (6 columns) or topics (id, tab, question)"
+    raise fault(file.name, f"{shown(first)}, expected {expected}", line=1)
+
+
+def _is_integer(text: str) -> bool:
+    return re.fullmatch(r"[-+]?\d{1,18}", text, re.ASCII) is not None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _topics(file: SourceFile) -> Iterator[_Topic]:
+    found = list(_TOP.finditer(file.text))
+    for match in found:
+        yield _marked_topic(file, match)
+    for number, line in enumerate([] if found else file.text.split("\n"), 1):
+        line = line.removesuffix("\r")
+        if not line.strip():
+            continue
+        name, tab, question = line.partition("\t")
+        if not tab or not name.strip() or not question.strip():
+            message = f"{shown(line)}, expected an id, a tab and a question"
+            raise fault(file.name, message, line=number)
+        yield _Topic(id=name, question=question, more={})
+
+
+def _marked_topic(file: SourceFile, match: re.Match[str]) -> _Topic:
+    parts: dict[str, str] = {}
+    for part in _PART.finditer(match["body"]):
+        text = _LABEL.sub("", html.unescape(part["text"]))
+        parts.setdefault(part["name"].lower(), " ".join(text.split()))
+    number = _NUMBER.search(match["head"])
+    name = number[1] if number else parts.pop("num", "")
+    asked = next((key for key in ("question", "title", "query", "desc") if parts.get(key)), None)
+    if not name or asked is None:
+        line = file.text.count("\n", 0, match.start()) + 1
+        raise fault(file.name, "expected a topic with a number and a title", line=line)
+    question = parts.pop(asked)
+    return _Topic(id=name, question=question, more={k: v for k, v in parts.items() if v})
+
+
+def _columns(file: SourceFile, n: int, expected: str) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(file.text.split("\n"), 1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != n:
+            raise fault(file.name, f"{shown(line)}, expected {expected}", line=number)
+        yield number, words
+
+
+def _qrels(file: SourceFile, ledger: Ledger) -> Iterator[tuple[str, str, int]]:
+    expected = "topic, iteration, document and grade"
+    for number, (query, iteration, document, grade) in _columns(file, 4, expected):
+        if not _is_integer(grade):
+            message = f"{shown(grade)}, expected an integer as grade"
+            raise fault(file.name, message, line=number)
+        ledger.carry("qrels")
+        if iteration not in {"0", "Q0"}:
+            ledger.leave("qrels iteration", "no tool reads it")
+        yield query, document, int(grade)
+
+
+def _run(file: SourceFile, ledger: Ledger) -> Iterator[tuple[str, _Hit]]:
+    expected = "topic, Q0, document, rank, score and tag"
+    for number, (query, _, document, _, score, _) in _columns(file, 6, expected):
+        if not _is_number(score):
+            message = f"{shown(score)}, expected a number as score"
+            raise fault(file.name, message, line=number)
+        ledger.carry("run")
+        yield query, _Hit(document=document, score=float(score))
+
+
+def _line(topic: _Topic, case_id: str, grades: Mapping[str, int], ledger: Ledger) -> dict[str, Any]:
+    line: dict[str, Any] = {"id": case_id, "question": topic.question}
+    ledger.carry("topics")
+    golds = [
+        {**anchor_fields(name), **({"grade": grade} if grade != 1 else {})}
+        for name, grade in grades.items()
+        if grade > 0
+    ]
+    if golds:
+        line["gold_supports"] = golds
+    if case_id != topic.id:
+        keep_in_metadata(line, _ROOM, "id", topic.id)
+    below = {name: grade for name, grade in grades.items() if grade < 1}
+    if below:
+        keep_in_metadata(line, _ROOM, "judged_not_relevant", below)
+        ledger.keep("qrels with a grade below 1", len(below))
+    odd = [name for name in grades if docno(Anchor(**anchor_fields(name))) != name]
+    if odd:  # so that they go out as they came in
+        keep_in_metadata(line, _ROOM, "docnos", odd)
+    for name, text in topic.more.items():
+        keep_in_metadata(line, _ROOM, name, text)
+        ledger.keep(f"topics <{name}>")
+    return line
+
+
+def _response(hits: Sequence[_Hit]) -> dict[str, Any]:
+    # trec_eval's order: by score, ties by document, both falling; it ignores the rank column.
+    ranked = sorted(hits, key=lambda hit: (hit.score, hit.document), reverse=True)
+    chunks = [
+        {**anchor_fields(hit.document), "rank": rank, "score_final": hit.score}
+        for rank, hit in enumerate(ranked, 1)
+    ]
+    return {"answer": "", "debug": {"retrieved_chunks": chunks}}
+
+
+# --- writing cases ---------------------------------------------------------------------------
+
+
+def write(cases: Sequence[Case]) -> tuple[dict[str, str], Imported]:
+    """Return topics and qrels by file name, and what became of every field."""
+    ledger = Ledger()
+    topics, rows = [], []
+    for case in cases:
+        question = _BREAKS.sub(" ", case.question)
+        if question != case.question:
+            ledger.leave("question", "line breaks and tabs became spaces")
+        topics.append(f"{case.id}\t{question}\n")
+        ledger.carry("case")
+        rows += [f"{case.id} 0 {name} {grade}\n" for name, grade in case_grades(case).items()]
+        _leave_the_rest(case, ledger)
+    return {"topics.tsv": "".join(topics), "qrels.txt": "".join(rows)}, ledger.close()
+
+
+def case_grades(case: Case) -> dict[str, int]:
+    """Return what is judged for a case: document name to grade, those of below 1 too."""
+    kept = case.metadata.get(_ROOM)
+    docnos = kept.get("docnos") if isinstance(kept, dict) else None
+    originals = {
+        tuple(anchor_fields(name).items()): name
+        for name in (docnos if isinstance(docnos, list) else [])
+        if isinstance(name, str)
+    }
+    found: dict[str, int] = {}
+    for gold in case.gold_supports:
+        fields = {"rel_path": gold.rel_path}
+        if gold.heading_path:
+            fields["heading_path"] = gold.heading_path
+        name = originals.get(tuple(fields.items())) or docno(gold)
+        found[name] = max(gold.grade, found.get(name, 0))
+    return judged_not_relevant(case, _ROOM) | found
+
+
+def _leave_the_rest(case: Case, ledger: Ledger) -> None:
+    if not case.answerable:
+        ledger.leave("answerable: false", "a topic without judgements; TREC cannot say more")
+    for anchor in case.gold_supports:
+        for name in ("snippets", "vault"):
+            if getattr(anchor, name):
+                ledger.leave(f"gold_supports[].{name}", "no column holds it")
+    empty = Case(id="-", question="-")
+    said = {"id", "question", "answerable", "gold_supports", "metadata"}
+    for name in Case.__dataclass_fields__.keys() - said:
+        if getattr(case, name) != getattr(empty, name):
+            ledger.leave(name, "no column holds it")
+    if case.metadata.keys() - {_ROOM}:
+        ledger.leave("metadata", "no column holds it")

@@ -1,0 +1,179 @@
+"""A stored run of ours as a TREC run with its qrels, so that trec_eval gives our numbers.
+
+What we rank are chunks and what we find are golds; what trec_eval ranks are documents. So a chunk
+that finds a gold first is written under the gold's name, and any other chunk under a name that
+nobody judged. trec_eval then computes our figures, with two exceptions that are counted: a chunk
+that finds several new golds at once, and a chunk that finds again what an earlier one found (which
+precision counts). At the level of documents there is no exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_rageval.authoring.interchange.ids import docno
+from pytest_rageval.authoring.interchange.values import Ledger, LeftOut
+from pytest_rageval.metrics.matching import (
+    DocumentKey,
+    document_key,
+    document_keys,
+    duplicate_flags,
+)
+from pytest_rageval.metrics.retrieval import document_ranking
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
+
+Level = Literal["anchor", "document"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrecRun:
+    """The files of a run, and what a reader of trec_eval's figures should know."""
+
+    run: str
+    qrels: str
+    cutoffs: tuple[int, ...]
+    """Every k of the cases, rising."""
+    n_cases: int
+    """Cases that both tools score."""
+    differing: tuple[str, ...]
+    """Ids of the cases whose figures differ from trec_eval's."""
+    left_out: tuple[LeftOut, ...]
+
+
+def write_run(
+    records: Sequence[CaseRecord], settings: ScoreSettings, *, tag: str, level: Level = "anchor"
+) -> TrecRun:
+    """Return a run as trec_eval reads it, cut at the k of each case.
+
+    Args:
+        records: of a stored run, one per case and repeat; only the first repeat is written.
+        settings: the run was scored with.
+        tag: name of the run, without spaces.
+        level: what is ranked: chunks against golds, or documents.
+    """
+    ledger = Ledger()
+    rows: list[str] = []
+    qrels: list[str] = []
+    differing: list[str] = []
+    cutoffs: set[int] = set()
+    n_cases = 0
+    for record in records:
+        if (why := _unscored(record, level)) is not None:
+            ledger.leave("record", why)
+            continue
+        assert record.case is not None
+        chunks = (record.retrieved_chunks or ())[: record.k]
+        if level == "document":
+            names, grades, exact = _documents(record.case, chunks, record.k, settings)
+        else:
+            names, grades, exact = _golds(record.case, chunks, settings)
+        differing += [] if exact else [record.case_id]
+        n, n_cases = len(names), n_cases + 1
+        cutoffs.add(record.k)
+        rows += [
+            f"{record.case_id} Q0 {name} {rank} {n - rank + 1} {tag}\n"
+            for rank, name in enumerate(names, 1)
+        ]
+        qrels += [f"{record.case_id} 0 {name} {grade}\n" for name, grade in grades.items()]
+    return TrecRun(
+        run="".join(rows),
+        qrels="".join(qrels),
+        cutoffs=tuple(sorted(cutoffs)),
+        n_cases=n_cases,
+        differing=tuple(differing),
+        left_out=ledger.left_out,
+    )
+
+
+def _unscored(record: CaseRecord, level: Level) -> str | None:
+    """Say why a record has no figure of retrieval; None: it has."""
+    if record.repeat:
+        return "a further repeat of its case"
+    if record.case is None:
+        return "stored without its case"
+    key = "doc_recall_at_k" if level == "document" else "recall_at_k"
+    if record.metrics.get(key) is None:
+        return record.not_applicable.get(key) or "the case ended in an error"
+    return None
+
+
+def _golds(
+    case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
+) -> tuple[list[str], dict[str, int], bool]:
+    gold_names = _gold_names(case)
+    duplicates = duplicate_flags(chunks, settings.path_case)
+    names: list[str] = []
+    seen: set[int] = set()
+    exact = True
+    for chunk, duplicate in zip(chunks, duplicates, strict=True):
+        matched = set(chunk.matched_golds or ())
+        new = matched - seen
+        seen |= matched
+        if new and not duplicate:
+            exact &= len(new) == 1
+            best = max(new, key=lambda index: case.gold_supports[index].grade)
+            names.append(gold_names[best])
+        else:
+            exact &= not new and (not matched or duplicate)
+            names.append(_free_name(_chunk_name(chunk), {*gold_names, *names}))
+    grades = {name: gold.grade for name, gold in zip(gold_names, case.gold_supports, strict=True)}
+    return names, grades, exact
+
+
+def _gold_names(case: Case) -> list[str]:
+    names: list[str] = []
+    for gold in case.gold_supports:  # which may differ in their snippets alone
+        names.append(_free_name(docno(gold), names))
+    return names
+
+
+def _chunk_name(chunk: RetrievedChunk) -> str:
+    return docno(Anchor(rel_path=chunk.rel_path or "-", heading_path=chunk.heading_path or ""))
+
+
+def _free_name(base: str, taken: Collection[str]) -> str:
+    name, number = base, 1
+    while name in taken:
+        number += 1
+        name = f"{base}~{number}"
+    return name
+
+
+def _documents(
+    case: Case, chunks: Sequence[RetrievedChunk], k: int, settings: ScoreSettings
+) -> tuple[list[str], dict[str, int], bool]:
+    ranking = document_ranking(case, chunks, k, settings)
+    case_style = settings.path_case
+    gold_names: list[str] = []
+    for key in dict.fromkeys(document_key(gold, case_style) for gold in case.gold_supports):
+        gold_names.append(_free_name(_document_name(key), gold_names))
+    names: list[str] = []
+    seen: set[int] = set()
+    exact = True
+    keys = dict.fromkeys(document_keys(chunks, case_style))
+    for key, matched in zip(keys, ranking.matched, strict=True):
+        new = sorted(matched - seen)
+        seen |= matched
+        exact &= len(new) == len(matched) <= 1
+        taken = {*gold_names, *names}
+        names.append(gold_names[new[0]] if new else _free_name(_document_name(key), taken))
+    return names, dict(zip(gold_names, ranking.grades, strict=True)), exact
+
+
+def _document_name(key: DocumentKey) -> str:
+    vault, path = key
+    return docno(Anchor(rel_path=(path or "-") if vault is None else f"{vault}:{path}"))
+
+
+def trec_eval_command(found: TrecRun, qrels: str, run: str) -> str:
+    """Return the command that computes our figures."""
+    cut = [
+        f"-m {stem}.{k}"
+        for stem in ("success", "recall", "P", "ndcg_cut", "map_cut")
+        for k in found.cutoffs
+    ]
+    return " ".join(["trec_eval -c", *cut, "-m recip_rank", "-m set_P", qrels, run])

@@ -1,0 +1,400 @@
+"""Unrag's eval datasets and reports (version "1" of both, as of unrag's ``registry/eval``).
+
+A dataset names its documents by ``sourceId`` and puts them under a ``scopePrefix`` such as
+``eval:sample:``. Here they become notes below a folder, ``eval/sample/...md``, and the questions
+are asked in that folder. A report holds what was retrieved: it becomes responses that ``rageval
+score`` scores again, under the same paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds, folder_of_prefix
+from pytest_rageval.authoring.interchange.parsing import parse_json, parse_list
+from pytest_rageval.authoring.interchange.values import (
+    Imported,
+    Ledger,
+    Source,
+    SourceFile,
+    fault,
+    keep_in_metadata,
+)
+from pytest_rageval.metrics.matching import norm_text
+from pytest_rageval.project.documents import Document
+from pytest_rageval.support.text import shown
+
+DEFAULT_TOP_K: Final = 10
+"""What unrag takes where a dataset says nothing."""
+_THRESHOLDS: Final = {
+    ("min", "hitAtK"): ("hit_at_k", ">="),
+    ("min", "recallAtK"): ("recall_at_k", ">="),
+    ("min", "mrrAtK"): ("mrr", ">="),
+    ("max", "p95TotalMs"): ("latency_ms.p95", "<="),
+}
+_ROOM: Final = "unrag"
+_QUERY: Final = frozenset({"id", "query", "topK", "scopePrefix", "relevant", "notes"})
+_RELEVANT: Final = frozenset(
+    {"sourceIds", "anyOfSourceIdPrefixes", "containsText", "metadataKeyEquals", "chunks",
+     "chunkMatchers"}
+)  # fmt: skip
+_DOCUMENT: Final = frozenset({"sourceId", "content", "loaderRef", "metadata", "assets"})
+
+
+def read(source: Source) -> Imported:
+    """Read datasets, reports, or a report beside its dataset.
+
+    Raises:
+        DatasetError: a file is neither, or lacks what it must hold.
+    """
+    reader = _Reader(source)
+    datasets, reports = [], []
+    for file in source.files:
+        value = reader.value(file)
+        if isinstance(value, dict) and isinstance(value.get("queries"), list):
+            datasets.append((file, value))
+        elif isinstance(value, dict) and isinstance(_path(value, "results", "queries"), list):
+            reports.append((file, value))
+        else:
+            message = "expected a dataset of unrag with a list of queries, or a report of its run"
+            raise fault(file.name, message)
+    for file, value in datasets:
+        reader.take_dataset(file, value)
+    for file, value in reports:
+        reader.take_report(file, value, with_cases=not datasets)
+    return reader.close()
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self._options = source.options
+        self._ledger = Ledger()
+        self._ids = UniqueIds()
+        self._case_ids: dict[str, str] = {}
+        self._lines: list[dict[str, Any]] = []
+        self._documents: list[Document] = []
+        self._contents: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        """By source id: text and metadata of a document."""
+        self._responses: list[dict[str, Any]] = []
+        self._thresholds: dict[str, str] = {}
+        self._paths: dict[str, DocumentPaths] = {}
+        self._scope: str | None = None
+
+    def close(self) -> Imported:
+        return self._ledger.close(
+            cases=tuple(self._lines),
+            documents=tuple(self._documents),
+            scope_prefix=self._scope if self._documents else None,
+            responses=tuple(self._responses),
+            thresholds=self._thresholds,
+        )
+
+    def value(self, file: SourceFile) -> Any:
+        return parse_json(file, self._ledger)
+
+    # --- a dataset
+
+    def take_dataset(self, file: SourceFile, value: dict[str, Any]) -> None:
+        defaults = value.get("defaults")
+        if not isinstance(defaults, dict) or not isinstance(defaults.get("scopePrefix"), str):
+            raise fault(file.name, "missing, expected a text", field="defaults.scopePrefix")
+        prefix = defaults["scopePrefix"].strip()
+        self._ledger.note(
+            "the dataset judges retrieval alone: run it with --retrieval-only, or without a judge"
+        )
+        for name in sorted(value.keys() - {"defaults", "documents", "queries"}):
+            self._ledger.leave(name, "belongs to the dataset, and no case holds it")
+        for name in sorted(defaults.keys() - {"scopePrefix", "topK", "mode", "thresholds"}):
+            self._ledger.leave(f"defaults.{name}", "unknown")
+        if defaults.get("mode") == "retrieve+rerank":
+            why = "how a target retrieves is its own; say it with --rag-param rerank=true"
+            self._ledger.leave("defaults.mode", why)
+        elif "mode" in defaults:
+            self._ledger.carry("defaults.mode")
+        self._take_documents(file, value.get("documents") or [], prefix)
+        self._take_thresholds(file, defaults.get("thresholds"))
+        for index, query in enumerate(value["queries"]):
+            where = f"queries[{index}]"
+            self._take_query(file, where, query, prefix, defaults.get("topK"))
+
+    def _take_documents(self, file: SourceFile, documents: Any, prefix: str) -> None:
+        if not isinstance(documents, list):
+            raise fault(file.name, f"{shown(documents)}, expected a list", field="documents")
+        for index, given in enumerate(documents):
+            where = f"documents[{index}]"
+            source_id = _text(file, given, where, "sourceId")
+            if not source_id.startswith(prefix):
+                message = f"{shown(source_id)}, expected an id below the scope prefix {prefix!r}"
+                raise fault(file.name, message, field=f"{where}.sourceId")
+            metadata = given.get("metadata")
+            metadata = metadata if isinstance(metadata, dict) else {}
+            self._contents[source_id] = (str(given.get("content") or ""), metadata)
+            for name in sorted(given.keys() - _DOCUMENT):
+                self._ledger.leave(f"documents[].{name}", "unknown")
+            if given.get("assets"):
+                why = "images, audio and the like are not sent, and no URL is fetched for them"
+                self._ledger.leave("documents[].assets", why)
+            if self._options.ids == "keep":
+                why = "with --ids keep the documents are the target's already"
+                self._ledger.leave("documents[]", why)
+                continue
+            self._documents.append(self._document(file, where, given, source_id, prefix))
+
+    def _document(
+        self, file: SourceFile, where: str, given: Any, source_id: str, prefix: str
+    ) -> Document:
+        content, ref = given.get("content"), given.get("loaderRef")
+        if not isinstance(content, str) and not isinstance(ref, str):
+            raise fault(file.name, "expected content or loaderRef", field=where)
+        for name in ("sourceId", "content", "loaderRef", "metadata"):
+            if given.get(name):
+                self._ledger.carry(f"documents[].{name}")
+        has_text = isinstance(content, str) and bool(content.strip())
+        return Document(
+            rel_path=self._doc_path(source_id, prefix),
+            text=content if has_text else None,
+            ref=None if has_text else ref,
+            source_id=source_id,
+            metadata=self._contents[source_id][1],
+        )
+
+    def _take_thresholds(self, file: SourceFile, thresholds: Any) -> None:
+        for (side, name), (metric, sign) in _THRESHOLDS.items():
+            limit = _path(thresholds, side, name)
+            if limit is None:
+                continue
+            if isinstance(limit, bool) or not isinstance(limit, int | float):
+                where = f"defaults.thresholds.{side}.{name}"
+                raise fault(file.name, f"{shown(limit)}, expected a number", field=where)
+            self._thresholds[metric] = f"{sign} {limit:g}"
+            self._ledger.carry(f"defaults.thresholds.{side}.{name}")
+
+    # --- a query, of a dataset or of a report
+
+    def _take_query(self, file: SourceFile, where: str, query: Any, prefix: str, top_k: Any) -> str:
+        raw_id = _text(file, query, where, "id")
+        question = _text(file, query, where, "query")
+        case_id = self._ids.take(raw_id, question)
+        self._case_ids[raw_id] = case_id
+        line: dict[str, Any] = {"id": case_id, "question": question}
+        self._ledger.carry("queries[].id")
+        self._ledger.carry("queries[].query")
+        own_scope = "scopePrefix" in query
+        scope = _text(file, query, where, "scopePrefix") if own_scope else prefix
+        line |= self._golds(file, f"{where}.relevant", query, scope)
+        line["k"] = _cutoff(file, where, query, top_k)
+        self._ledger.carry("queries[].topK" if "topK" in query else "defaults.topK")
+        if folder := self._folder(scope):
+            line["folders"] = [folder.rstrip("/")]
+            self._ledger.carry("queries[].scopePrefix" if own_scope else "defaults.scopePrefix")
+        if isinstance(query.get("notes"), str):
+            line["notes"] = query["notes"]
+            self._ledger.carry("queries[].notes")
+        if case_id != raw_id:
+            keep_in_metadata(line, _ROOM, "id", raw_id)
+        for name in sorted(query.keys() - _QUERY - {"retrieved", "reranked", "rerankTopK"}):
+            keep_in_metadata(line, _ROOM, name, query[name])
+            self._ledger.keep(f"queries[].{name}")
+        self._lines.append(line)
+        return case_id
+
+    def _golds(
+        self, file: SourceFile, where: str, query: Mapping[str, Any], prefix: str
+    ) -> dict[str, Any]:
+        relevant = query.get("relevant")
+        if not isinstance(relevant, dict):
+            raise fault(file.name, f"{shown(relevant)}, expected an object", field=where)
+        golds = _Golds()
+        for source_id in _strings(file, where, relevant, "sourceIds"):
+            if golds.add(self._doc_path(source_id, prefix), source_id, needed=True):
+                self._ledger.carry("queries[].relevant.sourceIds[]")
+            else:
+                self._ledger.leave("queries[].relevant.sourceIds[]", "stands twice in its query")
+        for begin in _strings(file, where, relevant, "anyOfSourceIdPrefixes"):
+            self._take_any(
+                golds,
+                prefix,
+                "anyOfSourceIdPrefixes[]",
+                (one for one in self._contents if one.startswith(begin)),
+            )
+        self._take_matchers(relevant, golds, prefix)
+        for name in sorted(relevant.keys() - _RELEVANT):
+            self._ledger.leave(f"queries[].relevant.{name}", "no anchor can say it")
+        return golds.fields()
+
+    def _take_any(self, golds: _Golds, prefix: str, name: str, source_ids: Iterable[str]) -> None:
+        """Take documents of which any one will do."""
+        found = [golds.add(self._doc_path(one, prefix), one, needed=False) for one in source_ids]
+        if found:
+            self._ledger.carry(f"queries[].relevant.{name}")
+        else:
+            why = "no document of the dataset fits, and an anchor names one document"
+            self._ledger.leave(f"queries[].relevant.{name}", why)
+
+    def _take_matchers(self, relevant: Mapping[str, Any], golds: _Golds, prefix: str) -> None:
+        matchers = [relevant, *parse_list(relevant.get("chunks"))]
+        matchers += parse_list(relevant.get("chunkMatchers"))
+        for matcher in matchers:
+            if not isinstance(matcher, dict):
+                self._ledger.leave("queries[].relevant.chunks[]", "not an object")
+                continue
+            for text in parse_list(matcher.get("containsText")):
+                self._take_text(text, golds, prefix)
+            wanted = matcher.get("metadataKeyEquals")
+            for key, value in wanted.items() if isinstance(wanted, dict) else ():
+                fits = [s for s, (_, about) in self._contents.items() if about.get(key) == value]
+                self._take_any(golds, prefix, "metadataKeyEquals", fits)
+
+    def _take_text(self, text: Any, golds: _Golds, prefix: str) -> None:
+        name = "queries[].relevant.containsText"
+        if not isinstance(text, str) or not text.strip():
+            self._ledger.leave(name, "no plain text: a snippet is looked for word for word")
+            return
+        wanted = norm_text(text)
+        holders = [s for s, (held, _) in self._contents.items() if wanted in norm_text(held)]
+        if golds.empty:
+            self._take_any(golds, prefix, "containsText", holders)
+        elif self._contents and not any(one in golds.source_ids for one in holders):
+            self._ledger.leave(name, "no relevant document of the dataset holds it")
+            return
+        else:
+            self._ledger.carry(name)
+        golds.add_snippet(text, among=holders if self._contents else None)
+        self._ledger.note(
+            'snippets count only with snippets = "any" or "all" in [tool.rageval.matching]'
+        )
+
+    def _folder(self, prefix: str) -> str:
+        if self._options.ids == "keep":
+            return prefix
+        return self._options.scope_prefix or folder_of_prefix(prefix)
+
+    def _doc_path(self, source_id: str, prefix: str) -> str:
+        if self._options.ids == "keep":
+            return source_id
+        folder = self._folder(prefix)
+        self._scope = self._scope or folder
+        if prefix not in self._paths:
+            self._paths[prefix] = DocumentPaths(prefix, folder)
+        return self._paths[prefix].path(source_id)
+
+    # --- a report
+
+    def take_report(self, file: SourceFile, value: dict[str, Any], *, with_cases: bool) -> None:
+        config = value.get("config")
+        config = config if isinstance(config, dict) else {}
+        for index, query in enumerate(_path(value, "results", "queries")):
+            where = f"results.queries[{index}]"
+            raw_id = _text(file, query, where, "id")
+            prefix = str(query.get("scopePrefix") or config.get("scopePrefix") or "").strip()
+            if with_cases:
+                case_id = self._take_query(file, where, query, prefix, config.get("topK"))
+            else:
+                case_id = self._case_ids.get(raw_id, "")
+            if not case_id:
+                why = "the dataset has no query of this id"
+                self._ledger.leave("results.queries[]", why)
+                continue
+            self._responses.append({"id": case_id, "response": self._response(query, prefix)})
+            self._ledger.carry("results.queries[].retrieved.sourceIds")
+        why = "computed anew by rageval score"
+        self._ledger.leave("results.aggregates", why)
+
+    def _response(self, query: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+        before = parse_list(_path(query, "retrieved", "sourceIds"))
+        after = _path(query, "reranked", "sourceIds")
+        chunks = []
+        for rank, source_id in enumerate(before if after is None else parse_list(after), 1):
+            chunk = {"rel_path": self._doc_path(str(source_id), prefix), "rank": rank}
+            if after is not None and source_id in before:
+                chunk["rank_before_rerank"] = before.index(source_id) + 1
+            chunks.append(chunk)
+        latency = {
+            "retrieval_ms": _path(query, "retrieved", "durationsMs", "totalMs"),
+            "rerank_ms": _path(query, "reranked", "durationsMs", "totalMs"),
+        }
+        times = {
+            name: ms
+            for name, ms in latency.items()
+            if isinstance(ms, int | float) and not isinstance(ms, bool)
+        }
+        if times:
+            times["total_ms"] = sum(times.values())
+        return {"answer": "", "debug": {"retrieved_chunks": chunks, "latency": times}}
+
+
+class _Golds:
+    """The golds of one query, and which of them will do."""
+
+    def __init__(self) -> None:
+        self.source_ids: list[str] = []
+        self._golds: list[dict[str, Any]] = []
+        self._needed: list[int] = []
+        self._any: list[int] = []
+
+    @property
+    def empty(self) -> bool:
+        return not self._golds
+
+    def add(self, rel_path: str, source_id: str, *, needed: bool) -> bool:
+        """Add a document; False: it is there already."""
+        if source_id in self.source_ids:
+            return False
+        (self._needed if needed else self._any).append(len(self._golds))
+        self._golds.append({"rel_path": rel_path})
+        self.source_ids.append(source_id)
+        return True
+
+    def add_snippet(self, text: str, *, among: list[str] | None) -> None:
+        """Add what those of the documents must hold that do hold it; None: all of them."""
+        for source_id, gold in zip(self.source_ids, self._golds, strict=True):
+            snippets = gold.setdefault("snippets", [])
+            if (among is None or source_id in among) and text not in snippets:
+                snippets.append(text)
+            if not snippets:
+                del gold["snippets"]
+
+    def fields(self) -> dict[str, Any]:
+        """Return the golds, with groups where one of several will do."""
+        found: dict[str, Any] = {}
+        if self._golds:
+            found["gold_supports"] = self._golds
+        if self._any:
+            groups = [self._needed] if self._needed else []
+            found["required_support_groups"] = groups + [[index] for index in self._any]
+        return found
+
+
+# --- reading values --------------------------------------------------------------------------
+
+
+def _path(value: Any, *keys: str) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _text(file: SourceFile, given: Any, where: str, name: str) -> str:
+    value = given.get(name) if isinstance(given, dict) else None
+    if not isinstance(value, str) or not value.strip():
+        came = "missing" if value is None else shown(value)
+        raise fault(
+            file.name, f"{came}, expected a text that is not blank", field=f"{where}.{name}"
+        )
+    return value
+
+
+def _strings(file: SourceFile, where: str, given: Mapping[str, Any], name: str) -> Iterator[str]:
+    for index, value in enumerate(parse_list(given.get(name))):
+        if not isinstance(value, str) or not value.strip():
+            message = f"{shown(value)}, expected a text that is not blank"
+            raise fault(file.name, message, field=f"{where}.{name}[{index}]")
+        yield value
+
+
+def _cutoff(file: SourceFile, where: str, query: Mapping[str, Any], top_k: Any) -> int:
+    value = query.get("topK", DEFAULT_TOP_K if top_k is None else top_k)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise fault(file.name, f"{shown(value)}, expected a number", field=f"{where}.topK")
+    return max(1, int(value))

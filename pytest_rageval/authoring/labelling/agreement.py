@@ -1,0 +1,99 @@
+"""How far annotators agree, chunk by chunk and on what is answerable. Pure.
+
+Defined in docs/label.md#agreement: Cohen's kappa of two annotators, Krippendorff's alpha of more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from pytest_rageval.analysis.stats.agreement import bootstrap_agreement, kappa, krippendorff_alpha
+from pytest_rageval.authoring.labelling.entries import LabelEntry, latest
+
+Statistic = Literal["cohen_kappa", "krippendorff_alpha"]
+_Units = Mapping[Hashable, Mapping[str, bool]]
+"""What was rated, with what each annotator said of it."""
+
+
+def agreement_document(
+    entries: Iterable[LabelEntry], *, confidence: float = 0.95
+) -> dict[str, Any]:
+    """Return the agreement of all annotators.
+
+    Args:
+        entries: in the order of their files; later ones of a case and annotator count.
+        confidence: of the intervals, which resample whole cases.
+
+    Returns:
+        ``annotators`` with the cases of each; for ``chunks`` and ``answerable`` the ``statistic``,
+        its ``value`` (None: no disagreement was possible), ``low``, ``high`` (None: every
+        resample comes to one value), ``n`` things rated
+        by at least two, ``n_cases`` they come from and ``observed`` agreement, 0 to 1.
+    """
+    by_case = latest(entries)
+    names = sorted({name for found in by_case.values() for name in found})
+    chunks: dict[Hashable, dict[str, bool]] = {}
+    answerable: dict[Hashable, dict[str, bool]] = {}
+    case_of: dict[Hashable, str] = {}
+    for case_id, found in by_case.items():
+        for name, entry in found.items():
+            answerable.setdefault(case_id, {})[name] = entry.draft.answerable
+            case_of[case_id] = case_id
+            for chunk in entry.chunks:
+                key = (case_id, *chunk.key)
+                chunks.setdefault(key, {})[name] = chunk.marked
+                case_of[key] = case_id
+    return {
+        "annotators": {name: sum(name in found for found in by_case.values()) for name in names},
+        "confidence": confidence,
+        "chunks": _agreement(chunks, names, case_of, confidence),
+        "answerable": _agreement(answerable, names, case_of, confidence),
+    }
+
+
+def _agreement(
+    units: _Units, names: Sequence[str], case_of: Mapping[Hashable, str], confidence: float
+) -> dict[str, Any]:
+    shared = {key: said for key, said in units.items() if len(said) > 1}
+    columns = [[_number(said.get(name)) for name in names] for said in shared.values()]
+    cases = [case_of[key] for key in shared]
+    two = len(names) == 2
+
+    def statistic(rows: Sequence[float], _: Sequence[float]) -> float | None:
+        chosen = [columns[int(row)] for row in rows]
+        return _kappa(chosen) if two else _alpha(chosen, len(names))
+
+    every = range(len(columns))
+    interval = bootstrap_agreement(every, every, statistic, clusters=cases, confidence=confidence)
+    # Resamples that all come to one value say nothing of how far it lies from the truth.
+    spread = interval.low != interval.high
+    pairs = [pair for said in shared.values() for pair in _pairs(list(said.values()))]
+    kind: Statistic = "cohen_kappa" if two else "krippendorff_alpha"
+    return {
+        "statistic": kind,
+        "value": statistic(every, every),
+        "low": interval.low if spread else None,
+        "high": interval.high if spread else None,
+        "n": len(shared),
+        "n_cases": len(set(cases)),
+        "observed": sum(a == b for a, b in pairs) / len(pairs) if pairs else None,
+    }
+
+
+def _number(said: bool | None) -> float | None:
+    return None if said is None else float(said)
+
+
+def _kappa(columns: Sequence[Sequence[float | None]]) -> float | None:
+    both = [(a, b) for a, b in columns if a is not None and b is not None]
+    return kappa([a for a, _ in both], [b for _, b in both], categories=(0.0, 1.0))
+
+
+def _alpha(columns: Sequence[Sequence[float | None]], n_raters: int) -> float | None:
+    rows = [[column[i] for column in columns] for i in range(n_raters)]
+    return krippendorff_alpha(rows, level="nominal")
+
+
+def _pairs(said: Sequence[bool]) -> list[tuple[bool, bool]]:
+    return [(a, b) for i, a in enumerate(said) for b in said[i + 1 :]]

@@ -1,0 +1,376 @@
+"""Where a labelling session meets the world: the target is asked, decisions are kept.
+
+Three desks for three ways to work: on the case file itself, on a file of one's own beside it
+(several annotators), and on the case file with the annotators' decisions in hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pytest_rageval.authoring.labelling.anchors import place_of
+from pytest_rageval.authoring.labelling.draft import Draft, groups_text
+from pytest_rageval.authoring.labelling.entries import (
+    LabelEntry,
+    agreed_draft,
+    differences,
+    entry_document,
+    latest,
+    open_points,
+    seen_chunks,
+)
+from pytest_rageval.authoring.labelling.queue import Candidate, Fetched, LabelCase, SaveResult
+from pytest_rageval.authoring.labelling.store import (
+    ADJUDICATED,
+    Labels,
+    append_entry,
+    labels_path,
+)
+from pytest_rageval.metrics.matching import order_chunks
+from pytest_rageval.project.case_edit import (
+    EditableCase,
+    EditableSet,
+    lines_by_id,
+    read_case_line,
+)
+from pytest_rageval.project.case_file_edit import EditConflictError, change_line, read_file_lines
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import DatasetError, StorageError
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskResult, RetrievedChunk
+
+Ask = Callable[[Case], AskResult]
+Clock = Callable[[], float]
+
+_NO_CHUNKS: Final = "the target reports no chunks: debug.retrieved_chunks is missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The target as a desk asks it."""
+
+    ask: Ask
+    k: int
+    """How many chunks are shown at most."""
+
+    def fetch(self, case: Case) -> Fetched:
+        """Ask for the chunks of a case; failures are data."""
+        result = self.ask(case)
+        response = result.response
+        if response is None or response.retrieved_chunks is None:
+            problem = _NO_CHUNKS if result.error is None else result.error.message
+            return Fetched(problem=problem)
+        return Fetched(chunks=order_chunks(response.retrieved_chunks)[: self.k])
+
+
+def draft_of(one: EditableCase) -> Draft:
+    """Return what the line of a case says of the fields that labelling decides."""
+    case = one.case
+    return Draft(
+        golds=tuple(one.values.get("gold_supports", ())),
+        answerable=case.answerable,
+        groups=case.required_support_groups,
+        notes=case.notes,
+        review=case.review,
+    )
+
+
+# --- the case file -------------------------------------------------------------------------------
+
+
+class CaseDesk:
+    """Keeps decisions in the case file.
+
+    Args:
+        loaded: the file.
+        target: is asked for chunks.
+    """
+
+    def __init__(self, loaded: EditableSet, target: Target) -> None:
+        self._path = loaded.path
+        self._display = loaded.display
+        self._target = target
+        self._known = {one.case.id: one for one in loaded.cases}
+
+    def queue(self, ids: Iterable[str]) -> list[LabelCase]:
+        """Return cases to label."""
+        return [self._item(self._known[case_id]) for case_id in ids]
+
+    def _item(self, one: EditableCase) -> LabelCase:
+        return LabelCase(case=one.case, start=draft_of(one))
+
+    def fetch(self, case: LabelCase) -> Fetched:
+        """Ask the target for the chunks of a case."""
+        return self._target.fetch(case.case)
+
+    def save(
+        self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
+    ) -> SaveResult:
+        """Change the line of a case; nothing is written where nothing changed."""
+        changes = after.changes_from(before)
+        if not changes:
+            return SaveResult(ok=True, written=False)
+        case_id = case.case.id
+        try:
+            one = self._stands_now(case_id) if over else self._known[case_id]
+            if one is None:
+                return SaveResult(ok=False, message=f"{case_id} is not in the file any more")
+            _refuse_faulty(one, changes)
+            line = change_line(self._path, one.line, changes, display=self._display)
+            self._known[case_id] = read_case_line(line)
+        except EditConflictError as error:
+            return self._conflict(case_id, str(error))
+        except DatasetError as error:
+            return SaveResult(ok=False, message=f"not saved: {str(error).splitlines()[0]}")
+        return SaveResult(ok=True, message=f"saved {case_id}: {', '.join(changes)}")
+
+    def _conflict(self, case_id: str, message: str) -> SaveResult:
+        line = lines_by_id(read_file_lines(self._path)).get(case_id)
+        if line is None:
+            return SaveResult(ok=False, message=f"not saved: {case_id} is not in the file any more")
+        if line.raw == self._known[case_id].line.raw:  # only the file as a whole was busy
+            return SaveResult(ok=False, message=f"not saved: {message}")
+        return SaveResult(ok=False, message="not saved", conflict=line.text)
+
+    def _stands_now(self, case_id: str) -> EditableCase | None:
+        line = lines_by_id(read_file_lines(self._path, display=self._display)).get(case_id)
+        return None if line is None else read_case_line(line)
+
+    def reload(self, case: LabelCase) -> LabelCase:
+        """Read a case again."""
+        try:
+            one = self._stands_now(case.case.id)
+        except DatasetError as error:
+            remark = f"the line cannot be read any more: {str(error).splitlines()[0]}"
+            return replace(case, proposal=None, remarks=(remark,))
+        if one is None:
+            remark = "the case is not in the file any more"
+            return replace(case, proposal=None, remarks=(remark,))
+        self._known[case.case.id] = one
+        return replace(case, case=one.case, start=draft_of(one), proposal=None)
+
+
+def _refuse_faulty(one: EditableCase, changes: Mapping[str, object]) -> None:
+    """Check the case as it would be, so that nothing is written that a run would refuse.
+
+    Raises:
+        DatasetError: the case would hold a fault.
+    """
+    text = json.dumps({**one.values, **changes})
+    line = replace(one.line, raw=text.encode("ascii"))
+    try:
+        read_case_line(line)
+    except DatasetError as error:
+        faults = tuple(replace(fault, col=0) for fault in error.faults)
+        raise DatasetError("\n".join(map(str, faults)), faults=faults) from None
+
+
+# --- one of several annotators -------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class AnnotatorDesk:
+    """Keeps decisions in the annotator's own file and shows nobody else's.
+
+    Chunks come in an order that says nothing of their rank, the same for every annotator.
+    """
+
+    loaded: EditableSet
+    target: Target
+    annotator: str
+    labels: Labels
+    settings: ScoreSettings
+    blind: bool
+    """Whether rank and scores of chunks, and the golds of the case file, are hidden."""
+    clock: Clock
+    now: Callable[[], str]
+    """The time for the record, UTC, ISO 8601."""
+    tool_version: str
+    _began: dict[str, float] = field(default_factory=dict)
+    _shown: dict[str, Fetched] = field(default_factory=dict)
+    _own: dict[str, LabelEntry] = field(init=False)
+    """The annotator's last entry of each case."""
+
+    def __post_init__(self) -> None:
+        """Find what the annotator said before."""
+        self._own = {e.case_id: e for e in self.labels.entries if e.annotator == self.annotator}
+
+    @property
+    def done(self) -> frozenset[str]:
+        """Ids of the cases that this annotator has labelled."""
+        return frozenset(self._own)
+
+    def queue(self, ids: Iterable[str]) -> list[LabelCase]:
+        """Return cases to label."""
+        cases = {one.case.id: one for one in self.loaded.cases}
+        return [self._item(cases[case_id]) for case_id in ids]
+
+    def _item(self, one: EditableCase) -> LabelCase:
+        own = self._own.get(one.case.id)
+        start = draft_of(one) if own is None and not self.blind else Draft()
+        case = replace(
+            one.case, gold_supports=(), irrelevant_supports=(), recency_conflict_rule=None, notes=""
+        )
+        return LabelCase(
+            case=case if self.blind else one.case,
+            start=replace(start if own is None else own.draft, review="reviewed"),
+        )
+
+    def fetch(self, case: LabelCase) -> Fetched:
+        """Ask the target for the chunks of a case."""
+        fetched = self.target.fetch(case.case)
+        if self.blind:
+            chunks = sorted(fetched.chunks, key=lambda chunk: _shuffled(case.case.id, chunk))
+            fetched = replace(fetched, chunks=tuple(chunks), show_scores=False)
+        self._shown[case.case.id] = fetched
+        self._began[case.case.id] = self.clock()
+        return fetched
+
+    def save(
+        self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
+    ) -> SaveResult:
+        """Add a line to the annotator's file."""
+        case_id, path = case.case.id, labels_path(self.loaded.path, self.annotator)
+        entry = LabelEntry(
+            annotator=self.annotator,
+            file=self.loaded.path.name,
+            case_id=case_id,
+            draft=after,
+            chunks=seen_chunks(after, self._shown[case_id].chunks, self.settings),
+            at=self.now(),
+        )
+        seconds = self.clock() - self._began[case_id]
+        try:
+            append_entry(
+                path, entry_document(entry, seconds=seconds, tool_version=self.tool_version)
+            )
+        except StorageError as error:
+            return SaveResult(ok=False, message=f"not saved: {error}")
+        return SaveResult(ok=True, message=f"kept {case_id} in {path.as_posix()}")
+
+    def reload(self, case: LabelCase) -> LabelCase:
+        """Return the case: a file that is only added to has no conflicts."""
+        return case
+
+
+def _shuffled(case_id: str, chunk: RetrievedChunk) -> str:
+    known = "\0".join([case_id, chunk.rel_path, chunk.heading_path or "", chunk.text or ""])
+    return hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()
+
+
+# --- deciding between annotators -----------------------------------------------------------------
+
+_FILE: Final = "file"
+"""Stands beside the golds of the case file as the name of an annotator does beside theirs."""
+
+
+def _in_words(draft: Draft) -> str:
+    if not draft.answerable:
+        return "unanswerable"
+    golds = "; ".join(f"{i} {place_of(gold)}" for i, gold in enumerate(draft.golds, 1))
+    groups = f"; groups {groups_text(draft.groups)}" if draft.groups else ""
+    return f"answerable, {f'evidence {golds}' if golds else 'no evidence'}{groups}"
+
+
+class AdjudicationDesk(CaseDesk):
+    """Shows where annotators differ and keeps the decision in the case file.
+
+    Args:
+        loaded: the case file.
+        target: is asked for chunks.
+        labels: what the annotators said.
+        now: the time for the record, UTC, ISO 8601.
+        tool_version: of this package.
+    """
+
+    def __init__(
+        self,
+        loaded: EditableSet,
+        target: Target,
+        labels: Labels,
+        *,
+        now: Callable[[], str],
+        tool_version: str,
+    ) -> None:
+        super().__init__(loaded, target)
+        self._by_case = {
+            case_id: found for case_id, found in latest(labels.entries).items() if len(found) > 1
+        }
+        self._decided = labels.decided
+        self._now = now
+        self._tool_version = tool_version
+
+    def undecided(self, ids: Sequence[str]) -> list[str]:
+        """Return the cases to decide about: those that annotators differ on come first.
+
+        One that they agree on is to be confirmed where the case file says something else.
+        """
+        waiting = [i for i in ids if i in self._by_case and not self._is_decided(i)]
+        differing = [i for i in waiting if differences(self._by_case[i])]
+        agreed = [i for i in waiting if i not in differing and self._proposal(i) != self._start(i)]
+        return differing + agreed
+
+    def _is_decided(self, case_id: str) -> bool:
+        at = self._decided.get(case_id)
+        return at is not None and all(e.at <= at for e in self._by_case[case_id].values())
+
+    def _start(self, case_id: str) -> Draft:
+        return draft_of(self._known[case_id])
+
+    def _proposal(self, case_id: str) -> Draft:
+        return agreed_draft(self._by_case[case_id], self._start(case_id))
+
+    def _item(self, one: EditableCase) -> LabelCase:
+        said = self._by_case[one.case.id]
+        start = draft_of(one)
+        candidates: dict[int, Candidate] = {}
+        for name, draft in ((_FILE, start), *((name, e.draft) for name, e in said.items())):
+            for gold in draft.golds:
+                place = next((i for i, c in candidates.items() if c.gold == gold), len(candidates))
+                names = candidates[place].names if place in candidates else ()
+                candidates[place] = Candidate(gold=gold, names=(*names, name))
+        notes = [f"{name}: {e.draft.notes}" for name, e in said.items() if e.draft.notes]
+        said_apart = differences(said) or (f"{', '.join(said)} agree",)
+        doubt = open_points(said)
+        return LabelCase(
+            case=one.case,
+            start=start,
+            proposal=self._proposal(one.case.id),
+            doubt=f"{doubt}, this is what the file says" if doubt else "",
+            candidates=tuple(candidates.values()),
+            remarks=(*said_apart, f"the file says: {_in_words(start)}", *notes),
+        )
+
+    def reload(self, case: LabelCase) -> LabelCase:
+        """Read a case again; what the file says is told anew."""
+        found = super().reload(case)
+        if found.remarks != case.remarks:  # it cannot be read
+            return found
+        return replace(self._item(self._known[case.case.id]), proposal=None)
+
+    def save(
+        self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
+    ) -> SaveResult:
+        """Write the decision to the case file, and note that there is one."""
+        result = super().save(case, before, after, confirmed=confirmed, over=over)
+        if not result.ok:
+            return result
+        case_id = case.case.id
+        entry = LabelEntry(
+            annotator=ADJUDICATED,
+            file=self._path.name,
+            case_id=case_id,
+            draft=after,
+            at=self._now(),
+        )
+        document = entry_document(entry, seconds=0.0, tool_version=self._tool_version)
+        try:
+            append_entry(labels_path(self._path, ADJUDICATED), document)
+        except StorageError as error:
+            return replace(result, message=f"{result.message}; {error}")
+        message = result.message or f"decided {case_id}: as it was"
+        return replace(result, message=message, written=True)

@@ -1,0 +1,153 @@
+"""Labelling over lines, rows out and keys in: for pipes, screen readers and bare terminals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from pytest_rageval.authoring.labelling import text
+from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession, Mode
+from pytest_rageval.authoring.labelling.view import SessionView, view_of
+
+Echo = Callable[[str], object]
+
+INTRODUCTION: Final = (
+    "Type keys, several with blanks between them, and end the line. A number marks a row, "
+    "v and a number shows all of its text, an empty line saves and goes on, ? shows the keys."
+)
+_EXCERPT_LINES: Final = 3
+_OPENING: Final = frozenset({"g", "s", "t", "/"})
+"""Keys after which a line goes on with what they ask for."""
+_WORD: Final = re.compile(r"\S+")
+
+
+def run_plain(session: LabelSession, lines: Iterable[str], echo: Echo, *, width: int = 80) -> None:
+    """Drive a session until it is closed or the lines end.
+
+    Args:
+        session: to drive.
+        lines: what the person types, without or with line ends.
+        echo: prints one line.
+        width: columns.
+    """
+    face = _PlainFace(session, echo, width)
+    for line in INTRODUCTION, "":
+        for part in text.wrapped(line, width) or [""]:
+            echo(part)
+    face.show()
+    for line in lines:
+        face.take(line.rstrip("\r\n"))
+        if session.closed:
+            return
+        face.show()
+
+
+class _PlainFace:
+    """Reads lines as keys, and prints what changed."""
+
+    def __init__(self, session: LabelSession, echo: Echo, width: int) -> None:
+        self._session = session
+        self._echo = echo
+        self._width = width
+        self._seen: SessionView | None = None
+        self._left_out = ""
+        """What of the last line was not taken."""
+
+    # --- in ------------------------------------------------------------------------------------
+
+    def take(self, line: str) -> None:
+        """Take one line of keys, or of text where text is asked for."""
+        session = self._session
+        if session.mode in TEXT_MODES:
+            self._take_text(line)
+            return
+        words = _WORD.finditer(line)
+        word = next(words, None)
+        if word is None:
+            session.press("enter")
+            return
+        while word is not None and not session.closed:
+            following = next(words, None)
+            if word[0] == "v" and session.mode is Mode.BROWSE:
+                if following is not None and following[0].isdigit():
+                    session.press(f"goto:{following[0]}")
+                    following = next(words, None)
+                self._show_text()
+            elif not self._press(word[0]) and following is not None:
+                self._left_out = line[following.start() :]
+                return
+            if session.mode in TEXT_MODES and following is not None:
+                self._take_text(line[following.start() :])
+                return
+            word = following
+
+    def _press(self, key: str) -> bool:
+        """Press a key; False: what follows on its line was not meant for the mode there is now."""
+        before = self._session.mode
+        self._session.press(key)
+        after = self._session.mode
+        refused = before is Mode.BROWSE and key in _OPENING and after is Mode.BROWSE
+        return not refused and (after is not Mode.CONFLICT or before is Mode.CONFLICT)
+
+    def _take_text(self, line: str) -> None:
+        self._session.type(line)
+        self._session.press("enter")
+
+    # --- out -----------------------------------------------------------------------------------
+
+    def show(self) -> None:
+        """Print what is new since the last time."""
+        view, seen = view_of(self._session), self._seen
+        self._seen = view
+        lines = list(self._news(view, seen))
+        if view.notice:
+            lines += text.wrapped(view.notice, self._width)
+        if self._left_out:
+            lines += text.wrapped(f"left out: {self._left_out}", self._width)
+            self._left_out = ""
+        if view.prompt:
+            lines += text.wrapped(f"{view.prompt}:", self._width)
+        for line in lines:
+            self._echo(line)
+
+    def _news(self, view: SessionView, seen: SessionView | None) -> Iterator[str]:
+        if view.conflict:
+            yield from text.conflict_lines(view, self._width)
+            yield text.key_line(view, self._width)
+        elif view.passages:
+            for passage in view.passages:
+                if seen is None or passage not in seen.passages:
+                    yield from text.passage_lines(passage, self._width)
+            if seen is None or not seen.passages:
+                yield text.key_line(view, self._width)
+        elif seen is None or (view.position, view.filter) != (seen.position, seen.filter):
+            yield from self._whole(view)
+        else:
+            yield from self._changes(view, seen)
+
+    def _whole(self, view: SessionView) -> Iterator[str]:
+        yield from text.head_lines(view, self._width)
+        for row in view.rows:
+            yield text.row_line(row, self._width)
+            for line in text.body_lines(row, self._width - 8)[:_EXCERPT_LINES]:
+                yield f"        {line}".rstrip()
+        yield from text.gold_lines(view, self._width)
+
+    def _changes(self, view: SessionView, seen: SessionView) -> Iterator[str]:
+        if view.help and not seen.help:
+            yield from text.help_lines(self._width)
+        before = {row.number: row for row in seen.rows}
+        for row in view.rows:
+            if row != before.get(row.number):
+                yield text.row_line(row, self._width)
+        facts = (view.answerable, view.groups, view.notes, view.unreviewed, view.problem)
+        if facts != (seen.answerable, seen.groups, seen.notes, seen.unreviewed, seen.problem):
+            yield from text.head_lines(view, self._width)
+        if view.golds != seen.golds:
+            yield from text.gold_lines(view, self._width)
+
+    def _show_text(self) -> None:
+        row = view_of(self._session).current
+        for line in text.row_text(row, self._width) if row is not None else ():
+            self._echo(line)

@@ -1,0 +1,549 @@
+"""A session of labelling: a queue of cases and one function that takes a key. Pure.
+
+Every face hands its keys to ``LabelSession.press`` and shows what ``view.view_of`` returns, so that
+the same keys write the same bytes whatever the face. Asking and saving are done by a `Desk`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import Final
+
+from pytest_rageval.authoring.labelling import anchors
+from pytest_rageval.authoring.labelling.anchors import Gold
+from pytest_rageval.authoring.labelling.draft import Draft, parse_groups
+from pytest_rageval.authoring.labelling.passages import split_passages
+from pytest_rageval.authoring.labelling.queue import Candidate, Desk, LabelCase, Work
+from pytest_rageval.authoring.labelling.snippets import SnippetChoice
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
+
+MAX_INPUT: Final = 10_000
+"""Longest note or search in characters."""
+
+
+class Mode(Enum):
+    """What keys mean at the moment."""
+
+    BROWSE = "browse"
+    SNIPPET = "snippet"
+    SEARCH = "search"
+    NOTE = "note"
+    GROUPS = "groups"
+    CONFLICT = "conflict"
+    CLOSED = "closed"
+
+
+TEXT_MODES: Final = frozenset({Mode.SEARCH, Mode.NOTE, Mode.GROUPS})
+"""Modes in which a line of text is typed and ended with ``enter`` or ``escape``."""
+
+
+class LabelSession:
+    """Labels the cases of a queue, one at a time.
+
+    Args:
+        queue: the cases, at least one.
+        desk: asks and saves.
+        settings: ``path_case`` and ``coarse_chunks`` decide which chunk a gold names.
+        reviewing: whether ``enter`` marks a generated case as reviewed.
+    """
+
+    def __init__(
+        self,
+        queue: Sequence[LabelCase],
+        desk: Desk,
+        *,
+        settings: ScoreSettings | None = None,
+        reviewing: bool = False,
+    ) -> None:
+        self._desk = desk
+        self.settings = settings or ScoreSettings()
+        self._reviewing = reviewing
+        self._works = [Work.on(item) for item in queue]
+        self.index = 0
+        self.cursor = 0
+        """Index of the row that keys act on, among ``rows``."""
+        self.mode = Mode.BROWSE
+        self.notice = ""
+        """What the last key did, in one sentence."""
+        self.filter = ""
+        self.typed = ""
+        """Text typed so far in one of ``TEXT_MODES``."""
+        self.help = False
+        self.choice: SnippetChoice | None = None
+        """Set while sentences of the chunk in hand are chosen."""
+        self.conflict = ""
+        self._after_save: Callable[[], None] = lambda: None
+        self._written: set[int] = set()
+        self._loose: tuple[tuple[object, ...], tuple[Candidate, ...]] | None = None
+        self._keys: dict[Mode, Callable[[str], None]] = {
+            Mode.BROWSE: self._browse,
+            Mode.SNIPPET: self._snippet,
+            Mode.SEARCH: self._type_key,
+            Mode.NOTE: self._type_key,
+            Mode.GROUPS: self._type_key,
+            Mode.CONFLICT: self._in_conflict,
+        }
+        self._browse_keys = self._bindings()
+
+    def _bindings(self) -> dict[str, Callable[[], None]]:
+        def move(step: int) -> Callable[[], None]:
+            return lambda: self._move_to(self.cursor + step)
+
+        return {
+            "down": move(1), "j": move(1), "up": move(-1), "k": move(-1),
+            "home": lambda: self._move_to(0), "end": lambda: self._move_to(len(self.rows) - 1),
+            "space": self._toggle,
+            "a": self._toggle_answerable,
+            "s": self._open_snippet,
+            "g": self._open_groups,
+            "t": lambda: self._open(Mode.NOTE),
+            "/": lambda: self._open(Mode.SEARCH),
+            "u": self._undo, "r": self._redo,
+            "w": lambda: self._save(confirmed=False, then=lambda: None),
+            "enter": self._confirm,
+            "n": lambda: self._save(confirmed=False, then=lambda: self._go(1)),
+            "p": lambda: self._save(confirmed=False, then=lambda: self._go(-1)),
+            "R": self._ask_again,
+            "?": self._toggle_help,
+            "escape": self._escape,
+            "q": lambda: self._save(confirmed=False, then=self._close),
+            "Q": self._close,
+        }  # fmt: skip
+
+    # --- what there is -------------------------------------------------------------------------
+
+    @property
+    def total(self) -> int:
+        """Cases of the queue."""
+        return len(self._works)
+
+    @property
+    def work(self) -> Work:
+        """The case in hand; the target is asked for it at the first look."""
+        work = self._works[self.index]
+        if work.fetched is None:
+            work.fetched = self._desk.fetch(work.item)
+        return work
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session is over."""
+        return self.mode is Mode.CLOSED
+
+    @property
+    def unsaved(self) -> tuple[str, ...]:
+        """Ids of the cases whose changes are not saved, sentences that are picked among them."""
+        picking = self.index if self.choice is not None and self.choice.changed else None
+        return tuple(
+            work.item.case.id for i, work in enumerate(self._works) if work.changed or i == picking
+        )
+
+    @property
+    def n_saved(self) -> int:
+        """Cases of which something was written, each once."""
+        return len(self._written)
+
+    @property
+    def loose_golds(self) -> tuple[Candidate, ...]:
+        """Golds that none of the retrieved chunks holds; they stay unless taken out."""
+        work = self.work
+        key = (work.item, work.fetched, work.draft)
+        # Every row of every look asks for them, and what they are made of is replaced, not changed.
+        if self._loose is None or any(a is not b for a, b in zip(self._loose[0], key, strict=True)):
+            self._loose = key, self._find_loose(work)
+        return self._loose[1]
+
+    def _find_loose(self, work: Work) -> tuple[Candidate, ...]:
+        found: dict[int, Candidate] = {}
+        everything = (*work.known_golds, *(Candidate(gold=gold) for gold in work.draft.golds))
+        for candidate in everything:
+            known = [c.gold for c in found.values()]
+            if candidate.gold not in known and not self._covered(candidate.gold):
+                found[len(found)] = candidate
+        return tuple(found.values())
+
+    def _covered(self, gold: Gold) -> bool:
+        return any(anchors.matches(gold, chunk, self.settings) for chunk in self.work.chunks)
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Numbers of the rows that are shown, from 0: the chunks, then the loose golds."""
+        n = len(self.work.chunks)
+        every = range(n + len(self.loose_golds))
+        wanted = self.filter.casefold()
+        return tuple(i for i in every if wanted in self._searched(i).casefold())
+
+    def _searched(self, row: int) -> str:
+        chunks = self.work.chunks
+        if row < len(chunks):
+            return f"{anchors.place_of(chunks[row])}\n{chunks[row].text or ''}"
+        return anchors.place_of(self.loose_golds[row - len(chunks)].gold)
+
+    @property
+    def row(self) -> int | None:
+        """The row that keys act on; None: nothing is shown."""
+        rows = self.rows
+        return rows[min(self.cursor, len(rows) - 1)] if rows else None
+
+    def golds_of_row(self, row: int) -> tuple[int, ...]:
+        """Return the indices of the marked golds that a row holds; empty: it is not marked."""
+        work = self.work
+        golds = enumerate(work.draft.golds)
+        if row < len(work.chunks):
+            chunk = work.chunks[row]
+            return tuple(i for i, g in golds if anchors.matches(g, chunk, self.settings))
+        wanted = self.loose_golds[row - len(work.chunks)].gold
+        return tuple(i for i, gold in golds if gold == wanted)
+
+    def irrelevant(self, row: int) -> bool:
+        """Tell whether the case names a chunk as evidence that must not be retrieved."""
+        work = self.work
+        if row >= len(work.chunks):
+            return False
+        bad = work.item.case.irrelevant_supports
+        return any(
+            anchors.matches(_as_gold(anchor), work.chunks[row], self.settings) for anchor in bad
+        )
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def press(self, key: str) -> None:
+        """Take one key.
+
+        Args:
+            key: a character such as ``a`` or ``/``, one of ``up``, ``down``, ``home``, ``end``,
+                ``space``, ``enter``, ``escape``, ``backspace``, the number of a row, which marks
+                or unmarks it, or ``goto:N``, which only moves to it. A key that means nothing
+                changes nothing.
+        """
+        if self.closed:
+            return
+        self.notice = ""
+        self._keys[self.mode](key)
+
+    def type(self, text: str) -> None:
+        """Take pasted text where text is typed; elsewhere it is ignored."""
+        if self.mode in TEXT_MODES:
+            self.typed = (self.typed + text)[:MAX_INPUT]
+
+    def _browse(self, key: str) -> None:
+        bound = self._browse_keys.get(key)
+        if bound is not None:
+            bound()
+        elif key.isascii() and key.isdigit():
+            if self._goto(key):
+                self._toggle()
+        elif key.startswith("goto:"):
+            self._goto(key.removeprefix("goto:"))
+        else:
+            self.notice = f"no key {key[:20]!r} (? shows the keys)"
+
+    def _goto(self, number: str) -> bool:
+        row = int(number) - 1 if number.isascii() and number.isdigit() and len(number) < 6 else -1
+        if row not in self.rows:
+            self.notice = f"no row {number[:6]}"
+            return False
+        self.cursor = self.rows.index(row)
+        return True
+
+    def _move_to(self, place: int) -> None:
+        self.cursor = max(0, min(place, len(self.rows) - 1))
+
+    def _escape(self) -> None:
+        self.help = False
+        if self.filter:
+            self.filter, self.cursor = "", 0
+
+    def _toggle_help(self) -> None:
+        self.help = not self.help
+
+    # --- decisions -------------------------------------------------------------------------------
+
+    def _decide(self, draft: Draft, notice: str) -> None:
+        work = self.work
+        if draft != work.draft:
+            work.past.append(work.draft)
+            work.future.clear()
+            work.draft = draft
+        self.notice = notice
+
+    def _undo(self) -> None:
+        work = self.work
+        if not work.past:
+            self.notice = "nothing to undo"
+            return
+        work.future.append(work.draft)
+        work.draft = work.past.pop()
+        self.notice = "undone"
+
+    def _redo(self) -> None:
+        work = self.work
+        if not work.future:
+            self.notice = "nothing to redo"
+            return
+        work.past.append(work.draft)
+        work.draft = work.future.pop()
+        self.notice = "redone"
+
+    def _toggle_answerable(self) -> None:
+        draft = self.work.draft
+        answerable = not draft.answerable
+        lost = f"; {len(draft.golds)} marks taken out" if draft.golds else ""
+        self._decide(
+            draft.with_answerable(answerable),
+            "answerable" if answerable else f"unanswerable: the right answer is to abstain{lost}",
+        )
+
+    def _toggle(self) -> None:
+        row = self.row
+        if row is None:
+            self.notice = "nothing to mark"
+        elif marked := self.golds_of_row(row):
+            self._unmark(row, marked)
+        else:
+            self._mark(row)
+
+    def _unmark(self, row: int, marked: tuple[int, ...]) -> None:
+        draft = self.work.draft
+        others = [
+            other + 1
+            for other in range(len(self.work.chunks))
+            if other != row and set(self.golds_of_row(other)) & set(marked)
+        ]
+        notice = f"row {row + 1} is no evidence any more"
+        if others:
+            notice += f", nor is {_listed('row', others)} by the same anchor"
+        if losses := draft.losses(marked):
+            notice += f"; {'; '.join(losses)}; g sets groups again"
+        if self.work.item.case.recency_conflict_rule is not None and 0 in marked:
+            notice += "; gold 1, the newer source of recency_conflict_rule, is another one now"
+        self._decide(draft.without_golds(marked), notice)
+
+    def _mark(self, row: int) -> None:
+        work = self.work
+        draft, chunks = work.draft, work.chunks
+        if row >= len(chunks):
+            self._add([self.loose_golds[row - len(chunks)].gold], f"gold of row {row + 1} kept")
+            return
+        chunk = chunks[row]
+        problem = anchors.unusable(chunk) or self._against(row)
+        if problem is not None:
+            self.notice = f"row {row + 1} cannot be marked: {problem}"
+            return
+        known = [c.gold for c in work.known_golds if anchors.matches(c.gold, chunk, self.settings)]
+        distinct = [known[i] for i in dict.fromkeys(map(known.index, known))]
+        golds = distinct or [anchors.gold_for(chunk)]
+        notice = f"row {row + 1} is evidence"
+        if not chunk.heading_path:
+            notice += ", and so is its whole document: s narrows it to a sentence"
+        if not draft.answerable:
+            notice += "; the case is answerable again"
+        self._add(golds, notice)
+
+    def _add(self, golds: Sequence[Gold], notice: str) -> None:
+        """Add golds, where they stood before if they did."""
+        draft = self.work.draft
+        start = self.work.item.start.golds
+        for gold in golds:
+            at = None
+            if gold in start:
+                earlier = start[: start.index(gold)]
+                at = sum(other in earlier for other in draft.golds)
+            draft = draft.with_golds([gold], at=at)
+        self._decide(draft, notice)
+
+    # --- text ----------------------------------------------------------------------------------
+
+    def _open(self, mode: Mode) -> None:
+        self.mode, self.typed = mode, ""
+
+    def _open_groups(self) -> None:
+        if len(self.work.draft.golds) < 2:
+            self.notice = "groups need at least two golds"
+        else:
+            self._open(Mode.GROUPS)
+
+    def _type_key(self, key: str) -> None:
+        if key == "escape":
+            self.mode, self.typed = Mode.BROWSE, ""
+        elif key == "enter":
+            mode, text = self.mode, " ".join(self.typed.split())
+            self.mode, self.typed = Mode.BROWSE, ""
+            {Mode.SEARCH: self._search, Mode.NOTE: self._note, Mode.GROUPS: self._group}[mode](text)
+        elif key == "backspace":
+            self.typed = self.typed[:-1]
+        elif key == "space":
+            self.type(" ")
+        elif len(key) == 1:
+            self.type(key)
+
+    def _search(self, text: str) -> None:
+        self.filter, self.cursor = text, 0
+        if text:
+            self.notice = f"{len(self.rows)} rows hold the text; escape shows all"
+
+    def _note(self, text: str) -> None:
+        if text == "-":
+            self._decide(replace(self.work.draft, notes=""), "note taken out")
+        elif text:
+            clean = text.encode("utf-8", "ignore").decode()  # half a character fits in no file
+            self._decide(replace(self.work.draft, notes=clean), "noted")
+
+    def _group(self, text: str) -> None:
+        draft = self.work.draft
+        if text == "-":
+            self._decide(replace(draft, groups=None), "groups taken out")
+        elif text:
+            try:
+                groups = parse_groups(text, len(draft.golds))
+            except ValueError as error:
+                self.notice = f"groups: {error}"
+                return
+            named = ", or ".join(
+                " + ".join(f"{i + 1} {draft.golds[i]['rel_path']}" for i in group)
+                for group in groups
+            )
+            self._decide(replace(draft, groups=groups), f"enough together: {named}")
+
+    # --- snippets ------------------------------------------------------------------------------
+
+    def _open_snippet(self) -> None:
+        row, chunks = self.row, self.work.chunks
+        if row is None or row >= len(chunks):
+            self.notice = "no text here to quote from"
+            return
+        chunk = chunks[row]
+        problem = anchors.unusable(chunk) or self._against(row)
+        sentences = split_passages(chunk.text or "")
+        quotable = tuple(s for s in sentences if anchors.quotable(chunk, s))
+        if problem is not None or not quotable:
+            self.notice = f"row {row + 1}: {problem or 'no sentence to quote'}"
+            return
+        self.choice = SnippetChoice(quotable, self._snippets_of(self._own_gold(chunk)))
+        self.mode = Mode.SNIPPET
+
+    def _against(self, row: int) -> str | None:
+        if self.irrelevant(row):
+            return "irrelevant_supports of the case names it as evidence against"
+        return None
+
+    def _own_gold(self, chunk: RetrievedChunk) -> int | None:
+        """Return the gold that quotes this chunk, or names its section and quotes nothing."""
+        golds = self.work.draft.golds
+        own = [
+            i
+            for i, gold in enumerate(golds)
+            if anchors.same_section(gold, chunk, self.settings)
+            and anchors.matches(gold, chunk, self.settings)
+        ]
+        return max(own, key=lambda i: len(golds[i].get("snippets", ())), default=None)
+
+    def _snippets_of(self, gold: int | None) -> tuple[str, ...]:
+        return () if gold is None else tuple(self.work.draft.golds[gold].get("snippets", ()))
+
+    def _snippet(self, key: str) -> None:
+        if key in {"enter", "s"}:
+            self.mode = Mode.BROWSE
+            self._quote()
+        elif key in {"escape", "q"}:
+            self.mode, self.choice = Mode.BROWSE, None
+        elif self.choice is not None:
+            self.choice.press(key)
+
+    def _quote(self) -> None:
+        row, choice, self.choice = self.row, self.choice, None
+        assert row is not None  # nothing moves while sentences are chosen
+        assert choice is not None
+        chunk, draft = self.work.chunks[row], self.work.draft
+        own, snippets = self._own_gold(chunk), choice.snippets()
+        notice = f"row {row + 1}: {_listed('sentence', snippets, show=False)} quoted"
+        if own is not None:
+            gold = dict(draft.golds[own])
+            if snippets or "snippets" in gold:
+                gold["snippets"] = snippets
+            same = any(i != own and anchors.equal(gold, g) for i, g in enumerate(draft.golds))
+            if same and (losses := draft.losses([own])):
+                notice += f"; {'; '.join(losses)}; g sets groups again"
+            self._decide(draft.without_golds([own]) if same else draft.with_gold(own, gold), notice)
+        elif snippets:
+            self._add([anchors.gold_for(chunk, snippets)], notice)
+
+    # --- the queue -------------------------------------------------------------------------------
+
+    def _go(self, step: int) -> None:
+        place = self.index + step
+        if 0 <= place < self.total:
+            self.index, self.cursor, self.filter, self.help = place, 0, "", False
+        else:
+            which = "last" if step > 0 else "first"
+            said = f"{self.notice}; " if self.notice else ""
+            self.notice = f"{said}this is the {which} of {self.total} cases (q leaves)"
+
+    def _ask_again(self) -> None:
+        self.work.fetched = None
+        self.cursor, self.filter = 0, ""
+        self.notice = "asked again"
+
+    def _close(self) -> None:
+        self.mode = Mode.CLOSED
+
+    # --- saving ----------------------------------------------------------------------------------
+
+    def _confirm(self) -> None:
+        work = self.work
+        doubt = work.doubt
+        if doubt and work.doubted != work.draft:
+            work.doubted = work.draft
+            self.notice = f"{doubt}; enter again saves it so"
+        else:
+            self._save(confirmed=True, then=lambda: self._go(1))
+
+    def _save(self, *, confirmed: bool, then: Callable[[], None], over: bool = False) -> None:
+        work = self.work
+        if confirmed and self._reviewing and work.draft.review == "generated":
+            self._decide(replace(work.draft, review="reviewed"), "reviewed")
+        if not work.changed and not confirmed:
+            then()
+            return
+        result = self._desk.save(work.item, work.saved, work.draft, confirmed=confirmed, over=over)
+        self.notice = result.message
+        if result.conflict:
+            self.mode, self.conflict = Mode.CONFLICT, result.conflict
+            self._after_save = lambda: self._save(confirmed=confirmed, then=then, over=True)
+        elif result.ok:
+            if result.written:
+                self._written.add(self.index)
+            work.saved = work.untouched = work.draft
+            then()
+
+    def _in_conflict(self, key: str) -> None:
+        if key == "m":
+            self.mode, self.conflict = Mode.BROWSE, ""
+            self._after_save()
+        elif key == "t":
+            self.mode, self.conflict = Mode.BROWSE, ""
+            self._take_theirs()
+        elif key == "escape":
+            self.mode, self.conflict = Mode.BROWSE, ""
+            self.notice = "not saved"
+
+    def _take_theirs(self) -> None:
+        old = self._works[self.index]
+        item = self._desk.reload(old.item)
+        same_question = item.case.question == old.item.case.question
+        self._works[self.index] = Work.on(item, old.fetched if same_question else None)
+        self.cursor = 0
+        self.notice = "taken as the file has it now"
+
+
+def _as_gold(anchor: object) -> Gold:
+    names = ("rel_path", "heading_path", "snippets", "vault")
+    return {name: getattr(anchor, name) for name in names}
+
+
+def _listed(noun: str, items: Sequence[object], *, show: bool = True) -> str:
+    plural = noun if len(items) == 1 else f"{noun}s"
+    return f"{plural} {', '.join(map(str, items))}" if show else f"{len(items)} {plural}"

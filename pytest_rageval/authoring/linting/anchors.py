@@ -1,0 +1,146 @@
+"""Anchors against notes: documents, sections and snippets that are no longer there. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase, anchors_of, finding
+from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text, starts_with
+from pytest_rageval.values.case import Anchor
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.notes.sections import Note, Section
+
+_NEAR: Final = 0.6
+"""Similarity, 0 to 1, from which another text is offered."""
+_CLOSE_CHARS: Final = 90
+_COMPARED: Final = 5
+"""Sentences that a snippet is held against letter by letter: those that share most words."""
+_COMPARED_CHARS: Final = 500
+_COMMON_WORDS: Final = 0.2
+_MOST_GUESSES: Final = 200
+"""Missing documents for which all paths of the vault are searched for one that is spelt alike."""
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
+
+
+class AnchorIndex:
+    """The notes of a vault, by what anchors name.
+
+    Args:
+        notes: of one vault.
+    """
+
+    def __init__(self, notes: Iterable[Note]) -> None:
+        self._notes = {note.normal_path: note for note in notes}
+        self._by_name: dict[str, list[str]] = defaultdict(list)
+        self._guesses: dict[str, list[str]] = {}
+        for path, note in self._notes.items():
+            self._by_name[_name(path)].append(note.rel_path)
+
+    def check(self, placed: PlacedCase) -> Iterator[LintFinding]:
+        """Yield a finding for each anchor of a case, and each snippet, that is not there."""
+        for field, anchor in anchors_of(placed):
+            yield from self._anchor(placed, field, anchor)
+
+    def _anchor(self, placed: PlacedCase, field: str, anchor: Anchor) -> Iterator[LintFinding]:
+        note = self._notes.get(norm_path(anchor.rel_path))
+        if note is None:
+            message = f"{anchor.rel_path!r} is no note of the vault{self._other_path(anchor)}"
+            yield finding(placed, "error", "unknown-document", message, field=f"{field}.rel_path")
+            return
+        wanted = anchor_segments(anchor)
+        within = [one for one in note.sections if starts_with(one.segments, wanted)]
+        if not within:
+            message = f"no section {anchor.heading_path!r} in {note.rel_path}"
+            hint = _other_section(note, anchor, wanted)
+            place = f"{field}.heading_path"
+            yield finding(placed, "error", "unknown-section", f"{message}{hint}", field=place)
+            return
+        for number, snippet in enumerate(anchor.snippets):
+            wanted_text = norm_text(snippet)
+            if not any(wanted_text in section.normal_text for section in within):
+                message = f"{_short(snippet)!r} is not in {_where(note, anchor)}"
+                hint = _other_text(note, within, wanted_text)
+                place = f"{field}.snippets[{number}]"
+                yield finding(placed, "error", "unknown-snippet", f"{message}{hint}", field=place)
+
+    def _other_path(self, anchor: Anchor) -> str:
+        path = norm_path(anchor.rel_path)
+        paths = [note.rel_path for note in self._notes.values()]
+        moved = self._by_name.get(_name(path), [])
+        near = [moved[0]] if len(moved) == 1 else []
+        if not near and path not in self._guesses and len(self._guesses) < _MOST_GUESSES:
+            alike = difflib.get_close_matches(anchor.rel_path[:200], paths, n=1, cutoff=_NEAR)
+            self._guesses[path] = alike
+        near = near or self._guesses.get(path, [])
+        return f", did you mean {near[0]!r}?" if near else ""
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2].casefold()
+
+
+def _where(note: Note, anchor: Anchor) -> str:
+    return f"{note.rel_path} {anchor.heading_path}".rstrip()
+
+
+def _other_section(note: Note, anchor: Anchor, wanted: Sequence[str]) -> str:
+    """Say where the anchor's snippets stand now, else which heading is nearest."""
+    snippets = [norm_text(snippet) for snippet in anchor.snippets]
+    for section in note.sections:
+        if snippets and all(snippet in section.normal_text for snippet in snippets):
+            return f", did you mean {section.heading_path!r}, which holds its snippets?"
+    paths = {" > ".join(section.segments): section.heading_path for section in note.sections}
+    target = " > ".join(wanted)
+    near = difflib.get_close_matches(target[:500], [*paths], n=1, cutoff=_NEAR)
+    if near:
+        return f", did you mean {paths[near[0]]!r}?"
+    last = [one.heading_path for one in note.sections if one.segments[-1:] == tuple(wanted[-1:])]
+    return f", did you mean {last[0]!r}?" if last else ""
+
+
+def _other_text(note: Note, within: Sequence[Section], wanted: str) -> str:
+    """Say where the snippet stands now, else which sentence is nearest."""
+    for section in note.sections:
+        if wanted in section.normal_text:
+            return f"; it stands in {section.heading_path!r}"
+    near = _nearest_sentence(within, wanted)
+    return f", did you mean {_short(near)!r}?" if near else ""
+
+
+def _nearest_sentence(sections: Iterable[Section], wanted: str) -> str | None:
+    sought = frozenset(wanted.split())
+    alike = (
+        (len(sought & held) / len(sought | held), sentence)
+        for section in sections
+        for sentence, held in _sentences(section.text, heading=section.depth > 0)
+    )
+    few = heapq.nlargest(_COMPARED, (pair for pair in alike if pair[0] >= _COMMON_WORDS))
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted[:_COMPARED_CHARS])
+    best, best_ratio = None, _NEAR
+    for _, sentence in few:
+        matcher.set_seq1(norm_text(sentence)[:_COMPARED_CHARS])
+        if matcher.ratio() > best_ratio:
+            best, best_ratio = sentence, matcher.ratio()
+    return best
+
+
+@lru_cache(maxsize=256)
+def _sentences(section: str, *, heading: bool) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return the lines and sentences of a section, with the words of each."""
+    lines = section.split("\n")
+    body = " ".join(lines[1 if heading else 0 :])
+    found = [text.strip() for text in (*lines, *_SENTENCE.split(body)) if text.strip()]
+    return tuple((text, frozenset(norm_text(text).split())) for text in dict.fromkeys(found))
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _CLOSE_CHARS else f"{flat[: _CLOSE_CHARS - 3]}..."

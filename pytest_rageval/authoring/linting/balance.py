@@ -1,0 +1,126 @@
+"""What a set is made of, and how small a change it can show. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_rageval.analysis.stats.power import minimum_detectable_effect, required_n
+from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
+from pytest_rageval.metrics.matching import norm_path
+
+SD: Final = 0.35
+"""Standard deviation of the difference of one case's recall between two versions of a system, as
+assumed where nothing was measured (docs/statistics.md#how-many-cases)."""
+SMALL_DROP: Final = 0.05
+_LARGE_SET: Final = 20
+"""Cases from which on a set is expected to be balanced."""
+_SMALL_GROUP: Final = 5
+_DOMINANT: Final = 0.8
+_ONE_DOCUMENT: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Power:
+    """How small a drop of recall a set can show, at 95 % confidence and 80 % power."""
+
+    n: int
+    """Cases that recall is measured on: reviewed, answerable, with evidence."""
+    n_documents: int
+    """Documents that their first golds lie in."""
+    drop: float | None
+    """Smallest drop, 0 to 1, if each case is on its own; None: there is no case."""
+    drop_clustered: float | None
+    """The same if all cases of one document stand or fall together."""
+    n_for_small_drop: int
+    """Cases that a drop of ``SMALL_DROP`` takes."""
+
+    @property
+    def sentence(self) -> str:
+        """Say it in one line."""
+        if self.drop is None:
+            return "with no reviewed case that has evidence, no change of recall can be seen"
+        cases = "this 1 case" if self.n == 1 else f"these {self.n} cases"
+        text = f"with {cases} a drop of {_shown(self.drop)} in recall can be seen"
+        if self.drop_clustered is not None and self.n_documents < self.n:
+            documents = "1 document" if self.n_documents == 1 else f"{self.n_documents} documents"
+            text += (
+                f" ({_shown(self.drop_clustered)} if the cases of each of their {documents} stand "
+                "or fall together)"
+            )
+        if self.drop > SMALL_DROP:
+            text += f"; {SMALL_DROP:.2f} takes about {self.n_for_small_drop} cases"
+        return text
+
+
+def _shown(drop: float) -> str:
+    return "more than 1" if drop > 1 else f"{math.ceil(drop * 100 - 1e-9) / 100:.2f}"
+
+
+def compute_power(cases: Sequence[PlacedCase]) -> Power:
+    """Say how small a drop of recall a set can show.
+
+    Args:
+        cases: of one set.
+    """
+    measured = [one.case for one in cases if one.case.answerable and one.case.gold_supports]
+    measured = [case for case in measured if case.review != "generated"]
+    n = len(measured)
+    sizes = Counter(norm_path(case.gold_supports[0].rel_path) for case in measured)
+    squares = sum(size * size for size in sizes.values())
+    return Power(
+        n=n,
+        n_documents=len(sizes),
+        drop=minimum_detectable_effect(SD / math.sqrt(n)) if n else None,
+        drop_clustered=minimum_detectable_effect(SD * math.sqrt(squares) / n) if n else None,
+        n_for_small_drop=required_n(SD, SMALL_DROP) or 0,
+    )
+
+
+def find_imbalance(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
+    """Yield what is lopsided about one set; nothing of a set below 20 cases.
+
+    Args:
+        cases: of one file.
+    """
+    if len(cases) < _LARGE_SET:
+        return
+    file = cases[0].file
+    answerable = [one.case for one in cases if one.case.answerable]
+    if len(answerable) == len(cases):
+        yield _odd(file, "no unanswerable case: whether the system invents answers is not measured")
+    if not answerable:
+        yield _odd(file, "no answerable case: retrieval is not measured")
+    yield from _categories(file, cases)
+    documents = Counter(
+        norm_path(case.gold_supports[0].rel_path) for case in answerable if case.gold_supports
+    )
+    if documents:
+        [(path, count)] = documents.most_common(1)
+        if count > _ONE_DOCUMENT * documents.total() and count >= _LARGE_SET:
+            share = count / documents.total()
+            yield _odd(file, f"{share:.0%} of the evidence lies in {path!r}: one document decides")
+
+
+def _categories(file: str, cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
+    counts = Counter(one.case.category for one in cases)
+    if len(counts) < 2:
+        return
+    [(largest, count)] = counts.most_common(1)
+    if count > _DOMINANT * len(cases):
+        share = f"{count / len(cases):.0%}"
+        yield _odd(file, f"category {largest!r} holds {share} of the cases: its mean is the whole")
+    small = [f"{name} {count}" for name, count in counts.items() if count < _SMALL_GROUP]
+    if small:
+        yield _odd(
+            file,
+            f"categories with fewer than {_SMALL_GROUP} cases, whose means say little: "
+            f"{', '.join(sorted(small))}",
+        )
+
+
+def _odd(file: str, message: str) -> LintFinding:
+    return LintFinding(severity="warning", rule="balance", file=file, line=0, message=message)

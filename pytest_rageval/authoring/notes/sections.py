@@ -1,0 +1,159 @@
+"""A note as its sections, each with the heading path that a gold support names. Pure.
+
+Headings count as they do for the embedded server: at the top level of the document only, not in
+code, quotes or lists; YAML front matter and a byte order mark are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
+
+_BOM: Final = "\ufeff"
+_BLANK: Final = " \t\n\r\x0b\x0c"
+"""What Markdown takes for white space; Python knows more."""
+_MAX_INLINE_CHARS: Final = 20_000
+_DEEPEST: Final = 100
+"""Levels of nesting that markdown-it follows; deeper ones stay text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """The part of a note from one heading to the next of any level."""
+
+    heading_path: str
+    """``# Title > ## Section``; empty for what stands before the first heading."""
+    title: str
+    """Text of the heading, with its markup; empty before the first heading."""
+    depth: int
+    """1 to 6; 0 before the first heading."""
+    start_line: int
+    """From 1, that of the heading."""
+    text: str
+    """Heading and body as they are written."""
+    body: tuple[Token, ...]
+    """Block tokens below the heading; their line maps count from ``first_line``."""
+    first_line: int
+    """Line of the note, from 0, that line 0 of the tokens' maps is."""
+
+    @cached_property
+    def segments(self) -> tuple[str, ...]:
+        """Heading path in normal form, outermost first."""
+        return norm_heading(self.heading_path) or ()
+
+    @cached_property
+    def normal_text(self) -> str:
+        """``text`` in the form in which snippets are looked for."""
+        return norm_text(self.text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note:
+    """One Markdown file."""
+
+    rel_path: str
+    """Below its folder, ``/``-separated."""
+    sections: tuple[Section, ...]
+    lines: tuple[str, ...]
+    """As they are written, without line ends."""
+
+    @cached_property
+    def normal_path(self) -> str:
+        """The path in the form in which anchors are compared."""
+        return norm_path(self.rel_path)
+
+    @cached_property
+    def normal_text(self) -> str:
+        """The whole text in normal form."""
+        return norm_text("\n".join(self.lines))
+
+
+def parse_note(rel_path: str, data: bytes) -> Note:
+    """Read a note; bytes that are not UTF-8 become U+FFFD."""
+    # As markdown-it does, and unlike str.splitlines, which also cuts at form feeds and U+2028.
+    text = data.decode("utf-8", "replace").removeprefix(_BOM)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    first = _front_matter_lines(lines)
+    tokens = _parser(inline=False).parse("\n".join(lines[first:]))
+    return Note(
+        rel_path=rel_path,
+        lines=tuple(lines),
+        sections=tuple(_sections(lines, first, tokens)),
+    )
+
+
+def inline_tokens(text: str) -> list[Token]:
+    """Return the tokens of a paragraph's text; one too long for a person to read is left as text.
+
+    Args:
+        text: ``content`` of an ``inline`` token.
+    """
+    if len(text) > _MAX_INLINE_CHARS:
+        return [Token("text", "", 0, content=text)]
+    [paragraph] = _parser(inline=True).parseInline(text)
+    return paragraph.children or []
+
+
+@cache
+def _parser(*, inline: bool) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable("table")
+    if not inline:
+        # Most readers need no more than the headings, and it takes half the time.
+        parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _front_matter_lines(lines: Sequence[str]) -> int:
+    if lines[0].rstrip() != "---":
+        return 0
+    ends = (n for n, line in enumerate(lines[1:], 2) if line.rstrip() in {"---", "..."})
+    return next(ends, 0)
+
+
+def _sections(lines: Sequence[str], first: int, tokens: Sequence[Token]) -> Iterator[Section]:
+    heads = [i for i, token in enumerate(tokens) if _is_heading(token)]
+    trail: list[tuple[int, str, str]] = []
+    edges = [None, *heads]
+    for edge, after in zip(edges, [*heads, None], strict=True):
+        if edge is not None:
+            trail = _extended(trail, tokens, edge)
+        body = tokens[0 if edge is None else edge + 3 : after]
+        start = first if edge is None else _line(tokens[edge]) + first
+        end = len(lines) if after is None else _line(tokens[after]) + first
+        text = "\n".join(lines[start:end]).rstrip(_BLANK)
+        if edge is None and not text:
+            continue
+        depth, _, title = trail[-1] if trail else (0, "", "")
+        yield Section(
+            heading_path=" > ".join(marked for _, marked, _ in trail),
+            title=title,
+            depth=depth,
+            start_line=start + 1,
+            text=text,
+            body=tuple(body),
+            first_line=first,
+        )
+
+
+def _extended(
+    trail: list[tuple[int, str, str]], tokens: Sequence[Token], edge: int
+) -> list[tuple[int, str, str]]:
+    depth = int(tokens[edge].tag[1])
+    title = " ".join(tokens[edge + 1].content.split())
+    marked = f"{'#' * depth} {title}".rstrip()
+    return [*(entry for entry in trail if entry[0] < depth), (depth, marked, title)]
+
+
+def _is_heading(token: Token) -> bool:
+    return token.type == "heading_open" and token.level == 0
+
+
+def _line(token: Token) -> int:
+    return token.map[0] if token.map else 0

@@ -1,0 +1,279 @@
+"""``rageval calibrate``: how far a judge agrees with people."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import click
+
+from pytest_rageval.cli.judge_options import judge_options, judge_settings, warn_of_cache
+from pytest_rageval.cli.output import (
+    CommandError,
+    ExitCode,
+    UnreachableError,
+    json_option,
+    print_json,
+)
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.trust.calibration import (
+        CalibrationRubric,
+        LabelledAnswer,
+        Reading,
+    )
+    from pytest_rageval.values.settings import Settings
+    from pytest_rageval.values.verdict import Judge, JudgeFailure, Judgement, JudgeRequest
+
+_RUBRICS: Final = ("groundedness", "correctness", "abstention")
+_FIRST_TRIES: Final = 2
+_UNREACHABLE: Final = frozenset({"unreachable", "rate_limited"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What is to be done, as the command line says."""
+
+    rubric: CalibrationRubric
+    threshold: float | None
+    probes: bool
+    probe_sample: int | None
+    save: bool
+
+
+@click.command("calibrate")
+@click.argument("labels", type=click.Path(path_type=Path))
+@click.option("--rubric", type=click.Choice(_RUBRICS), required=True, help="What is judged.")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 5),
+    help="An answer is good from this score on (default: 4, the pass line).",
+)
+@click.option(
+    "--probes", is_flag=True, help="Also judge every answer padded, and with sentences reordered."
+)
+@click.option(
+    "--probe-sample",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Probe only N answers, chosen by a fixed seed.",
+)
+@click.option("--save", is_flag=True, help="Keep the figures and scores beside the cases.")
+@judge_options
+@json_option
+def command(
+    labels: Path,
+    rubric: str,
+    threshold: float | None,
+    probes: bool,
+    probe_sample: int | None,
+    save: bool,
+    as_json: bool,
+    **flags: object,
+) -> int:
+    """Hold a judge against people's LABELS.
+
+    Each line of LABELS is {"id", "question", "answer", "label"}, with "context", "reference",
+    "history" and "source" where known. Labels: grounded, not_grounded; correct, incorrect; answer,
+    abstain (partial and clarify are left out). The judge is that of the project unless --judge is
+    given. With --save, later calls also say whether the judge has drifted. The exit code is 1 where
+    it gave no score at all, 4 where it could not be reached.
+    """
+    wanted = _Wanted(
+        rubric=cast("CalibrationRubric", rubric),
+        threshold=threshold,
+        probes=probes or probe_sample is not None,
+        probe_sample=probe_sample,
+        save=save,
+    )
+    _check(wanted)
+    document, saved = _calibrate(labels, wanted, judge_settings(flags))
+    code = ExitCode.YES if document["n"] else ExitCode.NO
+    if as_json:
+        print_json(document)
+        return code
+    from pytest_rageval.report.text.agreement import calibration_lines
+
+    for line in calibration_lines(document):
+        click.echo(line)
+    if saved is not None:
+        click.echo(f"saved {clean(str(saved))}")
+    return code
+
+
+def _check(wanted: _Wanted) -> None:
+    if wanted.rubric == "abstention":
+        if wanted.threshold is not None:
+            raise click.UsageError("--threshold: the abstention rubric says yes or no, no score")
+        if wanted.probes:
+            raise click.UsageError("--probes: the abstention rubric says yes or no, no score")
+
+
+def _calibrate(
+    labels: Path, wanted: _Wanted, settings: Settings
+) -> tuple[dict[str, Any], Path | None]:
+    from pytest_rageval.analysis.trust.calibration import (
+        LEFT_OUT,
+        calibrate,
+        calibration_document,
+    )
+    from pytest_rageval.engine.label_files import load_labels
+    from pytest_rageval.judges.opening import open_judge
+
+    rows = load_labels(labels, wanted.rubric)
+    judged = [row for row in rows if row.label not in LEFT_OUT.get(wanted.rubric, ())]
+    if not judged:
+        raise CommandError(f"{labels}: every row carries a label that is left out")
+    # The spot check and the rubrics of a run have no part in this.
+    judging = replace(settings.judging, rubrics=(wanted.rubric,), spot_check=0)
+    with open_judge(replace(settings, judging=judging), environ=os.environ) as judge:
+        if judge is None:
+            raise CommandError(f"--judge {settings.judge}: there is no such judge")
+        asker = _Asker(judge, wanted.rubric, settings.max_errors)
+        readings = _read(asker, judged)
+        probes = _probe(asker, judged, readings, wanted) if wanted.probes else None
+        identity = judge.identity
+        warn_of_cache(judge)
+    found = calibrate(rows, readings, rubric=wanted.rubric, threshold=wanted.threshold)
+    document = {
+        "judge": identity,
+        "model": asker.model,
+        "rubric_version": asker.version,
+        **calibration_document(found),
+        "probes": probes,
+        "cost": _cost(asker),
+    }
+    return _with_history(document, judged, readings, settings, wanted)
+
+
+# --- asking --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Asker:
+    """Asks the judge, one answer after the other, until it cannot be reached."""
+
+    judge: Judge
+    rubric: CalibrationRubric
+    max_errors: int
+    """Failures to reach it in a row before giving up; fewer do as long as it never replied."""
+    version: str | None = None
+    model: str | None = None
+    judgements: list[Judgement] = field(default_factory=list)
+    _in_a_row: int = 0
+    _replied: bool = False
+
+    def ask(self, request: JudgeRequest) -> Reading:
+        from pytest_rageval.analysis.trust.calibration import read_judgement
+
+        judgement = self.judge.judge(self.rubric, request)
+        failure = judgement.failure
+        self._in_a_row = self._in_a_row + 1 if _is_unreachable(failure) else 0
+        self._replied = self._replied or not self._in_a_row
+        # Each of these failures has cost all of its retries already.
+        patience = self.max_errors if self._replied else min(self.max_errors, _FIRST_TRIES)
+        if failure is not None and self._in_a_row >= patience:
+            raise UnreachableError(
+                f"judge {self.judge.identity}: given up after {self._in_a_row} failures in a row: "
+                f"{failure.kind}: {failure.message}"
+            )
+        self.version = judgement.rubric_version
+        self.model = judgement.model or self.model
+        self.judgements.append(judgement)
+        return read_judgement(self.rubric, judgement)
+
+
+def _is_unreachable(failure: JudgeFailure | None) -> bool:
+    return failure is not None and failure.kind in _UNREACHABLE
+
+
+def _read(asker: _Asker, rows: Sequence[LabelledAnswer]) -> dict[str, Reading]:
+    from pytest_rageval.analysis.trust.calibration import request_of
+
+    readings = {row.id: asker.ask(request_of(row)) for row in rows}
+    failures = [judgement.failure for judgement in asker.judgements]
+    if all(_is_unreachable(failure) for failure in failures) and failures[0] is not None:
+        raise UnreachableError(
+            f"judge {asker.judge.identity}: no verdict on {len(rows)} of {len(rows)} answers: "
+            f"{failures[0].kind}: {failures[0].message}"
+        )
+    return readings
+
+
+def _probe(
+    asker: _Asker,
+    rows: Sequence[LabelledAnswer],
+    readings: Mapping[str, Reading],
+    wanted: _Wanted,
+) -> dict[str, Any]:
+    from pytest_rageval.analysis.trust.calibration import pass_line, request_of
+    from pytest_rageval.analysis.trust.probes import PROBES, summarise_probe, variant_of
+    from pytest_rageval.judges.spot_check import choose_spot_check
+
+    scored = {row.id: row for row in rows if readings[row.id].score is not None}
+    chosen = choose_spot_check(scored, wanted.probe_sample or len(scored))
+    line = wanted.threshold if wanted.threshold is not None else pass_line(wanted.rubric)
+    assert line is not None
+    found: dict[str, Any] = {}
+    for probe in PROBES:
+        pairs: list[tuple[float | None, float | None]] = []
+        for row_id in chosen:
+            changed = variant_of(probe, scored[row_id].answer)
+            if changed is not None:
+                again = asker.ask(request_of(scored[row_id], answer=changed))
+                pairs.append((readings[row_id].score, again.score))
+        summary = summarise_probe(pairs, line=line, n_not_applicable=len(chosen) - len(pairs))
+        found[probe] = asdict(summary)
+    return found
+
+
+def _cost(asker: _Asker) -> dict[str, Any]:
+    from pytest_rageval.judges.asking import judge_cost
+
+    return judge_cost(asker.judgements)
+
+
+# --- what is kept --------------------------------------------------------------------------------
+
+
+def _with_history(
+    document: dict[str, Any],
+    rows: Sequence[LabelledAnswer],
+    readings: Mapping[str, Reading],
+    settings: Settings,
+    wanted: _Wanted,
+) -> tuple[dict[str, Any], Path | None]:
+    """Add what the calibration that was saved before tells, and save this one if asked."""
+    from pytest_rageval.analysis.trust.calibration import answer_hash, scale_of
+    from pytest_rageval.analysis.trust.judge import measure_drift
+    from pytest_rageval.judges.calibrations import (
+        calibration_folder,
+        calibration_path,
+        read_calibration,
+        write_calibration,
+    )
+
+    path = calibration_path(calibration_folder(settings), document["judge"], wanted.rubric)
+    scores = {answer_hash(row): readings[row.id].score for row in rows}
+    stored = read_calibration(path)
+    before = stored.get("scores") if stored else None
+    document["drift"] = None
+    if stored and isinstance(before, dict) and before:
+        drift = measure_drift(before, scores, scale=scale_of(wanted.rubric))
+        document["drift"] = {
+            "n": drift.n,
+            "n_lost": drift.n_lost,
+            "enough": drift.enough,
+            **asdict(drift.found),
+            "rubric_version_before": stored.get("rubric_version"),
+            "text": str(drift),
+        }
+    if not wanted.save:
+        return document, None
+    kept = {key: score for key, score in scores.items() if score is not None}
+    write_calibration(path, {**document, "scores": kept})
+    return document, path

@@ -1,0 +1,258 @@
+"""``rageval case``: adds, changes and removes single cases of a case file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.project.case_file_edit import FileLine
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+_TEXTS: Final = {
+    "--question": "question",
+    "--answer": "expected_answer",
+    "--category": "category",
+    "--difficulty": "difficulty",
+    "--language": "language",
+    "--notes": "notes",
+}
+_LISTS: Final = {
+    "--fact": ("expected_key_facts", "What a correct answer contains; repeatable."),
+    "--tag": ("tags", "Tag; repeatable."),
+    "--folder": ("folders", "Folder that is sent with the question; repeatable."),
+    "--vault": ("vaults", "Vault that is sent with the question; repeatable."),
+}
+
+
+@click.group("case")
+def command() -> None:
+    """Add, change or remove a single case of a case file.
+
+    Whatever is written has been checked. All other lines stay as they are, byte for byte.
+    """
+
+
+def _file_option(command: _Command) -> _Command:
+    return click.option(
+        "-f",
+        "--file",
+        "path",
+        type=click.Path(path_type=Path, dir_okay=False),
+        default=Path("evals/eval_set.jsonl"),
+        show_default=True,
+        help="The case file.",
+    )(command)
+
+
+def _field_options(command: _Command) -> _Command:
+    options: list[Callable[[_Command], _Command]] = [
+        *(click.option(flag, field, help=f"Sets {field}.") for flag, field in _TEXTS.items()),
+        *(
+            click.option(flag, field, multiple=True, help=text)
+            for flag, (field, text) in _LISTS.items()
+        ),
+        click.option("--k", type=click.IntRange(min=1), help="Cutoff of this case."),
+        click.option(
+            "--answerable/--unanswerable",
+            "answerable",
+            default=None,
+            help="Whether the documents hold an answer.",
+        ),
+        click.option(
+            "--gold",
+            "golds",
+            multiple=True,
+            metavar="'PATH#HEADING > SUB'",
+            help="Where the evidence is; repeatable.",
+        ),
+        click.option(
+            "--snippet",
+            "snippets",
+            multiple=True,
+            help="Sentence of the one gold, word for word; repeatable.",
+        ),
+        click.option(
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="FIELD=JSON",
+            help="Any field; a value that is no JSON is taken as text. Repeatable.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@command.command("add")
+@_file_option
+@click.option("--id", "case_id", help="Id of the case (default: made from the question).")
+@_field_options
+@json_option
+def add(path: Path, case_id: str | None, as_json: bool, **given: Any) -> ExitCode:
+    """Add a case at the end of a case file."""
+    from pytest_rageval.authoring.interchange.files import append_cases
+    from pytest_rageval.authoring.interchange.ids import id_from_question
+    from pytest_rageval.project.case_file_edit import append_line
+
+    fields = _fields(given)
+    question = fields.get("question")
+    if not isinstance(question, str):
+        raise click.UsageError("--question: expected the question that is asked")
+    line = {"id": case_id or id_from_question(question), **fields}
+    _check(line)
+    number = _lines_by_id(path).get(line["id"]) if path.exists() else None
+    if number is not None:
+        raise CommandError(f"{path}:{number.number}: has the id {line['id']!r} already")
+    if path.exists():
+        append_line(path, line)
+    else:
+        append_cases(path, [json.dumps(line, ensure_ascii=False)])
+    return _done("added", path, [line["id"]], as_json=as_json)
+
+
+@command.command("edit")
+@click.argument("case_id", metavar="ID")
+@_file_option
+@click.option("--id", "new_id", help="New id of the case.")
+@_field_options
+@click.option("--unset", multiple=True, metavar="FIELD", help="Field to take out; repeatable.")
+@json_option
+def edit(
+    path: Path,
+    case_id: str,
+    new_id: str | None,
+    unset: tuple[str, ...],
+    as_json: bool,
+    **given: Any,
+) -> ExitCode:
+    """Change fields of the case ID; each one given takes the place of what was there."""
+    from pytest_rageval.project.case_file_edit import change_line
+    from pytest_rageval.support.json_text import REMOVED
+
+    lines = _lines_by_id(path)
+    line = _line_of(lines, case_id, path)
+    changes = _fields(given) | ({} if new_id is None else {"id": new_id})
+    value = json.loads(line.text)
+    missing = [name for name in unset if name not in value]
+    if missing:
+        raise CommandError(f"--unset {missing[0]}: the case has no such field")
+    if not changes and not unset:
+        raise click.UsageError("nothing to change: expected a field such as --question")
+    changed = {name: item for name, item in (value | changes).items() if name not in unset}
+    _check(changed)
+    if changed["id"] != case_id and changed["id"] in lines:
+        raise CommandError(
+            f"{path}:{lines[changed['id']].number}: has the id {changed['id']!r} already"
+        )
+    change_line(path, line, {**changes, **dict.fromkeys(unset, REMOVED)})
+    return _done("changed", path, [changed["id"]], as_json=as_json)
+
+
+@command.command("remove")
+@click.argument("case_ids", metavar="ID...", nargs=-1, required=True)
+@_file_option
+@json_option
+def remove(path: Path, case_ids: tuple[str, ...], as_json: bool) -> ExitCode:
+    """Remove cases from a case file."""
+    from pytest_rageval.project.case_file_edit import remove_line
+
+    wanted = list(dict.fromkeys(case_ids))
+    lines = _lines_by_id(path)
+    # All are looked up before the first goes.
+    found = [_line_of(lines, case_id, path) for case_id in wanted]
+    for line in sorted(found, key=lambda line: line.number, reverse=True):
+        remove_line(path, line)
+    for other in lines.keys() - set(wanted):
+        original = json.loads(lines[other].text).get("translation_of")
+        if original in wanted:
+            text = f"warning: {other} is a translation of {original}, which is gone"
+            click.echo(clean(text), err=True)
+    return _done("removed", path, wanted, as_json=as_json)
+
+
+# --- what was given --------------------------------------------------------------------------
+
+
+def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a case that options name."""
+    from pytest_rageval.authoring.interchange.fields import parse_anchor
+
+    fields: dict[str, Any] = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in given.items()
+        if name not in {"golds", "snippets", "settings"} and value not in (None, ())
+    }
+    if given["golds"]:
+        fields["gold_supports"] = [parse_anchor(text) for text in given["golds"]]
+    if given["snippets"]:
+        if len(given["golds"]) != 1:
+            raise click.UsageError(
+                "--snippet: expected one --gold beside it; for several, --set "
+                'gold_supports=\'[{"rel_path": "a.md", "snippets": ["..."]}]\''
+            )
+        fields["gold_supports"][0]["snippets"] = list(given["snippets"])
+    for text in given["settings"]:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise click.UsageError(f"--set {text}: expected FIELD=JSON")
+        fields[name.strip()] = _json_or_text(value)
+    return fields
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _check(line: Mapping[str, Any]) -> None:
+    """Hold a case against the rules of case files.
+
+    Raises:
+        DatasetError: with every fault.
+    """
+    from pytest_rageval.project.case_reader import parse_case
+    from pytest_rageval.project.case_rules import CASE_WARNINGS, find_warnings
+
+    for kind in find_warnings(parse_case(line)):
+        click.echo(clean(f"warning: {CASE_WARNINGS[kind]}"), err=True)
+
+
+def _lines_by_id(path: Path) -> dict[str, FileLine]:
+    """Return the line of every case that can be told apart, sound or not.
+
+    Raises:
+        DatasetError: the file cannot be read.
+    """
+    from pytest_rageval.project.case_edit import lines_by_id
+    from pytest_rageval.project.case_file_edit import read_file_lines
+
+    return lines_by_id(read_file_lines(path))
+
+
+def _line_of(lines: Mapping[str, FileLine], case_id: str, path: Path) -> FileLine:
+    import difflib
+
+    if case_id in lines:
+        return lines[case_id]
+    near = difflib.get_close_matches(case_id, lines, n=1)
+    hint = f", did you mean {near[0]!r}?" if near else ""
+    raise CommandError(f"{path}: no case has the id {case_id!r}{hint}")
+
+
+def _done(what: str, path: Path, ids: list[str], *, as_json: bool) -> ExitCode:
+    if as_json:
+        print_json({what: ids, "file": path.as_posix()})
+    else:
+        click.echo(clean(f"{path.as_posix()}: {what} {', '.join(ids)}", 500))
+    return ExitCode.YES

@@ -1,0 +1,211 @@
+"""``rageval check``: are these case files fit to run, and what is odd about them?"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.cli.output import ExitCode, UnreachableError, json_option, print_json
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.errors import DatasetError, EndpointError, Fault
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
+    from pytest_rageval.project.case_reader import LoadedSet
+
+
+@click.command("check")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--vault",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder of Markdown notes that the anchors and snippets are looked for in.",
+)
+@click.option(
+    "--rag-url",
+    "rageval_rag_url",
+    metavar="URL",
+    help="Base URL of a RAG API whose index the anchors are looked for in, by asking for them.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 on warnings, too.")
+@json_option
+def command(
+    files: tuple[Path, ...],
+    vault: Path | None,
+    rageval_rag_url: str | None,
+    strict: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Check case files: what they hold, what is wrong, what is odd.
+
+    Every fault of every file is printed as file:line:col: field: what came, what was expected. Sets
+    without a fault are then looked through: questions that are asked twice, in one file or in two,
+    lopsided categories and, with --vault or --rag-url, anchors that no longer exist. Exit codes: 0
+    sound, 1 an error was found (--strict: or a warning), 2 a file cannot be read as cases, 4 the
+    target does not answer.
+    """
+    results = [_load(file) for file in files]
+    placed = list(_placed(results))
+    found = _lint(placed, [result["file"] for result, _ in results], vault, rageval_rag_url)
+    documents = [_with_power(document, placed) for document, _ in results]
+    code = _exit_code(documents, found, strict=strict)
+    if as_json:
+        lint = [{**asdict(one), "text": str(one)} for one in found]
+        print_json({"ok": code == ExitCode.YES, "files": documents, "findings": lint})
+        return code
+    for document in documents:
+        _print(document)
+    for one in found:
+        click.echo(clean(str(one)), err=True)
+    return code
+
+
+def _exit_code(
+    documents: list[dict[str, Any]], found: list[LintFinding], *, strict: bool
+) -> ExitCode:
+    if not all(document["ok"] for document in documents):
+        return ExitCode.USAGE
+    warned = any(document["warnings"] for document in documents) or bool(found)
+    bad = any(one.severity == "error" for one in found) or (strict and warned)
+    return ExitCode.NO if bad else ExitCode.YES
+
+
+# --- one file --------------------------------------------------------------------------------
+
+
+def _load(path: Path) -> tuple[dict[str, Any], LoadedSet | None]:
+    from pytest_rageval.project.case_reader import load_cases
+
+    try:
+        loaded = load_cases(path)
+    except DatasetError as error:
+        return _document(path.as_posix(), faults=error.faults), None
+    return _document(loaded.display, loaded=loaded), loaded
+
+
+def _document(
+    file: str, *, loaded: LoadedSet | None = None, faults: tuple[Fault, ...] = ()
+) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "file": file,
+        "ok": loaded is not None,
+        "n_cases": None,
+        "n_answerable": None,
+        "n_unanswerable": None,
+        "n_generated": None,
+        "categories": {},
+        "dataset_hash": None,
+        "power": None,
+        "faults": [{**asdict(fault), "text": str(fault)} for fault in faults],
+        "warnings": [],
+    }
+    if loaded is not None:
+        cases = [located.case for located in loaded.cases]
+        answerable = sum(case.answerable for case in cases)
+        document |= {
+            "n_cases": len(cases),
+            "n_answerable": answerable,
+            "n_unanswerable": len(cases) - answerable,
+            "n_generated": sum(case.review == "generated" for case in cases),
+            "categories": dict(Counter(case.category for case in cases).most_common()),
+            "dataset_hash": loaded.dataset_hash,
+            "warnings": list(loaded.warnings),
+        }
+    return document
+
+
+def _with_power(document: dict[str, Any], placed: list[PlacedCase]) -> dict[str, Any]:
+    if not document["ok"]:
+        return document
+    from pytest_rageval.authoring.linting.balance import compute_power
+
+    power = compute_power([one for one in placed if one.file == document["file"]])
+    return {**document, "power": {**asdict(power), "text": power.sentence}}
+
+
+def _print(result: dict[str, Any]) -> None:
+    for fault in result["faults"]:
+        click.echo(clean(fault["text"]), err=True)
+    if not result["ok"]:
+        return
+    categories = ", ".join(f"{name} {count}" for name, count in result["categories"].items())
+    click.echo(
+        clean(
+            f"{result['file']}: {_count(result['n_cases'], 'case')} "
+            f"({result['n_answerable']} answerable, {result['n_unanswerable']} unanswerable); "
+            f"{categories or 'no category'}; hash {result['dataset_hash']}"
+        )
+    )
+    click.echo(clean(f"{result['file']}: {result['power']['text']}"))
+    if result["n_generated"]:
+        generated = _count(result["n_generated"], "generated case")
+        click.echo(clean(f"{result['file']}: {generated} not counted until reviewed"))
+    for warning in result["warnings"]:
+        click.echo(clean(f"warning: {warning}"), err=True)
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+# --- all files -------------------------------------------------------------------------------
+
+
+def _placed(results: list[tuple[dict[str, Any], LoadedSet | None]]) -> Iterator[PlacedCase]:
+    from pytest_rageval.authoring.linting.findings import PlacedCase
+
+    seen: set[str] = set()
+    for document, loaded in results:
+        if loaded is None or document["file"] in seen:  # a file that is named twice
+            continue
+        seen.add(document["file"])
+        for located in loaded.cases:
+            yield PlacedCase(case=located.case, file=document["file"], lineno=located.lineno)
+
+
+def _lint(
+    placed: list[PlacedCase], files: list[str], vault: Path | None, rag_url: str | None
+) -> list[LintFinding]:
+    from pytest_rageval.authoring.linting.balance import find_imbalance
+    from pytest_rageval.authoring.linting.duplicates import find_duplicates
+    from pytest_rageval.authoring.linting.findings import in_order
+
+    found = list(find_duplicates(placed))
+    for file in dict.fromkeys(files):
+        found += find_imbalance([one for one in placed if one.file == file])
+    if vault is not None:
+        found += _in_vault(placed, vault)
+    if rag_url is not None:
+        found += _in_index(placed, rag_url)
+    return in_order(found, files)
+
+
+def _in_vault(placed: list[PlacedCase], vault: Path) -> Iterator[LintFinding]:
+    from pytest_rageval.authoring.linting.anchors import AnchorIndex
+    from pytest_rageval.authoring.notes.folder import read_notes
+
+    read = read_notes(vault)
+    for skipped in read.skipped:
+        reason = f"{skipped.rel_path}: not read: {skipped.reason}"
+        click.echo(clean(f"warning: {reason}"), err=True)
+    index = AnchorIndex(read.notes)
+    for one in placed:
+        yield from index.check(one)
+
+
+def _in_index(placed: list[PlacedCase], rag_url: str) -> list[LintFinding]:
+    from pytest_rageval.authoring.linting.index_search import find_lost_anchors
+    from pytest_rageval.cli.judge_options import project_settings
+
+    settings = project_settings({"rageval_rag_url": rag_url})
+    try:
+        return list(find_lost_anchors(placed, settings, environ=os.environ))
+    except EndpointError as error:
+        raise UnreachableError(f"{error}") from error

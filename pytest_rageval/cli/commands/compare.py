@@ -1,0 +1,127 @@
+"""``rageval compare``: what changed between two stored runs, and whether it may be said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.cli.lines import print_lines, terminal_width
+from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json
+from pytest_rageval.values.record import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from pytest_rageval.report.text.comparison import ComparisonView
+
+
+@click.command("compare")
+@click.argument("base")
+@click.argument("new")
+@click.option("--md", "markdown", metavar="FILE", type=click.Path(path_type=Path),
+              help="Write the comparison in Markdown too.")  # fmt: skip
+@click.option("--out-dir", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
+              help="Write diff.json and diff.md into this folder.")  # fmt: skip
+@click.option("--ignore-invariants", is_flag=True,
+              help="Compare runs that were not made alike, under a banner.")  # fmt: skip
+@click.option("-v", "--verbose", is_flag=True, help="Show every metric and every flip.")
+@json_option
+def command(
+    base: str,
+    new: str,
+    markdown: Path | None,
+    out_dir: Path | None,
+    ignore_invariants: bool,
+    verbose: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Compare the run NEW with the run BASE, case by case.
+
+    A run is an id, a prefix of one, a tag, last, last~N or a path. Cases are paired by file, id
+    and content. Exit code 1 if a check of thresholds.toml against a baseline (max_drop, max_rise,
+    newly_missed) fails with BASE as the baseline; 3 if the runs were not made alike.
+    """
+    from pytest_rageval.cli.step_summary import add_to_step_summary
+    from pytest_rageval.report.comparison_document import comparison_document
+    from pytest_rageval.report.markdown.comparison import render_comparison_markdown
+
+    view = _compare(base, new, ignore_invariants=ignore_invariants)
+    document = comparison_document(view.found, view.checks, view.notes, view.groups)
+    _write(view, document, markdown, out_dir)
+    if as_json:
+        print_json(document)
+    else:
+        from pytest_rageval.report.text.comparison import render_comparison
+
+        print_lines(render_comparison(view, width=terminal_width(), verbose=verbose))
+    add_to_step_summary(render_comparison_markdown(view))
+    if not view.found.comparable and not ignore_invariants:
+        return ExitCode.NOT_COMPARABLE
+    return ExitCode.NO if view.failed else ExitCode.YES
+
+
+def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
+    from pytest_rageval.analysis.compare.groups import compare_groups
+    from pytest_rageval.analysis.gate.baseline_checks import margins
+    from pytest_rageval.analysis.two_runs import compare_runs
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.engine.baseline import read_side
+    from pytest_rageval.engine.regate import open_gate, regression_checks
+    from pytest_rageval.report.text.comparison import ComparisonView
+    from pytest_rageval.runs.store import resolve_run
+
+    project = project_settings({})
+    results = Path(project.rootdir) / project.results_dir
+    folders = [resolve_run(results, name) for name in (base, new)]
+    gate = open_gate(folders[1], project)
+    found = compare_runs(
+        read_side(folders[0], results),
+        gate.side,
+        thresholds=gate.thresholds,
+        ignore_invariants=ignore_invariants,
+    )
+    # Of runs that were not made alike each check says why it is not decided.
+    checks = regression_checks(gate, found) if found.comparable or found.ignored else ()
+    notes = []
+    if folders[0] == folders[1]:
+        notes.append("both names are of one run")
+    if any(change.n > 1 and change.low is None for change in found.comparison.metrics.values()):
+        notes.append("the cases of a metric are all about one document, so it has no interval")
+    groups = compare_groups(
+        found.comparison.pairing.pairs,
+        keys=found.comparison.metrics,
+        margins=margins(gate.thresholds.checks),
+        confidence=gate.thresholds.confidence,
+        min_n=gate.thresholds.min_n,
+    )
+    return ComparisonView(
+        found=found,
+        checks=checks,
+        thresholds=gate.thresholds.path,
+        notes=tuple(notes),
+        groups=groups,
+        min_n=gate.thresholds.min_n,
+    )
+
+
+def _write(
+    view: ComparisonView, document: dict[str, Any], markdown: Path | None, out_dir: Path | None
+) -> None:
+    from pytest_rageval.report.markdown.comparison import render_comparison_markdown
+
+    whole = {"schema_version": SCHEMA_VERSION, **document}
+    wanted = {markdown: "md"} if markdown is not None else {}
+    if out_dir is not None:
+        wanted |= {out_dir / "diff.json": "json", out_dir / "diff.md": "md"}
+    for path, kind in wanted.items():
+        text = (
+            json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+            if kind == "json"
+            else render_comparison_markdown(view)
+        )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise CommandError(f"{path}: cannot be written: {error.strerror}") from error

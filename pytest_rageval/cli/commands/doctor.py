@@ -1,0 +1,164 @@
+"""``rageval doctor``: is everything in place, and what to do where it is not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from pytest_rageval.cli.judge_options import judge_options, project_settings
+from pytest_rageval.cli.output import ExitCode, json_option, print_json
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.doctor.findings import Finding
+    from pytest_rageval.values.case import Case
+    from pytest_rageval.values.settings import Settings
+
+_STYLES: Final = {"ok": "green", "warn": "yellow", "FAIL": "red"}
+_QUESTION: Final = "What is this about?"
+PROBE_CHARS: Final = 60_000
+"""As long as the longest prompt that a judge of a run gets."""
+
+
+@click.command("doctor")
+@click.option("--rag-url", "rageval_rag_url", metavar="URL", help="Base URL of the RAG API.")
+@judge_options
+@click.option(
+    "--question", metavar="TEXT", help="Asked of the target.  [default: that of the first case]"
+)
+@click.option(
+    "--probe-chars",
+    type=click.IntRange(min=0, max=10_000_000),
+    default=PROBE_CHARS,
+    show_default=True,
+    metavar="N",
+    help="Length of the prompt that shows whether a judge sees long ones whole; 0 sends none.",
+)
+@click.option("--config", "show_config", is_flag=True, help="Only show each setting's origin.")
+@json_option
+def command(
+    question: str | None, probe_chars: int, show_config: bool, as_json: bool, **flags: object
+) -> ExitCode:
+    """Check the project, its target and its judge.
+
+    Each line says ok, warn or FAIL, and what to do. The target is asked one question twice; a judge
+    that is a model is asked for one verdict of each rubric and about one long text. Exit codes: 0
+    nothing fails, 1 something does, 4 the target or the judge does not answer.
+    """
+    if show_config:
+        return _show_config(flags, as_json)
+    found: list[Finding] = []
+    for finding in _findings(flags, question, probe_chars):
+        found.append(finding)
+        if not as_json:
+            _print(finding)
+    code = _exit_code(found)
+    if as_json:
+        checks = [asdict(finding) for finding in found]
+        print_json({"ok": code == ExitCode.YES, "checks": checks})
+    else:
+        counts = {level: sum(one.level == level for one in found) for level in _STYLES}
+        click.echo(", ".join(f"{count} {level}" for level, count in counts.items()))
+    return code
+
+
+def _exit_code(found: list[Finding]) -> ExitCode:
+    from pytest_rageval.authoring.doctor.findings import worst
+
+    if any(finding.unreachable for finding in found):
+        return ExitCode.UNREACHABLE
+    return ExitCode.NO if worst(found) == "FAIL" else ExitCode.YES
+
+
+def _print(finding: Finding) -> None:
+    level = click.style(f"{finding.level:<4}", fg=_STYLES[finding.level])
+    text = clean(f"{finding.area} {finding.check}: {finding.message}")
+    fix = f"; fix: {clean(finding.fix)}" if finding.fix else ""
+    click.echo(f"{level}  {text}{fix}")
+
+
+def _findings(
+    flags: dict[str, object], question: str | None, probe_chars: int
+) -> Iterator[Finding]:
+    from pytest_rageval.authoring.doctor import judge, packages, project
+    from pytest_rageval.values.errors import ConfigError
+
+    yield from packages.check_packages()
+    try:
+        settings = project_settings(flags)
+    except ConfigError as error:
+        yield project.broken_settings(error)
+        return
+    sets = project.read_case_files(settings)
+    yield project.check_settings(settings)
+    yield from project.check_case_files(settings, sets)
+    yield project.check_thresholds(settings, sets)
+    yield project.check_results_folder(settings)
+    yield from project.check_fixture(settings)
+    yield from _target(settings, _case(project.cases_of(sets), question))
+    yield from judge.check_judge(settings, environ=os.environ, probe_chars=probe_chars)
+
+
+def _case(cases: list[Case], question: str | None) -> Case:
+    from pytest_rageval.values.case import Case
+
+    if question is not None:
+        return Case(id="question", question=question)
+    return next((case for case in cases if case.answerable), Case(id="-", question=_QUESTION))
+
+
+def _target(settings: Settings, case: Case) -> Iterator[Finding]:
+    from pytest_rageval.authoring.doctor.findings import Findings
+    from pytest_rageval.authoring.doctor.target import check_replies
+    from pytest_rageval.engine.case import ask_request
+    from pytest_rageval.project.settings import target_kind
+    from pytest_rageval.target.calling import call_client
+    from pytest_rageval.target.opening import open_target
+    from pytest_rageval.values.errors import ConfigError
+
+    if target_kind(settings) == "none":
+        yield Findings("target").warn(
+            "none",
+            "no address and no vault is set; a rag_client fixture is not asked from here",
+            "name the address of your API with --rag-url, or run pytest to ask the fixture",
+        )
+        return
+    # What a retry hides is just what is looked for here.
+    once = replace(settings, target=replace(settings.target, retries=0))
+    request = ask_request(case, once)
+    try:
+        with open_target(once, environ=os.environ) as client:
+            first = call_client(client, request)
+            second = None if first.response is None else call_client(client, request)
+    except ConfigError as error:
+        yield Findings("target").fail("settings", str(error), "mend [tool.rageval.target]")
+        return
+    yield from check_replies(first, second, k=request.k or settings.k)
+
+
+def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:
+    from pytest_rageval.project.settings import settings_document
+
+    document = settings_document(project_settings(flags))
+    rows = {
+        name: {"value": _value(document, name), "origin": origin}
+        for name, origin in sorted(document["origins"].items())
+    }
+    if as_json:
+        print_json({"settings": rows})
+        return ExitCode.YES
+    width = max(map(len, rows))
+    for name, row in rows.items():
+        click.echo(clean(f"{name}: {row['value']!r}").ljust(width + 24) + f"  {row['origin']}")
+    return ExitCode.YES
+
+
+def _value(document: dict[str, object], setting: str) -> object:
+    value: object = document
+    for part in setting.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value

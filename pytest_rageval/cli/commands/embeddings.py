@@ -1,0 +1,171 @@
+"""``rageval embeddings``: what the vectors of a stored run show."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_json
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.embeddings.run import VectorTable, WantedTexts
+    from pytest_rageval.runs.read import StoredRun
+
+DOCUMENT = "embeddings.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """Where vectors come from, as the command line says."""
+
+    url: str | None
+    model: str | None
+    api_key_env: str | None
+    file: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Obtained:
+    vectors: VectorTable
+    named: Mapping[str, Any]
+    """The source for the document: model and address, or the name of the file."""
+    warnings: tuple[str, ...] = ()
+
+
+@click.command("embeddings")
+@click.argument("run")
+@click.option("--embeddings-url", "url", help="Base URL of an OpenAI-compatible API.")
+@click.option("--embeddings-model", "model", help="Model of that API.")
+@click.option("--embeddings-api-key-env", "api_key_env", help="Variable that holds its key.")
+@click.option(
+    "--vectors",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Read vectors from this JSONL file instead; nothing is sent.",
+)
+@click.option(
+    "--allow-cut-texts",
+    is_flag=True,
+    help="Embed the stored beginnings of texts where a run did not keep them whole.",
+)
+@click.option("--save", is_flag=True, help=f"Write {DOCUMENT} into the folder of the run.")
+@json_option
+def command(
+    run: str,
+    url: str | None,
+    model: str | None,
+    api_key_env: str | None,
+    file: Path | None,
+    allow_cut_texts: bool,
+    save: bool,
+    as_json: bool,
+) -> None:
+    """Compare questions, chunks and languages of the stored RUN.
+
+    Questions and chunk texts are sent to the API that is named, and nowhere else. With --vectors
+    each line of the file is {"text" or "chunk_id": ..., "embedding": [...]}.
+    """
+    source = _Source(url=url, model=model, api_key_env=api_key_env, file=file)
+    _check(source)
+    from pytest_rageval.runs.read import open_run
+
+    stored = open_run(run, os.environ)
+    document = _document(stored, source, allow_cut_texts=allow_cut_texts)
+    if save:
+        _save(stored.folder, document)
+    for warning in document["warnings"]:
+        click.echo(clean(f"warning: {warning}"), err=True)
+    if as_json:
+        print_json(document)
+        return
+    from pytest_rageval.report.text.embeddings import embedding_lines
+
+    for line in embedding_lines(document):
+        click.echo(line)
+
+
+def _check(source: _Source) -> None:
+    if (source.url is None) == (source.file is None):
+        raise click.UsageError("expected either --embeddings-url or --vectors")
+    if source.url is not None and not source.model:
+        raise click.UsageError("--embeddings-url: expected --embeddings-model beside it")
+    if source.file is not None and (source.model or source.api_key_env):
+        raise click.UsageError(
+            "--vectors: takes neither --embeddings-model nor --embeddings-api-key-env"
+        )
+
+
+def _save(folder: Path, document: Mapping[str, Any]) -> None:
+    from pytest_rageval.runs.store import write_document
+    from pytest_rageval.values.record import SCHEMA_VERSION
+
+    write_document(folder, DOCUMENT, {"schema_version": SCHEMA_VERSION, **document})
+
+
+# --- vectors -------------------------------------------------------------------------------
+
+
+def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict[str, Any]:
+    from pytest_rageval.analysis.embeddings.run import (
+        analyse_embeddings,
+        compare_translations,
+        wanted_texts,
+    )
+    from pytest_rageval.report.text.embeddings import embedding_document
+
+    obtained = None if source.file is None else _read(source.file)
+    known = {} if obtained is None else obtained.vectors.by_chunk_id
+    records, path_case = run.records, run.settings.path_case
+    wanted = wanted_texts(records, known)
+    if wanted.n_cut and not known and not allow_cut_texts:
+        raise CommandError(
+            f"{run.folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
+            "pytest with --rageval-store-full-text, or add --allow-cut-texts to go on with them"
+        )
+    if obtained is None:
+        obtained = _ask(run.folder, source, wanted)
+    return embedding_document(
+        run_id=run.run_id,
+        source=obtained.named,
+        n_cases=len({(record.file, record.name) for record in records}),
+        wanted=wanted,
+        vectors=obtained.vectors,
+        analysis=analyse_embeddings(records, obtained.vectors, path_case=path_case),
+        translations=compare_translations(records, path_case=path_case),
+        warnings=(*run.notes, *obtained.warnings),
+    )
+
+
+def _read(file: Path) -> _Obtained:
+    from pytest_rageval.engine.vector_file import load_vectors
+
+    return _Obtained(vectors=load_vectors(file), named={"kind": "file", "file": file.name})
+
+
+def _ask(folder: Path, source: _Source, wanted: WantedTexts) -> _Obtained:
+    from pytest_rageval.analysis.embeddings.run import VectorTable
+    from pytest_rageval.engine.vectors import EmbeddingsClient, EmbeddingsEndpoint
+    from pytest_rageval.values.errors import EndpointError
+
+    if not wanted.chunks:
+        raise CommandError(f"{folder}: no record holds the text of a chunk, so nothing was sent")
+    endpoint = EmbeddingsEndpoint(
+        url=str(source.url), model=str(source.model), api_key_env=source.api_key_env
+    )
+    client = EmbeddingsClient(endpoint)
+    try:
+        embedded = client.embed([*wanted.questions, *wanted.chunks])
+    except EndpointError as error:
+        raise UnreachableError(str(error)) from error
+    refused = f"texts refused: {embedded.n_refused}; the first: {embedded.refusal}"
+    return _Obtained(
+        vectors=VectorTable(by_text=embedded.vectors),
+        named={"kind": "endpoint", "url": client.shown, "model": source.model},
+        warnings=(refused,) if embedded.n_refused else (),
+    )

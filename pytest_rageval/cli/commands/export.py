@@ -1,0 +1,199 @@
+"""``rageval export``: writes cases, or a stored run, as other tools read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.cli.output import ExitCode, json_option, print_json
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.interchange.trec_run import Level, TrecRun
+    from pytest_rageval.authoring.interchange.values import Imported, LeftOut
+    from pytest_rageval.values.case import Case
+
+
+@click.command("export")
+@click.argument("name", metavar="FORMAT", type=click.Choice(("beir", "trec")))
+@click.argument(
+    "files", nargs=-1, metavar="[CASES]...", type=click.Path(path_type=Path, dir_okay=False)
+)
+@click.option("--run", metavar="RUN", help="TREC: a stored run as run.txt and qrels.txt.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the files, none of which may exist.",
+)
+@click.option(
+    "--level",
+    type=click.Choice(("anchor", "document")),
+    default="anchor",
+    show_default=True,
+    help="Of a run: rank chunks against golds, or documents.",
+)
+@json_option
+def command(
+    name: str, files: tuple[Path, ...], run: str | None, output: Path, level: Level, as_json: bool
+) -> ExitCode:
+    """Write case files as a BEIR dataset or TREC files, or a run for trec_eval.
+
+    The documents that a case file brings along become the corpus of a BEIR dataset.
+    """
+    if (run is None) == (not files):
+        raise click.UsageError("expected case files, or --run RUN")
+    if run is not None:
+        if name != "trec":
+            raise click.UsageError("--run: expected the format trec")
+        return _export_run(run, output, level, as_json=as_json)
+    return _export_cases(name, files, output, as_json=as_json)
+
+
+# --- cases -----------------------------------------------------------------------------------
+
+
+def _export_cases(name: str, paths: Sequence[Path], output: Path, *, as_json: bool) -> ExitCode:
+    from pytest_rageval.authoring.interchange import beir, trec
+    from pytest_rageval.authoring.interchange.files import write_new_files
+
+    cases = _load(paths)
+    if name == "beir":
+        documents, prefix = _documents(paths)
+        files, report = beir.write(cases, documents, prefix)
+    else:
+        files, report = trec.write(cases)
+    written = [path.as_posix() for path in write_new_files(output, files)]
+    if as_json:
+        print_json(_document(name, len(cases), report, written))
+    else:
+        _print(name, len(cases), report, written)
+    return ExitCode.YES
+
+
+def _load(paths: Sequence[Path]) -> list[Case]:
+    from pytest_rageval.authoring.interchange.values import fault
+    from pytest_rageval.project.case_reader import load_cases
+
+    cases = [located.case for path in paths for located in load_cases(path).cases]
+    seen: set[str] = set()
+    for case in cases:
+        if case.id in seen:
+            raise fault(", ".join(map(str, paths)), f"the id {case.id!r} stands in two files")
+        seen.add(case.id)
+    return cases
+
+
+def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
+    from dataclasses import replace
+
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.project.documents import (
+        documents_path,
+        find_loader,
+        load_text,
+        read_document_set,
+    )
+
+    found = []
+    prefix = None
+    for path in paths:
+        beside = documents_path(path)
+        if not beside.is_file():
+            continue
+        loaded = read_document_set(beside)
+        prefix = loaded.scope_prefix
+        needs_loader = any(one.ref for one in loaded.documents)
+        setting = project_settings({}).documents_loader if needs_loader else None
+        loader = find_loader(setting)
+        found += [
+            replace(one, text=load_text(one, beside.parent, loader), ref=None, file=None)
+            for one in loaded.documents
+        ]
+    return found, prefix
+
+
+def _document(name: str, n_cases: int, report: Imported, written: list[str]) -> dict[str, Any]:
+    return {
+        "format": name,
+        "n_cases": n_cases,
+        "written": written,
+        "carried": dict(report.carried),
+        "left_out": [asdict(one) for one in report.left_out],
+        "notes": list(report.notes),
+    }
+
+
+def _print(name: str, n_cases: int, report: Imported, written: list[str]) -> None:
+    click.echo(f"{name}: {n_cases} {'case' if n_cases == 1 else 'cases'}")
+    for line in _left_out_lines(report.left_out):
+        click.echo(line)
+    for note in report.notes:
+        click.echo(f"note    {clean(note, 500)}")
+    for path in written:
+        click.echo(f"wrote   {clean(path)}")
+
+
+def _left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
+    if left_out:
+        yield "left out"
+    for one in left_out:
+        yield f"  {one.count:>6}  {clean(f'{one.field}: {one.why}', 500)}"
+
+
+# --- a run -----------------------------------------------------------------------------------
+
+
+def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> ExitCode:
+    import os
+
+    from pytest_rageval.authoring.interchange.files import write_new_files
+    from pytest_rageval.authoring.interchange.trec_run import trec_eval_command, write_run
+    from pytest_rageval.runs.read import open_run
+
+    run = open_run(name, os.environ)
+    found = write_run(run.records, run.scoring, tag=run.run_id, level=level)
+    files = {"run.txt": found.run, "qrels.txt": found.qrels}
+    written = [path.as_posix() for path in write_new_files(output, files)]
+    line = trec_eval_command(found, written[1], written[0])
+    if as_json:
+        print_json(_run_document(run.run_id, found, written, line))
+        return ExitCode.YES
+    for text in _run_lines(run.run_id, found, written, line):
+        click.echo(text)
+    return ExitCode.YES
+
+
+def _run_document(run_id: str, found: TrecRun, written: list[str], line: str) -> dict[str, Any]:
+    return {
+        "format": "trec",
+        "run_id": run_id,
+        "n_cases": found.n_cases,
+        "written": written,
+        "left_out": [asdict(one) for one in found.left_out],
+        "differing": list(found.differing),
+        "command": line,
+    }
+
+
+def _run_lines(run_id: str, found: TrecRun, written: list[str], line: str) -> Iterator[str]:
+    yield f"trec: {found.n_cases} {'case' if found.n_cases == 1 else 'cases'} of {clean(run_id)}"
+    yield from _left_out_lines(found.left_out)
+    if found.differing:
+        shown = ", ".join(map(clean, found.differing[:5]))
+        more = " ..." if len(found.differing) > 5 else ""
+        yield (
+            f"note    in {len(found.differing)} cases a chunk finds several golds, or again what "
+            f"an earlier one found, which trec_eval cannot count: {shown}{more}"
+        )
+    if len(found.cutoffs) > 1:
+        cutoffs = ", ".join(map(str, found.cutoffs))
+        yield f"note    the cases are cut at different k ({cutoffs}), and trec_eval at one"
+    for path in written:
+        yield f"wrote   {clean(path)}"
+    yield f"next    {clean(line, 1000)}"

@@ -1,0 +1,69 @@
+"""``rageval gate``: decides a stored run once more, by the thresholds of today."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.cli.lines import print_lines, terminal_width
+from pytest_rageval.cli.output import ExitCode, json_option, print_json
+
+if TYPE_CHECKING:
+    from pytest_rageval.engine.baseline import Baseline
+    from pytest_rageval.report.text.lines import Line
+    from pytest_rageval.values.gate import GateResult
+
+
+@click.command("gate")
+@click.argument("run")
+@click.option("--baseline", metavar="RUN",
+              help="Run to compare with (default: that of thresholds.toml).")  # fmt: skip
+@click.option("--allow-regressions", is_flag=True,
+              help="Let checks against the baseline warn instead of fail.")  # fmt: skip
+@json_option
+def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bool) -> ExitCode:
+    """Decide a stored run by thresholds.toml as it stands now; nothing is asked or written.
+
+    Exit code 1 if the gate fails; 3 if it does not, but the baseline cannot be compared with.
+    """
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.cli.step_summary import add_to_step_summary
+    from pytest_rageval.engine.regate import open_gate
+    from pytest_rageval.report.markdown.gate_markdown import render_gate_markdown
+    from pytest_rageval.runs.documents import gate_document
+    from pytest_rageval.runs.store import resolve_run
+
+    project = project_settings({"rageval_allow_regressions": allow_regressions})
+    results = Path(project.rootdir) / project.results_dir
+    gate = open_gate(resolve_run(results, run), project)
+    if baseline is not None:
+        resolve_run(results, baseline)  # who names one wants to hear that it is not there
+    against = gate.baseline(baseline or project.baseline)
+    decided = gate.decide(against)
+    if as_json:
+        print_json(_without_version(gate_document(decided, gate.side.run_id)))
+    else:
+        print_lines(_lines(gate.side.run_id, decided, terminal_width()))
+    add_to_step_summary(render_gate_markdown(gate.side.run_id, decided))
+    return _exit_code(decided, against)
+
+
+def _exit_code(decided: GateResult, against: Baseline | None) -> ExitCode:
+    if decided.verdict == "fail":
+        return ExitCode.NO
+    if against is not None and against.not_comparable:
+        return ExitCode.NOT_COMPARABLE
+    return ExitCode.YES
+
+
+def _without_version(document: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key != "schema_version"}
+
+
+def _lines(run_id: str, decided: GateResult, width: int) -> Iterator[Line]:
+    from pytest_rageval.report.text.gate import render_gate
+
+    yield from render_gate(run_id, decided, width=width)

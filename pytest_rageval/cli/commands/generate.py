@@ -1,0 +1,194 @@
+"""``rageval generate``: cases from notes, to be reviewed before they count."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_json
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.errors import JudgeError
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.generation.generate import Generated
+    from pytest_rageval.judges.model.chat import ChatModel
+    from pytest_rageval.values.case import Case
+
+_EXISTS: Final = "{}: exists; name a file that does not, or remove it"
+
+
+@click.command("generate")
+@click.argument("vault", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Case file to write; it must not exist yet.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Most cases in all.  [default: all]"
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Chooses where not all fit.")
+@click.option(
+    "--unanswerable",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Questions about names that no note holds.  [default: one for five others]",
+)
+@click.option(
+    "--withhold",
+    multiple=True,
+    metavar="PATTERN",
+    help="Notes, such as 'drafts/*.md', that your index will not hold: what only they answer "
+    "becomes a question without an answer; repeatable.",
+)
+@click.option(
+    "--against",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Case file whose questions are not made again; repeatable.",
+)
+@click.option("--model", metavar="MODEL", help="Writes further questions, section by section.")
+@click.option(
+    "--judge-base-url",
+    "rageval_judge_base_url",
+    metavar="URL",
+    help="OpenAI-compatible API of the model.  [default: that of the judge]",
+)
+@click.option(
+    "--judge-api-key-env",
+    "rageval_judge_api_key_env",
+    metavar="NAME",
+    help="Environment variable that holds its key.  [default: that of the judge]",
+)
+@json_option
+def command(
+    vault: Path,
+    output: Path,
+    limit: int | None,
+    seed: int,
+    unanswerable: int | None,
+    withhold: tuple[str, ...],
+    against: tuple[Path, ...],
+    model: str | None,
+    as_json: bool,
+    **flags: object,
+) -> None:
+    """Make cases of the Markdown notes below VAULT.
+
+    Headings that are questions, questions with their answers, and definitions become cases whose
+    evidence is the section they stand in; a model, where one is named, writes more. Each snippet
+    and key fact is looked for in its section, and what is not there is dropped. Every case is
+    marked as generated: it is asked and shown, but counts in no figure and no check before a person
+    has reviewed it.
+    """
+    from pytest_rageval.authoring.generation.cases import case_file
+    from pytest_rageval.authoring.generation.generate import Wish, generate
+    from pytest_rageval.authoring.notes.folder import read_notes
+
+    if os.path.lexists(output):
+        raise CommandError(_EXISTS.format(output))
+    known = _known(against)
+    read = read_notes(vault)
+    for skipped in read.skipped:
+        click.echo(clean(f"warning: {skipped.rel_path}: not read: {skipped.reason}"), err=True)
+    wish = Wish(seed=seed, limit=limit, unanswerable=unanswerable, withheld=withhold)
+    with _opened(model, flags) as chat:
+        try:
+            made = generate(read.notes, wish, known=known, model=chat, progress=_progress)
+        except JudgeError as error:
+            raise UnreachableError(str(error)) from error
+    if not made.cases:
+        raise CommandError(_nothing(vault, made))
+    _write(output, case_file(made.cases))
+    if as_json:
+        print_json(_document(output, made))
+    else:
+        _print(output, made)
+
+
+def _known(files: tuple[Path, ...]) -> list[Case]:
+    from pytest_rageval.project.case_reader import load_cases
+
+    return [located.case for file in files for located in load_cases(file).cases]
+
+
+@contextlib.contextmanager
+def _opened(model: str | None, flags: dict[str, object]) -> Iterator[ChatModel | None]:
+    if model is None:
+        yield None
+        return
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.judges.model.chat import ChatModel
+
+    judging = project_settings(flags).judging
+    with ChatModel(model, replace(judging, max_tokens=max(judging.max_tokens, 1024))) as chat:
+        yield chat
+
+
+def _progress(done: int, total: int) -> None:
+    if done == total or done % 10 == 0:
+        click.echo(f"asked about {done} of {total} sections", err=True)
+
+
+def _nothing(vault: Path, made: Generated) -> str:
+    if not made.n_notes:
+        return f"{vault}: no Markdown note below it"
+    why = "".join(f"; {count} dropped: {reason}" for reason, count in made.dropped.items())
+    return (
+        f"{vault}: no question, no answer and no definition in its {made.n_notes} notes that could "
+        f"become a case{why}; name a model with --model, which writes questions about any text"
+    )
+
+
+def _write(output: Path, text: str) -> None:
+    from pytest_rageval.support.new_file import write_new_file
+
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        written = write_new_file(output, [text.encode("utf-8", "backslashreplace")])
+    except OSError as error:
+        raise CommandError(f"{output}: cannot be written: {error.strerror}") from error
+    if not written:
+        raise CommandError(_EXISTS.format(output))
+
+
+def _document(output: Path, made: Generated) -> dict[str, object]:
+    return {
+        "file": output.as_posix(),
+        "n_cases": len(made.cases),
+        "n_answerable": sum(case.answerable for case in made.cases),
+        "n_unanswerable": sum(not case.answerable for case in made.cases),
+        "n_notes": made.n_notes,
+        "n_notes_used": made.n_used,
+        "withheld": list(made.withheld),
+        "dropped": dict(made.dropped),
+    }
+
+
+def _print(output: Path, made: Generated) -> None:
+    answerable = sum(case.answerable for case in made.cases)
+    without = len(made.cases) - answerable
+    click.echo(
+        clean(
+            f"{output}: {len(made.cases)} cases ({answerable} answerable, {without} unanswerable) "
+            f"from {made.n_used} of {made.n_notes} notes"
+        )
+    )
+    for reason, count in made.dropped.items():
+        click.echo(clean(f"dropped {count}: {reason}"))
+    if made.withheld:
+        click.echo("keep these notes out of the index, or their questions have answers:")
+        for path in made.withheld:
+            click.echo(f"  {clean(path)}")
+    click.echo("they count once they are reviewed:")
+    click.echo(f"rageval label {shlex.quote(str(output))} --review")

@@ -1,0 +1,334 @@
+"""``rageval import``: brings the eval sets of other tools in as cases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.cli.output import ExitCode, json_option, print_json
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.errors import DatasetError
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.interchange.files import Fetch, OnClash
+    from pytest_rageval.authoring.interchange.values import Imported, ReadOptions
+    from pytest_rageval.project.documents import Document
+
+_FORMATS = (
+    "beir", "csv", "deepeval", "json", "promptfoo", "ragas", "trec", "unrag", "yaml",
+)  # fmt: skip
+"""Those of ``interchange.registry``, which is imported when one is read."""
+
+
+@click.command("import")
+@click.argument("name", metavar="FORMAT", type=click.Choice(_FORMATS))
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("evals/eval_set.jsonl"),
+    show_default=True,
+    help="Case file that the cases are added to.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
+@click.option(
+    "--on-clash",
+    type=click.Choice(("refuse", "skip", "rename")),
+    default="refuse",
+    show_default=True,
+    help="What becomes of a case whose id the file has already.",
+)
+@click.option(
+    "--responses",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="New file for recorded answers and retrievals, which rageval score reads.",
+)
+@click.option(
+    "--ids",
+    type=click.Choice(("auto", "keep", "paths")),
+    default="auto",
+    show_default=True,
+    help="Foreign document ids as they are, or as paths of notes; auto: paths where documents "
+    "come along.",
+)
+@click.option("--scope-prefix", metavar="FOLDER", help="Folder that documents are put under.")
+@click.option("--split", metavar="NAME", help="BEIR: judgements to take, or all [test].")
+@click.option(
+    "--column", "columns", multiple=True, metavar="FIELD=HEADER", help="CSV: what a column holds."
+)
+@click.option("--delimiter", metavar="CHAR", help="Tables: what divides cells (found out).")
+@click.option("--question-var", metavar="NAME", help="promptfoo: variable with the question.")
+@click.option("--fetch", is_flag=True, help="Fetch what is a URL; else none is opened.")
+@json_option
+def command(
+    name: str,
+    files: tuple[str, ...],
+    output: Path,
+    dry_run: bool,
+    on_clash: OnClash,
+    responses: Path | None,
+    as_json: bool,
+    fetch: bool,
+    **options: Any,
+) -> ExitCode:
+    """Add the cases of another tool's eval set to a case file.
+
+    Nothing is overwritten. Documents that a dataset brings along go to documents/ beside the case
+    file. What is carried over is counted field by field, and so is all that is not.
+    """
+    found = _read(name, files, _options(output, options), fetch=fetch)
+    plan = _plan(found, output, on_clash, responses)
+    if not dry_run:
+        plan.write()
+    if as_json:
+        print_json(_document(name, found, plan, dry_run=dry_run))
+        return ExitCode.YES
+    for line in _lines(name, found, plan, dry_run=dry_run):
+        click.echo(line)
+    return ExitCode.YES
+
+
+def _options(output: Path, given: Mapping[str, Any]) -> ReadOptions:
+    from pytest_rageval.authoring.interchange.values import ReadOptions
+
+    columns = {}
+    for text in given["columns"]:
+        field, equals, header = text.partition("=")
+        if not equals or not field.strip() or not header.strip():
+            raise click.UsageError(f"--column {text}: expected FIELD=HEADER")
+        columns[field.strip()] = header.strip()
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(given["delimiter"], given["delimiter"])
+    if delimiter is not None and len(delimiter) != 1:
+        raise click.UsageError(f"--delimiter {delimiter}: expected one character, or tab")
+    prefix = given["scope_prefix"]
+    return ReadOptions(
+        ids=given["ids"],
+        scope_prefix=None if prefix is None else f"{prefix.rstrip('/')}/",
+        set_name=output.stem,
+        split=given["split"],
+        columns=columns,
+        delimiter=delimiter,
+        question_var=given["question_var"],
+    )
+
+
+def _read(name: str, files: Sequence[str], options: ReadOptions, *, fetch: bool) -> Imported:
+    from pytest_rageval.authoring.interchange.files import open_source
+    from pytest_rageval.authoring.interchange.registry import FORMATS
+
+    fetcher: Fetch | None = None
+    if fetch:
+        from pytest_rageval.authoring.interchange.fetching import fetch_text
+
+        fetcher = fetch_text
+    chosen = FORMATS[name]
+    found = chosen.read(open_source(files, options, suffixes=chosen.suffixes, fetch=fetcher))
+    if fetcher is not None:
+        documents = tuple(_with_text(one, fetcher) for one in found.documents)
+        found = replace(found, documents=documents)
+    return found
+
+
+def _with_text(document: Document, fetch: Fetch) -> Document:
+    from pytest_rageval.authoring.interchange.files import is_url
+
+    if document.ref is None or not is_url(document.ref):
+        return document
+    return replace(document, text=fetch(document.ref), ref=None)
+
+
+# --- what is to be written -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """Files to write, all of them checked."""
+
+    output: Path
+    texts: tuple[str, ...]
+    clashes: Mapping[str, str | None]
+    """Id that was taken to the new one; None: left out."""
+    documents: Path | None
+    document_lines: tuple[str, ...]
+    responses: Path | None
+    response_lines: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def write(self) -> None:
+        from pytest_rageval.authoring.interchange.files import append_cases, write_new
+
+        # The cases last: they are what a run looks for.
+        if self.documents is not None:
+            write_new(self.documents, self.document_lines)
+        if self.responses is not None:
+            write_new(self.responses, self.response_lines)
+        if self.texts:
+            append_cases(self.output, self.texts)
+
+    @property
+    def written(self) -> list[str]:
+        """The files, as shown."""
+        paths = [self.output if self.texts else None, self.documents, self.responses]
+        return [path.as_posix() for path in paths if path is not None]
+
+
+def _plan(found: Imported, output: Path, on_clash: OnClash, responses: Path | None) -> _Plan:
+    from pytest_rageval.authoring.interchange.files import refuse_existing, without_clashes
+
+    warnings = _check(found.cases)
+    lines, clashes = without_clashes(found.cases, _taken_ids(output), on_clash)
+    documents, document_texts = _planned_documents(found, output)
+    if responses is not None:
+        refuse_existing([responses])
+    answers = [
+        {**one, "id": clashes.get(one["id"]) or one["id"]}
+        for one in (found.responses if responses is not None else ())
+    ]
+    return _Plan(
+        output=output,
+        texts=tuple(json.dumps(line, ensure_ascii=False, allow_nan=False) for line in lines),
+        clashes=clashes,
+        documents=documents,
+        document_lines=document_texts,
+        responses=responses if answers else None,
+        response_lines=tuple(f"{json.dumps(one, ensure_ascii=False)}\n" for one in answers),
+        warnings=warnings,
+    )
+
+
+def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Hold every line against our own rules, which whatever is written must keep.
+
+    Raises:
+        DatasetError: with every fault.
+    """
+    from collections import Counter
+
+    from pytest_rageval.project.case_reader import parse_case
+    from pytest_rageval.project.case_rules import CASE_WARNINGS, find_warnings
+
+    faults, warned = [], Counter[str]()
+    for line in lines:
+        try:
+            case = parse_case(line)
+        except DatasetError as error:
+            faults += [f"case {line.get('id')!r}: {fault}" for fault in error.faults]
+        else:
+            warned.update(find_warnings(case))
+    if faults:
+        raise DatasetError("\n".join(faults))
+    return tuple(f"{CASE_WARNINGS[kind]}: {count} cases" for kind, count in warned.items())
+
+
+def _taken_ids(output: Path) -> dict[str, int]:
+    from pytest_rageval.project.case_reader import load_cases
+
+    if not output.exists():
+        return {}
+    return {located.case.id: located.lineno for located in load_cases(output).cases}
+
+
+def _planned_documents(found: Imported, output: Path) -> tuple[Path | None, tuple[str, ...]]:
+    from pytest_rageval.project.documents import check_documents, document_lines, documents_path
+
+    if not found.documents:
+        return None, ()
+    prefix = found.scope_prefix or ""
+    check_documents(found.documents, prefix)
+    path, lines = documents_path(output), tuple(document_lines(found.documents, prefix))
+    if path.exists():
+        if path.read_bytes() == "".join(lines).encode("utf-8"):
+            return None, ()  # the same import once more
+        raise DatasetError(
+            f"{path.as_posix()}: exists, and nothing is overwritten; import into another case file "
+            "with -o, or move it away"
+        )
+    return path, lines
+
+
+# --- what is said ----------------------------------------------------------------------------
+
+
+def _document(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> dict[str, Any]:
+    return {
+        "format": name,
+        "dry_run": dry_run,
+        "n_cases": len(plan.texts),
+        "n_documents": len(found.documents),
+        "n_responses": len(plan.response_lines),
+        "scope_prefix": found.scope_prefix,
+        "carried": dict(found.carried),
+        "kept_in_metadata": dict(found.kept),
+        "left_out": [asdict(one) for one in found.left_out],
+        "clashes": dict(plan.clashes),
+        "thresholds": dict(found.thresholds),
+        "notes": list(found.notes),
+        "warnings": list(plan.warnings),
+        "written": [] if dry_run else plan.written,
+        "would_write": plan.written if dry_run else [],
+    }
+
+
+def _lines(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> Iterator[str]:
+    parts = [_counted(len(plan.texts), "case")]
+    if found.documents:
+        parts.append(f"{_counted(len(found.documents), 'document')} below {found.scope_prefix}")
+    if found.responses:
+        parts.append(_counted(len(found.responses), "recorded response"))
+    yield clean(f"{name}: {', '.join(parts)}", 500)
+    yield from _counts("carried over", found.carried)
+    yield from _counts("kept in metadata, where they change nothing", found.kept)
+    if found.left_out:
+        yield "left out"
+        for one in found.left_out:
+            yield f"  {one.count:>6}  {clean(f'{one.field}: {one.why}', 500)}"
+    yield from _clash_lines(plan.clashes)
+    for note in (*found.notes, *plan.warnings):
+        yield f"note    {clean(note, 500)}"
+    if found.thresholds:
+        yield "limits of the dataset, for thresholds.toml"
+        yield "  [overall]"
+        for metric, limit in found.thresholds.items():
+            yield f'  {clean(metric)} = "{clean(limit)}"'
+    if found.responses and plan.responses is None:
+        yield "note    the recorded responses are written with --responses FILE"
+    yield from (f"{'would write' if dry_run else 'wrote'}  {clean(path)}" for path in plan.written)
+    if not dry_run:
+        yield from _next_lines(plan)
+
+
+def _next_lines(plan: _Plan) -> Iterator[str]:
+    output = clean(plan.output.as_posix())
+    if plan.responses is not None:
+        yield f"next    rageval score {output} {clean(plan.responses.as_posix())} --retrieval-only"
+    elif plan.texts:
+        yield f"next    rageval check {output}"
+
+
+def _counts(title: str, counts: Mapping[str, int]) -> Iterator[str]:
+    if counts:
+        yield title
+        for name, count in counts.items():
+            yield f"  {count:>6}  {clean(name)}"
+
+
+def _clash_lines(clashes: Mapping[str, str | None]) -> Iterator[str]:
+    skipped = [one for one, new in clashes.items() if new is None]
+    renamed = {one: new for one, new in clashes.items() if new is not None}
+    if skipped:
+        shown = ", ".join(map(clean, skipped[:10])) + (" ..." if len(skipped) > 10 else "")
+        yield f"skipped, for the file has their ids: {shown}"
+    for one, new in list(renamed.items())[:10]:
+        yield f"renamed {clean(one)} to {clean(new or '')}"
+    if len(renamed) > 10:
+        yield f"renamed {len(renamed) - 10} more"
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,294 @@
+"""``rageval judge``: judges the answers of a stored run, later or again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.cli.judge_options import (
+    JudgeWatch,
+    judge_options,
+    judge_settings,
+    project_settings,
+    warn_of_cache,
+)
+from pytest_rageval.cli.judge_trust import chosen_cases, read_labels, with_trust
+from pytest_rageval.cli.output import UnreachableError, json_option, print_json
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.engine.rejudge import Rejudged
+    from pytest_rageval.runs.read import StoredRun
+    from pytest_rageval.values.settings import Settings
+    from pytest_rageval.values.verdict import Judge, Judgement
+
+
+@click.command("judge")
+@click.argument("run", required=False)
+@judge_options
+@click.option(
+    "--rubric",
+    "rubrics",
+    multiple=True,
+    metavar="NAME",
+    help="Rubric to judge by, a name or a file; repeatable (default: those of the project).",
+)
+@click.option(
+    "--spot-check",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Cases that a second judge judges too (default: 0).",
+)
+@click.option(
+    "--labels",
+    metavar="FILE",
+    help="People's labels of some cases, which correct the means (default: the project's).",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what it would take.")
+@click.option("--show-cache", is_flag=True, help="Only show what the cache holds; without RUN.")
+@click.option(
+    "--prune-cache",
+    "prune_days",
+    type=click.IntRange(min=0, max=36_500),
+    metavar="DAYS",
+    help="Only remove verdicts from the cache that no run used for so many days, with --judge "
+    "those of that model; without RUN.",
+)
+@json_option
+def command(
+    run: str | None,
+    rubrics: tuple[str, ...],
+    spot_check: int,
+    labels: str | None,
+    dry_run: bool,
+    show_cache: bool,
+    prune_days: int | None,
+    as_json: bool,
+    **flags: object,
+) -> None:
+    """Judge the answers of the stored run RUN.
+
+    RUN is an id, a prefix of one, last, last~N or a path; its texts must have been kept whole
+    (--rageval-store-full-text). The verdicts land in the run's folder beside what is there, under a
+    name of their own for each judge and rubric version: nothing is written over. Verdicts that are
+    in the cache cost nothing; --no-judge-cache asks again.
+    """
+    if show_cache or prune_days is not None:
+        if run is not None:
+            raise click.UsageError(f"RUN: got {run!r}, expected none with an option of the cache")
+        _keep_house(prune_days, flags, as_json=as_json)
+        return
+    if run is None:
+        raise click.UsageError("Missing argument 'RUN'.")
+    settings = judge_settings(flags)
+    if rubrics:
+        settings = replace(settings, judging=replace(settings.judging, rubrics=rubrics))
+    _judge(run, with_trust(settings, spot_check, labels), dry_run=dry_run, as_json=as_json)
+
+
+def _keep_house(days: int | None, flags: Mapping[str, object], *, as_json: bool) -> None:
+    from pytest_rageval.cli.commands.judge_cache import cache_document, cache_lines
+
+    settings = project_settings(flags)
+    # The judge of the project is not meant: whoever prunes by age means all of them.
+    judge = settings.judge if settings.origins.get("judge") == "flag" else None
+    document = cache_document(settings, days=days, judge=judge)
+    if as_json:
+        print_json(document)
+        return
+    for line in cache_lines(document):
+        click.echo(line)
+    if document["warning"] is not None:
+        click.echo(f"warning: {clean(document['warning'])}", err=True)
+
+
+def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
+    from pytest_rageval.analysis.trust.reliability import judge_reliability, reliability_lines
+    from pytest_rageval.engine.rejudge import refuse_cut_texts
+    from pytest_rageval.judges.opening import open_judge, open_second_judge
+    from pytest_rageval.runs.read import open_run
+
+    stored = open_run(run, os.environ)
+    refuse_cut_texts(stored.records)
+    labels = read_labels(stored.records, settings)
+    if dry_run:
+        click.echo(_estimate(stored, settings))
+        return
+    with (
+        open_judge(settings, environ=os.environ) as judge,
+        open_second_judge(settings, environ=os.environ) as second,
+    ):
+        assert judge is not None  # judge_settings refuses "none"
+        found = _judged(stored, settings, judge, second)
+        identity = judge.identity
+    for one in (judge, second):
+        warn_of_cache(one)
+    _refuse_nothing(found)
+    reliability = judge_reliability([one.record for one in found], labels)
+    document = _document(stored, settings, identity, found)
+    document["judge_reliability"] = reliability.document()
+    document["saved"] = _save(stored, settings, identity, found, document)
+    if as_json:
+        print_json(document)
+        return
+    for line in _lines(document, list(reliability_lines(reliability))):
+        click.echo(line)
+
+
+def _judged(
+    stored: StoredRun, settings: Settings, judge: Judge, second: Judge | None
+) -> list[Rejudged]:
+    from pytest_rageval.engine.rejudge import rejudge
+
+    found: list[Rejudged] = []
+    watch = JudgeWatch(settings.max_errors)
+    chosen = chosen_cases(stored.records, settings)
+    for record in stored.records:
+        one = rejudge(
+            record,
+            judge,
+            rubrics=settings.judging.rubrics,
+            scoring=stored.scoring,
+            second_judge=second if (record.file, record.case_id) in chosen else None,
+        )
+        found.append(one)
+        watch.see(one.record)
+    return found
+
+
+def _refuse_nothing(found: Sequence[Rejudged]) -> None:
+    """Stop where there is no verdict at all: a file of failures alone is of no use.
+
+    Raises:
+        UnreachableError: every judgement failed.
+    """
+    failures = [judgement.failure for judgement in _judgements(found)]
+    last = failures[-1] if failures else None
+    if last is not None and all(failures):
+        raise UnreachableError(
+            f"no verdict on {len(failures)} of {len(failures)} questions, nothing is saved: "
+            f"{last.kind}: {clean(last.message, 300)}"
+        )
+
+
+def _judgements(found: Sequence[Rejudged]) -> Iterator[Judgement]:
+    for one in found:
+        yield from one.judged.judgements
+
+
+def _document(
+    stored: StoredRun, settings: Settings, identity: str, found: Sequence[Rejudged]
+) -> dict[str, Any]:
+    from pytest_rageval.analysis.aggregate.run import correctness_by_reference
+    from pytest_rageval.engine.rejudge import judged_keys, summarise_judged
+    from pytest_rageval.judges.asking import judge_cost
+    from pytest_rageval.runs.metrics_document import statistics_document
+
+    records = [one.record for one in found]
+    keys = judged_keys(settings.judging.rubrics, records)
+    apart = correctness_by_reference(records) if "correctness" in keys else {}
+    judgements = list(_judgements(found))
+    second = [judgement for one in found for judgement in one.judged.second]
+    return {
+        "run_id": stored.run_id,
+        "judge": identity,
+        "rubrics": {j.rubric: j.rubric_version for j in judgements},
+        "verdicts": len(judgements),
+        "failures": sum(j.failure is not None for j in judgements),
+        "statistics": statistics_document(summarise_judged(records, keys)),
+        "correctness_by_reference": statistics_document(apart) or None,
+        "before": statistics_document(summarise_judged(stored.records, keys)),
+        "second_judge": second[0].judge if second else None,
+        "cost": judge_cost([*judgements, *second]),
+    }
+
+
+def _save(
+    stored: StoredRun,
+    settings: Settings,
+    identity: str,
+    found: Sequence[Rejudged],
+    document: Mapping[str, Any],
+) -> str:
+    from pytest_rageval.engine.rejudge import judged_keys, verdict_lines, verdicts_name
+    from pytest_rageval.runs.store import write_document, write_text_document
+    from pytest_rageval.values.record import SCHEMA_VERSION
+
+    rubrics = settings.judging.rubrics
+    name = _free_name(
+        stored.folder, verdicts_name(identity, rubrics, _versions(settings, document))
+    )
+    keys = judged_keys(rubrics, [one.record for one in found])
+    lines = "".join(f"{line}\n" for line in verdict_lines(found, keys))
+    write_text_document(stored.folder, f"{name}.jsonl", lines)
+    path = write_document(
+        stored.folder, f"{name}.json", {"schema_version": SCHEMA_VERSION, **document}
+    )
+    here = Path.cwd()
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)
+
+
+def _free_name(folder: Path, name: str) -> str:
+    """Return a name that no verdicts have yet: what was paid for is not written over."""
+    names = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
+    return next(one for one in names if not (folder / f"{one}.jsonl").exists())
+
+
+def _versions(settings: Settings, document: Mapping[str, Any]) -> dict[str, str]:
+    """What the name of the file tells apart: a spot check lies beside what has none."""
+    second = document["second_judge"]
+    checked = {"second judge": f"{second} {settings.judging.spot_check}"} if second else {}
+    return {**document["rubrics"], **checked}
+
+
+def _estimate(stored: StoredRun, settings: Settings) -> str:
+    from pytest_rageval.judges.plan import plan_verdicts
+
+    return plan_verdicts(stored.records, settings, os.environ)
+
+
+def _lines(document: Mapping[str, Any], reliability: Sequence[str]) -> Iterator[str]:
+    from pytest_rageval.report.text.summary import PARTS
+    from pytest_rageval.support.numbers import format_value
+
+    failures = document["failures"]
+    yield (
+        f"run {clean(document['run_id'])}   judge {clean(document['judge'])}   "
+        f"{document['verdicts']} verdicts, {failures} failed"
+    )
+    yield f"{'metric':<28}{'n':>6}{'errors':>8}{'value':>9}{'95% CI':>13}{'before':>9}"
+    apart = document["correctness_by_reference"] or {}
+    for key, found in document["statistics"].items():
+        before = document["before"].get(key, {}).get("mean")
+        yield f"{_row(clean(key), found)}{_value(before, format_value):>9}"
+        if key == "correctness":
+            yield from (_row(f"  {PARTS[name]}", part) for name, part in apart.items())
+    for line in reliability:
+        yield f"judge    {clean(line)}"
+    cost = document["cost"]
+    if cost:
+        spent = cost["judge_cost_usd"]
+        price = "price unknown" if spent is None else f"${spent:.4f}"
+        tokens = cost["judge_prompt_tokens"] + cost["judge_completion_tokens"]
+        yield f"cost     {price}, {tokens} tokens"
+    yield f"saved    {clean(document['saved'])}"
+
+
+def _row(name: str, found: Mapping[str, Any]) -> str:
+    from pytest_rageval.report.text.summary import interval_text
+    from pytest_rageval.support.numbers import format_value
+
+    return (
+        f"{name:<28}{found['n']:>6}{found['n_error']:>8}"
+        f"{_value(found['mean'], format_value):>9}{interval_text(found['low'], found['high']):>13}"
+    )
+
+
+def _value(value: float | None, show: Any) -> str:
+    return "-" if value is None else str(show(value))

@@ -1,0 +1,438 @@
+"""``rageval label``: people mark the evidence of cases among what the target retrieves."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pytest_rageval.cli.output import (
+    CommandError,
+    ExitCode,
+    UnreachableError,
+    json_option,
+    print_json,
+)
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.labelling.desk import (
+        AdjudicationDesk,
+        AnnotatorDesk,
+        CaseDesk,
+        Target,
+    )
+    from pytest_rageval.authoring.labelling.session import LabelSession
+    from pytest_rageval.project.case_edit import EditableCase, EditableSet
+    from pytest_rageval.values.case import Case
+    from pytest_rageval.values.reply import AskResult
+    from pytest_rageval.values.settings import Settings
+
+_NO_TEXTUAL: Final = (
+    "the terminal app needs the extra label: pip install 'pytest-rageval[label]'; "
+    "or add --plain or --web, which work without it"
+)
+_NO_TERMINAL: Final = (
+    "there is no terminal here for the app; add --plain to work over lines, or --web"
+)
+_NO_TARGET: Final = (
+    "no target to ask: a rag_client fixture is not reached from here; name --rag-url, or set vault "
+    "or url in [tool.rageval.target]"
+)
+_LOST: Final = frozenset({"connection", "timeout"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What the command line says."""
+
+    file: Path
+    plain: bool
+    web: bool
+    port: int
+    open_browser: bool
+    case_ids: tuple[str, ...]
+    unlabeled: bool
+    categories: tuple[str, ...]
+    failed_from: str | None
+    review: bool
+    annotator: str | None
+    blind: bool
+    adjudicate: bool
+    k: int
+
+
+@click.command("label")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--plain", is_flag=True, help="Numbered lines instead of a full-screen app.")
+@click.option("--web", is_flag=True, help="A page for a browser on this machine.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0,
+              help="Of --web, on 127.0.0.1; 0 takes a free one.")  # fmt: skip
+@click.option("--open", "open_browser", is_flag=True, help="Open the page of --web in the browser.")
+@click.option("--case", "case_ids", metavar="ID", multiple=True, help="Only this case; repeatable.")
+@click.option("--unlabeled", is_flag=True, help="Only answerable cases without evidence.")
+@click.option("--category", "categories", metavar="NAME", multiple=True,
+              help="Only this category; repeatable.")  # fmt: skip
+@click.option("--failed-from", metavar="RUN", help="Only what missed or erred in a stored run.")
+@click.option("--review", is_flag=True, 
+              help="Only generated cases; enter marks them reviewed. A bad one is taken out with "
+              "`rageval case remove -f FILE ID`, or mended with `rageval case edit`.")  # fmt: skip
+@click.option("--annotator", metavar="NAME", help="Keep decisions in labels/NAME.jsonl.")
+@click.option("--blind/--no-blind", default=True, show_default=True,
+              help="Hide scores, ranks and earlier marks from annotators.")  # fmt: skip
+@click.option("--adjudicate", is_flag=True, help="Decide where annotators differ.")
+@click.option("--agreement", is_flag=True, help="Print how far annotators agree, and end.")
+@click.option("--rag-url", metavar="URL", help="Target to ask (default: the project's).")
+@click.option("--k", type=click.IntRange(1, 200), default=20, show_default=True,
+              help="How many chunks are asked for.")  # fmt: skip
+@json_option
+def command(agreement: bool, as_json: bool, rag_url: str | None, **options: Any) -> ExitCode:
+    """Mark the evidence of the cases in FILE, among the chunks that the target retrieves.
+
+    What is marked is written to the line of the case as anchors: path, heading path and quoted
+    sentences. Nothing else of the file changes. Exit code 1 if the input ended before the last
+    decision was saved, 4 if the target cannot be reached, 130 after Ctrl-C.
+    """
+    wanted = _Wanted(**options)
+    _check(wanted, agreement=agreement, as_json=as_json)
+    if agreement:
+        return _print_agreement(wanted.file, as_json=as_json)
+    return _label(wanted, rag_url)
+
+
+def _check(wanted: _Wanted, *, agreement: bool, as_json: bool) -> None:
+    if as_json and not agreement:
+        raise click.UsageError("--json: goes with --agreement only")
+    if wanted.web and wanted.plain:
+        raise click.UsageError("--web and --plain: expected one of them")
+    if not wanted.web and (wanted.port or wanted.open_browser):
+        raise click.UsageError(f"{'--port' if wanted.port else '--open'}: goes with --web only")
+    ways = {
+        "--annotator": wanted.annotator is not None,
+        "--adjudicate": wanted.adjudicate,
+        "--agreement": agreement,
+        "--review": wanted.review,
+    }
+    given = [name for name, is_given in ways.items() if is_given]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)}: expected one of them")
+
+
+# --- a session -----------------------------------------------------------------------------------
+
+
+def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.project.case_edit import load_editable
+    from pytest_rageval.project.settings import target_kind
+    from pytest_rageval.target.client import HttpRagClient
+    from pytest_rageval.target.opening import open_target
+
+    settings = project_settings({"rageval_rag_url": rag_url})
+    loaded = load_editable(wanted.file, display=_display(wanted.file, settings))
+    for warning in loaded.warnings:
+        click.echo(clean(f"warning: {warning}"), err=True)
+    cases = _chosen(loaded, wanted, settings)
+    if not (wanted.plain or wanted.web):
+        _require_terminal()
+    if target_kind(settings) == "none":
+        raise CommandError(_NO_TARGET)
+    with open_target(settings, environ=os.environ) as client:
+        assert isinstance(client, HttpRagClient)
+        asked = _Asked(client, settings, wanted.k)
+        session = _session(wanted, loaded, cases, asked, settings)
+        if session is None:
+            click.echo("no case to label")
+            return ExitCode.YES
+        if wanted.web:
+            return _run_web(session, wanted)
+        return _run(session, plain=wanted.plain)
+
+
+def _display(path: Path, settings: Settings) -> str:
+    root, absolute = Path(settings.rootdir).resolve(), path.absolute()
+    return absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else str(path)
+
+
+class _Asked:
+    """Asks the target for the chunks of a case, and keeps what it said to the first."""
+
+    def __init__(self, client: Any, settings: Settings, k: int) -> None:
+        self._client = client
+        self._settings = settings
+        self._first: dict[str, AskResult] = {}
+        self._k = k
+
+    def __call__(self, case: Case) -> AskResult:
+        from pytest_rageval.engine.case import ask_request
+
+        known = self._first.pop(case.id, None)
+        if known is not None:
+            return known
+        request = replace(ask_request(case, self._settings), k=self._k)
+        result: AskResult = self._client.ask_result(request)
+        return result
+
+    def try_first(self, case: Case) -> None:
+        """Ask for the first case before anything is shown.
+
+        Raises:
+            UnreachableError: nobody answers.
+        """
+        result = self(case)
+        if result.error is not None and result.error.kind in _LOST:
+            raise UnreachableError(clean(result.error.message, 300))
+        self._first[case.id] = result
+
+
+def _session(
+    wanted: _Wanted,
+    loaded: EditableSet,
+    cases: Sequence[EditableCase],
+    asked: _Asked,
+    settings: Settings,
+) -> LabelSession | None:
+    from pytest_rageval.authoring.labelling.desk import Target
+    from pytest_rageval.authoring.labelling.session import LabelSession
+    from pytest_rageval.metrics.rescoring import score_settings
+
+    target = Target(ask=asked, k=wanted.k)
+    desk, ids = _desk(wanted, loaded, [one.case.id for one in cases], target, settings)
+    queue = desk.queue(ids)
+    if not queue:
+        return None
+    asked.try_first(queue[0].case)
+    return LabelSession(queue, desk, settings=score_settings(settings), reviewing=wanted.review)
+
+
+def _desk(
+    wanted: _Wanted, loaded: EditableSet, ids: list[str], target: Target, settings: Settings
+) -> tuple[CaseDesk | AnnotatorDesk, list[str]]:
+    """Return where decisions are kept, and the cases in their order."""
+    from pytest_rageval.authoring.labelling.desk import CaseDesk
+
+    if wanted.annotator is not None:
+        annotator = _annotator_desk(wanted, loaded, target, settings)
+        # What is still to do comes first.
+        done = annotator.done
+        return annotator, sorted(ids, key=lambda case_id: case_id in done)
+    if wanted.adjudicate:
+        adjudicator = _adjudication_desk(loaded, target)
+        return adjudicator, adjudicator.undecided(ids)
+    return CaseDesk(loaded, target), ids
+
+
+def _annotator_desk(
+    wanted: _Wanted, loaded: EditableSet, target: Target, settings: Settings
+) -> AnnotatorDesk:
+    import time
+
+    from pytest_rageval import __version__
+    from pytest_rageval.authoring.labelling.desk import AnnotatorDesk
+    from pytest_rageval.authoring.labelling.store import check_annotator, read_labels
+    from pytest_rageval.metrics.rescoring import score_settings
+
+    name = check_annotator(wanted.annotator or "")
+    return AnnotatorDesk(
+        loaded=loaded,
+        target=target,
+        annotator=name,
+        labels=read_labels(loaded.path),
+        settings=score_settings(settings),
+        blind=wanted.blind,
+        clock=time.monotonic,
+        now=_now,
+        tool_version=__version__,
+    )
+
+
+def _adjudication_desk(loaded: EditableSet, target: Target) -> AdjudicationDesk:
+    from pytest_rageval import __version__
+    from pytest_rageval.authoring.labelling.desk import AdjudicationDesk
+    from pytest_rageval.authoring.labelling.store import read_labels
+
+    labels = read_labels(loaded.path)
+    for note in labels.notes:
+        click.echo(clean(f"warning: {note}"), err=True)
+    if len({entry.annotator for entry in labels.entries}) < 2:
+        raise CommandError(f"{loaded.display}: {_too_few(loaded.path)}")
+    return AdjudicationDesk(loaded, target, labels, now=_now, tool_version=__version__)
+
+
+def _too_few(path: Path) -> str:
+    import shlex
+
+    return (
+        "fewer than two annotators have labelled it; each does with "
+        f"`rageval label {shlex.quote(str(path))} --annotator NAME`"
+    )
+
+
+def _now() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+# --- which cases ---------------------------------------------------------------------------------
+
+
+def _chosen(loaded: EditableSet, wanted: _Wanted, settings: Settings) -> list[EditableCase]:
+    _require_known(wanted.case_ids, [one.case.id for one in loaded.cases], "--case", "id")
+    categories = sorted({one.case.category for one in loaded.cases})
+    _require_known(wanted.categories, categories, "--category", "category")
+    failed = _failed(loaded, wanted, settings)
+    return [
+        one
+        for one in loaded.cases
+        if (not wanted.case_ids or one.case.id in wanted.case_ids)
+        and (not wanted.categories or one.case.category in wanted.categories)
+        and (not wanted.unlabeled or (one.case.answerable and not one.case.gold_supports))
+        and (not wanted.review or one.case.review == "generated")
+        and (failed is None or (loaded.display, one.case.id) in failed)
+    ]
+
+
+def _require_known(given: Sequence[str], known: Sequence[str], flag: str, what: str) -> None:
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f", did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"{flag}: no case has the {what} {name!r}{hint}")
+
+
+def _failed(
+    loaded: EditableSet, wanted: _Wanted, settings: Settings
+) -> frozenset[tuple[str, str]] | None:
+    if wanted.failed_from is None:
+        return None
+    from pytest_rageval.runs.failed_from import select_failed
+
+    known = [(loaded.display, one.case.id) for one in loaded.cases]
+    found = select_failed(replace(settings, failed_from=wanted.failed_from), known)
+    for note in found.notes:
+        click.echo(clean(f"note: {note}"), err=True)
+    return found.cases
+
+
+# --- faces ---------------------------------------------------------------------------------------
+
+
+def _require_terminal() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("textual") is None:
+        raise CommandError(_NO_TEXTUAL)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise CommandError(_NO_TERMINAL)
+
+
+def _run(session: LabelSession, *, plain: bool) -> ExitCode:
+    if plain:
+        from pytest_rageval.authoring.labelling.plain import run_plain
+
+        run_plain(session, _typed_lines(), click.echo, width=shutil.get_terminal_size().columns)
+    else:
+        from pytest_rageval.authoring.labelling.app import LabelApp
+
+        app = LabelApp(session)
+        app.run()
+        if app.failure is not None:
+            raise app.failure
+        if app.return_code:
+            return ExitCode.INTERRUPTED
+    click.echo(f"{session.n_saved} saved")
+    if session.unsaved and not session.closed:
+        ids = clean(", ".join(session.unsaved), 200)
+        click.echo(f"the input ended before these were saved: {ids}", err=True)
+        return ExitCode.NO
+    return ExitCode.YES
+
+
+def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
+    from pytest_rageval.authoring.labelling.web.server import LabelServer
+
+    opened = not wanted.open_browser
+
+    def announce(address: str) -> None:
+        nonlocal opened
+        click.echo(f"Labelling at {address} (lets one browser in; Ctrl-C ends)")
+        if not opened:
+            opened = True
+            _open_browser(address)
+
+    server = LabelServer(session, port=wanted.port, announce=announce)
+    if os.environ.get("SSH_CONNECTION"):
+        click.echo(f"On your own machine, to reach it: ssh -L {_tunnel(server.port)}")
+    interrupted = False
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        interrupted = True
+    click.echo(f"{session.n_saved} saved")
+    if not interrupted:
+        return ExitCode.YES
+    if session.unsaved:
+        click.echo(f"not saved: {clean(', '.join(session.unsaved), 200)}", err=True)
+    return ExitCode.INTERRUPTED
+
+
+def _tunnel(port: int) -> str:
+    import socket
+
+    return clean(f"{port}:127.0.0.1:{port} {socket.gethostname()}")
+
+
+def _open_browser(address: str) -> None:
+    import threading
+    import webbrowser
+
+    # A browser for terminals returns only when it is left.
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def _typed_lines() -> Iterator[str]:
+    import io
+
+    if sys.stdin is None:  # closed by whoever started us
+        return
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    while True:
+        if sys.stdin.isatty():
+            click.echo("> ", nl=False)
+        line = sys.stdin.readline()
+        if not line:
+            return
+        yield line
+
+
+# --- agreement -----------------------------------------------------------------------------------
+
+
+def _print_agreement(path: Path, *, as_json: bool) -> ExitCode:
+    from pytest_rageval.authoring.labelling.agreement import agreement_document
+    from pytest_rageval.authoring.labelling.store import read_labels
+    from pytest_rageval.report.text.label_agreement import agreement_lines
+
+    if not path.is_file():
+        raise CommandError(f"{path}: cannot be read: no such file")
+    labels = read_labels(path)
+    for note in labels.notes:
+        click.echo(clean(f"warning: {note}"), err=True)
+    document = {"file": path.as_posix(), **agreement_document(labels.entries)}
+    if len(document["annotators"]) < 2:
+        raise CommandError(f"{path}: {_too_few(path)}")
+    if as_json:
+        print_json(document)
+    else:
+        for line in agreement_lines(document):
+            click.echo(line)
+    return ExitCode.YES

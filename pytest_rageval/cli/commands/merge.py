@@ -1,0 +1,110 @@
+"""``rageval merge``: puts the runs of several shards together into one."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.cli.commands.run_history import put_and_warn
+from pytest_rageval.cli.judge_trust import read_labels
+from pytest_rageval.cli.output import ExitCode, NotComparableError, json_option, print_json
+from pytest_rageval.cli.page import no_report_option, write_page
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.trust.reliability import JudgeLabels
+    from pytest_rageval.engine.merge import MergedRun
+    from pytest_rageval.engine.parts import RunPart
+    from pytest_rageval.values.settings import Settings
+
+
+@click.command("merge")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--run-id", metavar="ID", help="Name of the new run (default: UTC time and 4 hex digits)."
+)
+@no_report_option
+@json_option
+def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json: bool) -> ExitCode:
+    """Put runs together that each asked a part of the set, and decide the gate over the whole.
+
+    RUN is an id, a prefix of one, last, last~N or a path. The new run has the figures of one that
+    asked everything itself; the parts stay as they are. Refused with exit code 3 where the runs
+    were made with other settings, from other cases or of another system, or hold the same case
+    twice. Exit code 1 if the gate fails, which it does where cases of the set are missing.
+    """
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.cli.step_summary import add_to_step_summary
+    from pytest_rageval.engine.parts import DifferentRunsError, read_part, refuse_different
+    from pytest_rageval.report.markdown.summary import render_markdown
+    from pytest_rageval.runs.store import resolve_run
+
+    project = project_settings({})
+    folders = [resolve_run(Path(project.results_dir), run) for run in runs]
+    parts = [read_part(folder) for folder in folders]
+    try:
+        refuse_different(parts)
+    except DifferentRunsError as error:
+        raise NotComparableError(str(error)) from error
+    merged = _merged(parts, project, run_id)
+    if not (no_report or project.no_report):
+        merged = _with_page(merged, Path(project.rootdir))
+    put_and_warn(merged.view.run_id)
+    if as_json:
+        print_json(_document(parts, merged))
+    else:
+        _print(merged)
+    add_to_step_summary(render_markdown(merged.view))
+    return ExitCode.NO if merged.gate.verdict == "fail" else ExitCode.YES
+
+
+def _merged(parts: list[RunPart], project: Settings, run_id: str | None) -> MergedRun:
+    from pytest_rageval.engine.merge import merge_parts
+
+    return merge_parts(parts, project, run_id=run_id, labels=_labels(parts, project))
+
+
+def _with_page(merged: MergedRun, rootdir: Path) -> MergedRun:
+    from pytest_rageval.report.html.files import REPORT
+
+    view = merged.view
+    problem = write_page(rootdir / view.folder, merged.comparison)
+    if problem:
+        return replace(merged, view=replace(view, notes=[*view.notes, problem]))
+    return replace(merged, view=replace(view, report=f"{view.folder}/{REPORT}"))
+
+
+def _labels(parts: list[RunPart], project: Settings) -> JudgeLabels | None:
+    judged = parts[0].settings.judge != "none" and not parts[0].settings.retrieval_only
+    if not judged:
+        return None
+    return read_labels([record for part in parts for record in part.records], project)
+
+
+def _document(parts: list[RunPart], merged: MergedRun) -> dict[str, Any]:
+    return {
+        "run_id": merged.view.run_id,
+        "folder": merged.view.folder,
+        "merged_from": [part.run_id for part in parts],
+        "notes": list(merged.view.notes),
+        "gate": dict(merged.gate_document),
+        "metrics": dict(merged.metrics_document),
+    }
+
+
+def _print(merged: MergedRun) -> None:
+    from pytest_rageval.report.text.summary import render_summary
+
+    width = shutil.get_terminal_size().columns
+    for line in render_summary(merged.view, width=width):
+        click.echo("".join(_visible(text) for text, _ in line).rstrip())
+
+
+def _visible(text: str) -> str:
+    # The layout's own spaces stay.
+    lead = len(text) - len(text.lstrip(" "))
+    return text if text.isascii() and text.isprintable() else " " * lead + clean(text)

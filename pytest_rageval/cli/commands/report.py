@@ -1,0 +1,55 @@
+"""``rageval report``: one self-contained page of a stored run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from pytest_rageval.cli.output import CommandError
+
+
+@click.command("report")
+@click.argument("run", default="last")
+@click.option("--baseline", metavar="RUN", help="Hold the run against this one: flips first.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write; report.html in the folder of the run if not given.",
+)
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Leave out every question, answer and text, path and heading of a document.",
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Above 1000 cases, show what lies behind those that passed, too.",
+)
+def command(run: str, baseline: str | None, output: Path | None, redact: bool, full: bool) -> None:
+    """Write the stored run RUN as one HTML file that needs no network.
+
+    RUN, like the baseline, is an id, a prefix of one, a tag, last, last~N or a path.
+    """
+    from pytest_rageval.report.html.files import REPORT, report_page, stored_files
+    from pytest_rageval.report.html.values import ReportOptions
+    from pytest_rageval.runs.read import open_run
+
+    stored = open_run(run, os.environ)
+    base = None if baseline is None else stored_files(open_run(baseline, os.environ))
+    page = report_page(
+        stored_files(stored),
+        stored.folder,
+        baseline=base,
+        options=ReportOptions(redact=redact, full=full),
+    )
+    target = output or stored.folder / REPORT
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(page, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise CommandError(f"{target}: cannot be written: {error.strerror}") from error
+    click.echo(str(target))

@@ -1,0 +1,282 @@
+"""``rageval runs sync`` and ``rageval runs trend``: an index of runs, and questions over many."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from pytest_rageval.cli.lines import print_lines
+from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
+    from pytest_rageval.report.text.lines import Line
+    from pytest_rageval.runs.history.sync import SyncResult
+    from pytest_rageval.runs.trend import TrendSource
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_SHOWN_RUNS: Final = 10
+_SHOWN_NAMES: Final = 20
+
+
+def _index_options(command: _Command) -> _Command:
+    project = click.option(
+        "--project", metavar="NAME",
+        help="Name of the project in a shared database (default: RAGEVAL_PROJECT, else the "
+        "repository and folder).",
+    )  # fmt: skip
+    url = click.option(
+        "--db", metavar="URL", help="SQLite file or URL of the index (default: RAGEVAL_DB)."
+    )
+    return url(project(command))
+
+
+def put_and_warn(*run_ids: str) -> None:
+    """Tell the index of runs that changed, where there is one; what goes wrong is a warning."""
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.runs.index import index_url, put_into_index
+
+    if index_url(os.environ) is None:
+        return
+    settings = project_settings({})
+    rootdir = Path(settings.rootdir)
+    warning = put_into_index(run_ids, rootdir / settings.results_dir, rootdir, os.environ)
+    if warning is not None:
+        click.echo(clean(f"warning: {warning}"), err=True)
+
+
+# --- sync ------------------------------------------------------------------------------------
+
+
+@click.command("sync")
+@_index_options
+@click.option("--rebuild", is_flag=True, help="Drop what the index has of the project, and refill.")
+@json_option
+def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bool) -> ExitCode:
+    """Let the index in a database say what the folders say.
+
+    Runs that have not changed are not written again, and those whose folder is gone are taken
+    out. Exit code 1 if the folder of a run cannot be read; the rest is in the index all the same.
+    """
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.runs.history.database import IndexDatabase
+    from pytest_rageval.runs.history.projects import find_origin
+    from pytest_rageval.runs.history.sync import RunIndex
+    from pytest_rageval.runs.index import index_url
+
+    url = (db or "").strip() or index_url(os.environ)
+    if url is None:
+        raise click.UsageError(
+            "no index: expected --db or RAGEVAL_DB, such as evals/cache/history.sqlite or "
+            "postgresql+psycopg://user@host/database"
+        )
+    settings = project_settings({})
+    rootdir = Path(settings.rootdir)
+    results = rootdir / settings.results_dir
+    with IndexDatabase(url, rootdir=rootdir, write=True, anew=rebuild) as database:
+        origin = find_origin(rootdir, results, os.environ, project=project)
+        found = RunIndex(database, origin, results).sync(rebuild=rebuild)
+        shown = database.shown
+    if as_json:
+        print_json(_sync_document(found, shown, origin.project))
+    else:
+        for line in _sync_lines(found, shown, origin.project):
+            click.echo(clean(line))
+    for lines in found.broken.values():
+        for line in lines:
+            click.echo(clean(line), err=True)
+    return ExitCode.NO if found.broken else ExitCode.YES
+
+
+def _sync_document(found: SyncResult, shown: str, project: str) -> dict[str, Any]:
+    return {
+        "index": shown,
+        "project": project,
+        "added": found.added,
+        "changed": found.changed,
+        "unchanged": found.unchanged,
+        "removed": found.removed,
+        "broken": found.broken,
+    }
+
+
+def _sync_lines(found: SyncResult, shown: str, project: str) -> Iterator[str]:
+    yield f"index {shown}, project {project}"
+    yield (
+        f"{len(found.added)} added, {len(found.changed)} changed, "
+        f"{len(found.unchanged)} unchanged, {len(found.removed)} removed"
+    )
+    lists = {"added": found.added, "changed": found.changed, "removed": found.removed}
+    for word, names in lists.items():
+        yield from (f"{word} {name}" for name in names[:_SHOWN_RUNS])
+        if len(names) > _SHOWN_RUNS:
+            yield f"{word} {len(names) - _SHOWN_RUNS} more"
+
+
+# --- trend -----------------------------------------------------------------------------------
+
+
+@click.command("trend")
+@click.argument("metric")
+@click.option("--tag", metavar="TAG", help="Only cases with this tag.")
+@click.option("--category", metavar="NAME", help="Only cases of this category.")
+@click.option("--run-tag", "run_tags", multiple=True, metavar="TAG",
+              help="Only runs with this tag; repeatable.")  # fmt: skip
+@click.option("--config", metavar="HASH", help="Only runs whose config_hash begins so.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
+@click.option("--partial", is_flag=True, help="Also runs over a part of the set, as with -k.")
+@_index_options
+@json_option
+def trend_command(
+    metric: str,
+    tag: str | None,
+    category: str | None,
+    run_tags: tuple[str, ...],
+    config: str | None,
+    last: int | None,
+    partial: bool,
+    db: str | None,
+    project: str | None,
+    as_json: bool,
+) -> ExitCode:
+    """Follow METRIC over the runs, oldest first.
+
+    METRIC is a key such as recall_at_k, error_rate, latency_ms.p95 or cost_usd.total. Where
+    something changed that figures depend on, the line breaks: those above and below do not
+    compare. Runs over a part of the set are left out and counted. Read from the index where
+    there is one, else from the folders.
+    """
+    from pytest_rageval.analysis.run_figures import Scope
+    from pytest_rageval.analysis.trend import TrendQuery, count_left_out, make_trend
+    from pytest_rageval.metrics.registry import resolve_metric_key
+
+    if tag is not None and category is not None:
+        raise click.UsageError("--tag, --category: got both, expected one of them")
+    scope: Scope = "overall" if tag is category else "tag" if tag is not None else "category"
+    query = TrendQuery(
+        metric=resolve_metric_key(metric) or metric,
+        scope=scope,
+        group=tag or category or "",
+        run_tags=run_tags,
+        config=config,
+        last=last,
+        partial=partial,
+    )
+    source = _source(query, (db or "").strip(), project)
+    if source.runs:
+        _check(query, source)
+    points = make_trend(source.runs, query)
+    left_out = count_left_out(source.runs, query, points)
+    if as_json:
+        print_json(_trend_document(query, points, left_out))
+        return ExitCode.YES
+    if not points:
+        click.echo("no such runs" if source.runs else "no runs with figures")
+    else:
+        print_lines(_trend_lines(query, points))
+    if left_out:
+        runs = "1 partial run" if left_out == 1 else f"{left_out} partial runs"
+        click.echo(f"{runs} left out (--partial shows {'it' if left_out == 1 else 'them'})")
+    return ExitCode.YES
+
+
+def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.runs.index import index_url
+
+    settings = project_settings({})
+    rootdir = Path(settings.rootdir)
+    results = rootdir / settings.results_dir
+    url = db or index_url(os.environ)
+    if url is None:
+        from pytest_rageval.runs.trend import read_trend
+
+        return read_trend(results, query)
+    from pytest_rageval.runs.history.database import IndexDatabase
+    from pytest_rageval.runs.history.projects import find_origin
+    from pytest_rageval.runs.history.trends import query_trend
+
+    with IndexDatabase(url, rootdir=rootdir, write=False) as database:
+        origin = find_origin(rootdir, results, os.environ, project=project)
+        return query_trend(database, origin.project, query)
+
+
+def _check(query: TrendQuery, source: TrendSource) -> None:
+    if query.metric not in source.metrics:
+        raise CommandError(_unknown("metric", query.metric, source.metrics))
+    if query.scope != "overall" and query.group not in source.groups:
+        raise CommandError(_unknown(query.scope, query.group, source.groups))
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> str:
+    import difflib
+
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f'{what} {name!r}: in no run, did you mean "{close[0]}"?'
+    listed = ", ".join(names[:_SHOWN_NAMES]) or "none"
+    more = ", ..." if len(names) > _SHOWN_NAMES else ""
+    return f"{what} {name!r}: in no run; there are: {listed}{more}"
+
+
+def _trend_document(
+    query: TrendQuery, points: Iterable[TrendPoint], left_out: int
+) -> Mapping[str, Any]:
+    return {
+        "metric": query.metric,
+        "scope": query.scope,
+        "group": query.group or None,
+        "runs": [point.document() for point in points],
+        "n_partial_left_out": left_out,
+    }
+
+
+def _trend_lines(query: TrendQuery, points: list[TrendPoint]) -> Iterator[Line]:
+    from pytest_rageval.metrics.registry import metric_info
+
+    info = metric_info(query.metric)
+    where = f", {query.scope} {clean(query.group)}" if query.group else ""
+    ways = {"higher": ", higher is better", "lower": ", lower is better"}
+    way = ways.get(info.direction, "") if info else ""
+    yield ((f"{clean(query.metric)}{where}{way}", "bold"),)
+    room = max(3, *(len(point.run.run_id) for point in points))
+    head = f"{'run':<{room}}  {'when':<16}  {'n':>5}  {'value':>8}  {'interval':<11}  {'change':>8}"
+    yield ((f"{head}  tags", ""),)
+    for point in points:
+        if point.breaks:
+            yield ((f"--- {_break_text(point)}", "yellow"),)
+        yield ((_point_text(query, point, room), ""),)
+
+
+def _break_text(point: TrendPoint) -> str:
+    from pytest_rageval.analysis.compare.settings import shown
+
+    names = "; ".join(f"{b.name}: {shown(b.base)} -> {shown(b.new)}" for b in point.breaks)
+    return f"{clean(names, 300)} (above and below do not compare)"
+
+
+def _point_text(query: TrendQuery, point: TrendPoint, room: int) -> str:
+    from pytest_rageval.report.text.summary import interval_text
+    from pytest_rageval.support.numbers import format_value, unit_of
+
+    run, figure, unit = point.run, point.run.figure, unit_of(query.metric)
+    n = "-" if figure is None or figure.n is None else str(figure.n)
+    interval = interval_text(figure.low, figure.high) if figure else "-"
+    change = ""
+    if point.delta is not None:
+        sign = "+" if point.delta > 0 else "-" if point.delta < 0 else ""
+        change = f"{sign}{format_value(abs(point.delta), unit)}"
+    changed = f"(changed: {', '.join(point.changed)})" if point.changed else ""
+    partial = "(partial)" if run.partial else ""
+    rest = "  ".join(filter(None, (", ".join(run.tags), partial, changed)))
+    value = format_value(point.value, unit)
+    return (
+        f"{clean(run.run_id):<{room}}  {run.ran_at:%Y-%m-%d %H:%M}  {n:>5}  {value:>8}  "
+        f"{interval:<11}  {change:>8}  {clean(rest)}"
+    )

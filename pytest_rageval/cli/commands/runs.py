@@ -1,0 +1,246 @@
+"""``rageval runs``: lists, shows, names and clears away stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pytest_rageval.cli.commands.run_history import put_and_warn, sync_command, trend_command
+from pytest_rageval.cli.lines import print_lines
+from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.report.text.lines import Line, Style
+    from pytest_rageval.runs.list import RunEntry
+
+_STYLES: Final[Mapping[str, Style]] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
+"""Of the verdict of a gate, whose word says the same."""
+
+
+@click.group("runs")
+def command() -> None:
+    """List, show, tag, remove and look back over stored runs.
+
+    A RUN is an id, a prefix of one, a tag, last, last~N or a path.
+    """
+
+
+def _results() -> Path:
+    from pytest_rageval.cli.judge_options import project_settings
+
+    project = project_settings({})
+    return Path(project.rootdir) / project.results_dir
+
+
+# --- list ------------------------------------------------------------------------------------
+
+
+@command.command("list")
+@json_option
+def list_command(as_json: bool) -> ExitCode:
+    """List the runs, newest first."""
+    from pytest_rageval.runs.list import run_entries
+
+    results = _results()
+    entries = run_entries(results)[::-1]
+    if as_json:
+        print_json({"runs": [entry.document() for entry in entries]})
+    elif not entries:
+        click.echo(f"no runs in {clean(str(results))}")
+    else:
+        print_lines(_list_lines(entries))
+    return ExitCode.YES
+
+
+def _list_lines(entries: list[RunEntry]) -> Iterator[Line]:
+    room = max(3, *(len(entry.run_id) for entry in entries))
+    yield ((f"{'run':<{room}}  {'when':<16}  {'cases':>5}  {'gate':<13}  tags", ""),)
+    for entry in entries:
+        when = (entry.timestamp or "-")[:16].replace("T", " ")
+        cases = "-" if entry.n_cases is None else str(entry.n_cases)
+        gate = (entry.verdict or "-").replace("_", " ")
+        tags = ", ".join(entry.tags)
+        bare = "" if entry.has_records else "(numbers alone)"
+        rest = "  ".join(filter(None, (tags, bare)))
+        run_id, gate = clean(entry.run_id), clean(gate, 13)
+        yield (
+            (f"{run_id:<{room}}  {clean(when):<16}  {cases:>5}  ", ""),
+            (gate, _STYLES.get(entry.verdict or "", "")),
+            (f"{'':<{13 - len(gate)}}  {rest}", ""),
+        )
+
+
+# --- show ------------------------------------------------------------------------------------
+
+
+@command.command("show")
+@click.argument("run")
+@json_option
+def show_command(run: str, as_json: bool) -> ExitCode:
+    """Show what a run says of itself: its gate, its figures, and what it was made with."""
+    from pytest_rageval.runs.list import run_entry
+    from pytest_rageval.runs.store import read_json, resolve_run
+    from pytest_rageval.runs.tags import tags_by_run
+    from pytest_rageval.values.errors import StorageError
+
+    results = _results()
+    folder = resolve_run(results, run)
+    documents: dict[str, Any] = {}
+    for name in ("metrics", "gate", "config"):
+        try:
+            documents[name] = read_json(folder / f"{name}.json")
+        except StorageError:  # a run that was cut short has not got all of them
+            documents[name] = None
+    entry = run_entry(folder, tags_by_run(results).get(folder.name, ()))
+    if as_json:
+        print_json({**entry.document(), "folder": str(folder), **documents})
+    else:
+        print_lines(_show_lines(entry, folder, documents))
+    return ExitCode.YES
+
+
+def _show_lines(entry: RunEntry, folder: Path, documents: Mapping[str, Any]) -> Iterator[Line]:
+    for line in _fact_lines(entry, folder, documents["config"] or {}):
+        yield ((clean(line), ""),)
+    sentence = clean(str((documents["gate"] or {}).get("sentence") or "not decided"))
+    yield (("gate ", ""), (sentence, _STYLES.get(entry.verdict or "", "")))
+    for line in _figure_lines((documents["metrics"] or {}).get("statistics")):
+        yield ((f"  {clean(line)}", ""),)
+
+
+def _fact_lines(entry: RunEntry, folder: Path, config: Mapping[str, Any]) -> Iterator[str]:
+    tags = f" [{', '.join(entry.tags)}]" if entry.tags else ""
+    yield f"run {entry.run_id}{tags}"
+    yield f"folder {folder}"
+    yield f"made {entry.timestamp or 'at an unknown time'}, commit {entry.commit or 'unknown'}"
+    yield f"judge {entry.judge or 'unknown'}, dataset {entry.dataset_hash or 'unknown'}"
+    for name in ("index_build_version", "retriever_version", "answerer_version"):
+        if config.get(name) is not None:
+            yield f"{name} {config[name]}"
+    if not entry.has_records:
+        yield "its records are not here: it cannot be compared, explained or decided again"
+
+
+def _figure_lines(statistics: object) -> Iterator[str]:
+    from pytest_rageval.report.text.summary import interval_text
+    from pytest_rageval.support.numbers import format_value
+
+    if not isinstance(statistics, Mapping):
+        return
+    for key, found in statistics.items():
+        if isinstance(found, Mapping) and found.get("n"):
+            interval = interval_text(found.get("low"), found.get("high"))
+            mean = format_value(found.get("mean"))
+            yield f"{key} {mean} ({interval}, n {found['n']})"
+
+
+# --- tag -------------------------------------------------------------------------------------
+
+
+@command.command("tag")
+@click.argument("run")
+@click.argument("tag", required=False)
+@click.option("--delete", is_flag=True, help="Take the tag away; its name is the one argument.")
+@json_option
+def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitCode:
+    """Give RUN a name such as main, which leaves the run that had it before.
+
+    Tags are small files in the folder tags beside the runs, to be committed if wanted.
+    """
+    from pytest_rageval.runs.store import resolve_run
+    from pytest_rageval.runs.tags import remove_tag, write_tag
+
+    results = _results()
+    if delete:
+        if tag is not None:
+            raise click.UsageError("--delete: got two names, expected the tag alone")
+        gone = remove_tag(results, run)
+        put_and_warn(gone)
+        return _told({"tag": run, "run_id": None, "before": gone}, as_json)
+    if tag is None:
+        raise click.UsageError("missing argument 'TAG', such as main")
+    folder = resolve_run(results, run)
+    if folder.parent.resolve() != results.resolve():
+        raise CommandError(f"{folder}: is not in {results}, where tags name runs; copy it there")
+    before = write_tag(results, tag, folder.name)
+    put_and_warn(*filter(None, dict.fromkeys((folder.name, before))))
+    return _told({"tag": tag, "run_id": folder.name, "before": before}, as_json)
+
+
+def _told(document: Mapping[str, Any], as_json: bool) -> ExitCode:
+    if as_json:
+        print_json(document)
+        return ExitCode.YES
+    tag, run_id, before = document["tag"], document["run_id"], document["before"]
+    if run_id is None:
+        click.echo(f"{tag} no longer names run {before}")
+    else:
+        moved = f", and no longer {before}" if before not in {None, run_id} else ""
+        click.echo(f"{tag} names run {run_id}{moved}")
+    return ExitCode.YES
+
+
+# --- prune -----------------------------------------------------------------------------------
+
+
+@command.command("prune")
+@click.option("--keep", required=True, type=click.IntRange(min=0), metavar="N",
+              help="How many of the newest runs stay.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Only say which runs would go.")
+@json_option
+def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
+    """Remove all but the newest N runs.
+
+    A run with a tag, the baseline of thresholds.toml and a run being written always stay.
+    """
+    from pytest_rageval.runs.list import remove_run, runs_to_prune
+    from pytest_rageval.values.errors import StorageError
+
+    gone, kept = [], []
+    results = _results()
+    for folder in runs_to_prune(results, keep=keep, spared=_baseline(results)):
+        try:
+            if not dry_run:
+                remove_run(folder)
+        except StorageError as error:
+            kept.append(str(error))
+        else:
+            gone.append(folder.name)
+    if gone and not dry_run:
+        put_and_warn(*gone)
+    if as_json:
+        print_json({"removed": gone, "not_removed": kept, "dry_run": dry_run})
+    else:
+        for name in gone:
+            click.echo(f"{'would remove' if dry_run else 'removed'} {clean(name)}")
+        if not gone:
+            click.echo("nothing to remove")
+    for text in kept:
+        click.echo(clean(text), err=True)
+    return ExitCode.NO if kept else ExitCode.YES
+
+
+def _baseline(results: Path) -> frozenset[str]:
+    """Return the id of the run that the gate of the project compares with, if there is one."""
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.project.project_thresholds import project_thresholds
+    from pytest_rageval.runs.store import resolve_run
+    from pytest_rageval.values.errors import StorageError
+
+    project = project_settings({})
+    thresholds = project_thresholds(
+        Path(project.rootdir), gates=(), judge_configured=False, categories=None, tags=None
+    )
+    try:
+        named = project.baseline or thresholds.baseline
+        return frozenset({resolve_run(results, named).name} if named else ())
+    except StorageError:  # it is not here, so it cannot be removed
+        return frozenset()
+
+
+command.add_command(sync_command)
+command.add_command(trend_command)

@@ -1,0 +1,282 @@
+"""``rageval score``: recorded responses, scored without asking the target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_rageval.cli.commands.run_history import put_and_warn
+from pytest_rageval.cli.judge_options import (
+    JudgeWatch,
+    judge_options,
+    project_settings,
+    warn_of_cache,
+)
+from pytest_rageval.cli.output import JsonList, json_option
+from pytest_rageval.cli.page import no_report_option, write_page
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.engine.scored import ScoredRun
+    from pytest_rageval.values.numbers import Aggregate, MetricSummary
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.settings import Settings
+    from pytest_rageval.values.verdict import Judge
+
+_FILE = click.Path(path_type=Path)
+_JUDGED = ("groundedness", "correctness", "abstention", "judgements", "cost")
+"""What a judge adds to a case, as in a record."""
+
+_PAGE_RECORDS = 20_000
+"""Above, the page is left to be asked for: scoring itself keeps no record in memory."""
+
+
+@click.command("score")
+@click.argument("cases", type=_FILE)
+@click.argument("responses", type=_FILE)
+@click.option(
+    "-k",
+    "k",
+    type=click.IntRange(min=1, max=1_000_000),
+    help="Cutoff of the retrieval metrics (5 unless configured); a case's own k wins.",
+)
+@click.option(
+    "--save",
+    "run_id",
+    metavar="RUN_ID",
+    help="Write a run of this name, as any other run is written.",
+)
+@no_report_option
+@click.option(
+    "--retrieval-only", is_flag=True, help="Score retrieval alone; answers need not be recorded."
+)
+@judge_options
+@click.option(
+    "--rubric",
+    "rubrics",
+    multiple=True,
+    metavar="NAME",
+    help="With --judge: rubric to judge by; repeatable (default: those of the project).",
+)
+@json_option
+def command(
+    cases: Path,
+    responses: Path,
+    k: int | None,
+    run_id: str | None,
+    no_report: bool,
+    retrieval_only: bool,
+    rubrics: tuple[str, ...],
+    as_json: bool,
+    **flags: object,
+) -> None:
+    """Score recorded RESPONSES against CASES.
+
+    Each line of RESPONSES is {"id": case id, "response": what the ask API replied}; "repeat": 1
+    and so on mark further responses of one case, and "error": {"kind", "message"} takes the place
+    of a response that never came. The exit code is 0 whenever the files could be read, whatever
+    the scores. The matching settings are those of pyproject.toml. Answers are judged only with
+    --judge.
+    """
+    from pytest_rageval.judges.opening import open_judge
+
+    settings = _settings(flags, k, rubrics, retrieval_only=retrieval_only)
+    with open_judge(settings, environ=os.environ) as judge:
+        scored, lines = _score(cases, responses, settings, judge, run_id=run_id, as_json=as_json)
+    page = problem = ""
+    if scored.folder is not None and not (no_report or settings.no_report):
+        page, problem = _page(scored, Path(settings.rootdir) / scored.folder)
+    if as_json:
+        lines = [f"warning: {clean(problem)}"] if problem else []
+    elif problem:
+        lines.append(f"note    {clean(problem)}")
+    elif page:
+        lines.append(f"report  {clean(scored.folder or '')}/{page}")
+    for line in lines:
+        click.echo(line, err=as_json)
+
+
+def _score(
+    cases: Path,
+    responses: Path,
+    settings: Settings,
+    judge: Judge | None,
+    *,
+    run_id: str | None,
+    as_json: bool,
+) -> tuple[ScoredRun, list[str]]:
+    """Score everything, print the JSON document if asked for, and return what is left to print."""
+    from pytest_rageval.engine.recorded import RecordedRun
+    from pytest_rageval.engine.scored import ScoredRun
+
+    recorded = RecordedRun(cases, responses, settings, judge=judge)
+    watch = JudgeWatch(settings.max_errors)
+    with (
+        ScoredRun(settings, run_id=run_id, cases=cases) as scored,
+        closing(JsonList()) if as_json else nullcontext() as items,
+    ):
+        for record in recorded.records():
+            watch.see(record)
+            scored.add(record)
+            if items is not None:
+                items.append(_item(record, judged=judge is not None))
+        totals = scored.finish()
+        if run_id is not None:
+            put_and_warn(run_id)
+        for warning in recorded.warnings:
+            click.echo(clean(f"warning: {warning}"), err=True)
+        warn_of_cache(judge)
+        if items is not None:
+            items.print_in("cases", _numbers(totals, judge))
+            return scored, []
+    return scored, [*_lines(totals, scored, watch.notes(settings))]
+
+
+def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
+    """Write the page of a saved run, which reads all of its records again.
+
+    Returns:
+        Its name, and what kept it from being written; the one or the other is empty.
+    """
+    from pytest_rageval.report.html.files import REPORT
+
+    if scored.n_records > _PAGE_RECORDS:
+        return "", f"{REPORT} was not written of so many records; rageval report does so"
+    problem = write_page(folder)
+    return ("", problem) if problem else (REPORT, "")
+
+
+def _settings(
+    flags: Mapping[str, object], k: int | None, rubrics: tuple[str, ...], *, retrieval_only: bool
+) -> Settings:
+    from pytest_rageval.values.settings import TargetSettings
+
+    found = project_settings(flags)
+    if found.origins.get("judge") != "flag":
+        if rubrics or any(flags.values()):
+            raise click.UsageError("options of the judge: expected --judge beside them")
+        # The judge of the project had no part in this: it may cost money.
+        found = replace(found, judge="none")
+    elif retrieval_only and found.judge != "none":
+        raise click.UsageError("--judge: expected no --retrieval-only, which leaves out answers")
+    # Nothing is asked of the target.
+    found = replace(found, target=TargetSettings(), run_id=None, retrieval_only=retrieval_only)
+    if rubrics:
+        found = replace(found, judging=replace(found.judging, rubrics=rubrics))
+    return found if k is None else replace(found, k=k, origins={**found.origins, "k": "flag"})
+
+
+def _item(record: CaseRecord, *, judged: bool) -> dict[str, Any]:
+    item = {
+        "id": record.case_id,
+        "repeat": record.repeat,
+        "outcome": record.outcome,
+        "failure_stage": record.failure_stage,
+        "metrics": dict(record.metrics),
+        "metrics_before_rerank": (
+            None if record.metrics_before_rerank is None else dict(record.metrics_before_rerank)
+        ),
+        "not_applicable": dict(record.not_applicable),
+    }
+    return {**item, **{name: getattr(record, name) for name in _JUDGED}} if judged else item
+
+
+def _numbers(totals: Aggregate, judge: Judge | None) -> dict[str, Any]:
+    from pytest_rageval.runs.metrics_document import (
+        aggregate_document,
+        analyses_document,
+        groups_document,
+        statistics_document,
+    )
+
+    return {
+        "aggregate_metrics": aggregate_document(totals),
+        "statistics": statistics_document(totals.metrics),
+        **groups_document(totals),
+        **analyses_document(totals),
+        "warnings": [*totals.warnings, *totals.target_warnings],
+        **({} if judge is None else {"judge": judge.identity}),
+    }
+
+
+# --- for people ----------------------------------------------------------------------------
+
+
+def _lines(totals: Aggregate, scored: ScoredRun, notes: Sequence[str]) -> Iterator[str]:
+    from pytest_rageval.report.text.summary import parts_of
+    from pytest_rageval.support.text import counted
+
+    yield (
+        f"{counted(totals.total, 'case')}: {totals.passed} passed, {totals.missed} missed, "
+        f"{counted(totals.errored, 'error')}, {totals.unchecked} with nothing checked"
+    )
+    yield f"{'metric':<32}{'n':>7}{'n/a':>7}{'errors':>7}{'value':>9}{'95% CI':>12}"
+    for key, summary in totals.metrics.items():
+        if summary.n or summary.n_error:
+            yield _row(clean(key), summary)
+            for name, part in parts_of(totals, key).items():
+                yield _row(f"  {name}", part)
+    yield from _abstention_lines(totals)
+    yield from _rerank_lines(totals)
+    if totals.judge_tokens:
+        spent = "price unknown" if totals.cost_usd is None else f"${totals.cost_usd:.4f}"
+        yield f"cost    {spent}, {totals.judge_tokens} tokens"
+    for warning in (*notes, *totals.warnings, *totals.target_warnings):
+        yield f"note    {clean(warning)}"
+    yield from _failed_lines(scored)
+    if scored.folder is not None:
+        yield f"saved   {clean(scored.folder)}"
+
+
+def _row(name: str, summary: MetricSummary) -> str:
+    from pytest_rageval.report.text.summary import interval_text
+    from pytest_rageval.support.numbers import format_value
+
+    value = "no data" if summary.mean is None else format_value(summary.mean)
+    return (
+        f"{name:<32}{summary.n:>7}{summary.n_not_applicable:>7}{summary.n_error:>7}"
+        f"{value:>9}{interval_text(summary.low, summary.high):>12}"
+    )
+
+
+def _abstention_lines(totals: Aggregate) -> Iterator[str]:
+    counts = totals.abstention
+    if not any(cells["abstained"] + cells["answered"] for cells in counts.values()):
+        return
+    yield f"{'cases':<32}{'abstained':>10}{'answered':>10}{'errors':>8}{'unknown':>9}"
+    for name, cells in counts.items():
+        yield (
+            f"{name:<32}{cells['abstained']:>10}{cells['answered']:>10}"
+            f"{cells['error']:>8}{cells['unknown']:>9}"
+        )
+
+
+def _rerank_lines(totals: Aggregate) -> Iterator[str]:
+    from pytest_rageval.report.text.summary import interval_text
+    from pytest_rageval.support.numbers import format_value
+
+    if not totals.rerank:
+        return
+    yield f"{'reranking':<28}{'n':>7}{'before':>8}{'after':>8}{'delta':>8}{'95% CI':>13}{'+/-':>8}"
+    for key, found in totals.rerank.items():
+        moved = f"{found.improved}/{found.worsened}"
+        yield (
+            f"{key:<28}{found.n:>7}{format_value(found.before):>8}{format_value(found.after):>8}"
+            f"{found.delta:>+8.3f}{interval_text(found.low, found.high):>13}{moved:>8}"
+        )
+
+
+def _failed_lines(scored: ScoredRun) -> Iterator[str]:
+    for record in scored.shown:
+        reason: str = record.failure_stage or "expectation not met"
+        if record.error is not None:
+            reason = f"{record.error.kind}: {record.error.message}"
+        yield f"{record.outcome:<7} {clean(record.name)}  {clean(reason, 120)}"
+    if more := scored.n_failed - len(scored.shown):
+        yield f"... and {more} more"

@@ -1,0 +1,78 @@
+"""``rageval serve``: the reference server over a folder of Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pytest_rageval.cli.output import CommandError, UnreachableError
+from pytest_rageval.support.text import clean
+
+
+@click.command("serve")
+@click.option(
+    "--vault",
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of Markdown notes.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    show_default=True,
+    help="On 127.0.0.1; 0 takes a free one.",
+)
+@click.option("--vault-name", help="Reported with references.  [default: the folder's name]")
+@click.option(
+    "--cache-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep built indexes here.  [default: build at each start]",
+)
+@click.option("--k", type=int, help="Results where a request does not say.  [default: 5]")
+@click.option("--chunk-tokens", type=int, help="Longest chunk.  [default: 400]")
+@click.option("--chunk-overlap", type=int, help="Tokens shared by split pieces.  [default: 50]")
+@click.option("--fusion", type=click.Choice(["weighted", "rrf"]), help="[default: weighted]")
+@click.option("--vector-weight", type=float, help="[default: 0.3]")
+@click.option("--lexical-weight", type=float, help="[default: 0.7]")
+@click.option("--min-score", type=float, help="Drop results below it.  [default: 0]")
+@click.option("--rerank", is_flag=True, default=None, help="Add the rerank stage.")
+@click.option(
+    "--folder-mode", type=click.Choice(["off", "on", "on_with_fallback"]), help="[default: off]"
+)
+@click.option(
+    "--embedder",
+    type=click.Choice(["lsa", "endpoint"]),
+    help="Vectors from here or from an /v1/embeddings endpoint.  [default: lsa]",
+)
+@click.option("--embedder-url", help="Base URL of the embeddings API.")
+@click.option("--embedder-model", help="Model of the embeddings API.")
+@click.option("--embedder-api-key-env", help="Environment variable that holds its key.")
+@click.option("--llm-url", help="Base URL of a chat API that writes the answers.")
+@click.option("--llm-model", help="Model of the chat API.")
+@click.option("--llm-api-key-env", help="Environment variable that holds its key.")
+def command(vault: Path, port: int, **settings: Any) -> None:
+    """Answer questions about a folder of Markdown on 127.0.0.1 until Ctrl-C.
+
+    The folder is indexed first; then one line with the URL is printed, which is what
+    --rag-url of pytest takes.
+    """
+    from pytest_rageval.server.config import ConfigError, ReferenceConfig
+    from pytest_rageval.server.server import ServerStartError, serve
+    from pytest_rageval.server.upstream import UpstreamError
+    from pytest_rageval.server.vault import VaultError
+
+    given = {name: value for name, value in settings.items() if value is not None}
+    try:
+        config = ReferenceConfig(vault=vault, **given)
+        serve(config, port, lambda url: _announce(vault, url))
+    except UpstreamError as error:
+        raise UnreachableError(str(error)) from error
+    except (ConfigError, VaultError, ServerStartError) as error:
+        raise CommandError(str(error)) from error
+
+
+def _announce(vault: Path, url: str) -> None:
+    click.echo(clean(f"Serving {vault} at {url} (Ctrl-C stops)"))

@@ -1,0 +1,105 @@
+"""The judge's options of pytest, for commands that ask one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from pytest_rageval.cli.output import UnreachableError
+from pytest_rageval.project.options import OPTIONS
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.settings import Settings
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_FLAGS: Final = ("--judge", "--judge-base-url", "--judge-api-key-env", "--no-judge-cache")
+
+
+def judge_options(command: _Command) -> _Command:
+    """Add the judge's options under their own names; pass what they hold to `judge_settings`."""
+    for option in reversed([one for one in OPTIONS if one.flag in _FLAGS]):
+        command = click.option(
+            str(option.flag),
+            option.dest,
+            is_flag=option.kind == "boolean",
+            default=None,
+            metavar=None if option.kind == "boolean" else option.metavar,
+            help=f"{option.help[0].upper()}{option.help[1:]}.",
+        )(command)
+    return command
+
+
+def project_settings(flags: Mapping[str, object]) -> Settings:
+    """Return the settings of the project under the flags that were given.
+
+    Raises:
+        ConfigError: they are wrong.
+    """
+    from pytest_rageval.project.settings import load_settings
+
+    given = {name: value for name, value in flags.items() if value}
+    return load_settings(Path.cwd(), flags=given, environ=os.environ)
+
+
+def judge_settings(flags: Mapping[str, object]) -> Settings:
+    """Return ``project_settings`` where they name a judge.
+
+    Raises:
+        ConfigError: they are wrong.
+        click.UsageError: they name no judge.
+    """
+    settings = project_settings(flags)
+    if settings.judge == "none":
+        raise click.UsageError("no judge: expected --judge offline, or the name of a model")
+    return replace(settings, retrieval_only=False)
+
+
+class JudgeWatch:
+    """Sees every case that a command has judged.
+
+    It ends the command whose judge cannot be reached for so many of them in a row.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lost = 0
+        self._examples: dict[tuple[object, ...], CaseRecord] = {}
+
+    def see(self, record: CaseRecord) -> None:
+        """Take note of a case that was judged.
+
+        Raises:
+            UnreachableError: it is one too many.
+        """
+        errors = [verdict.get("error") for verdict in record.judgements.values()]
+        if not errors:
+            return
+        for rubric, verdict in record.judgements.items():
+            who = (rubric, verdict.get("judge"), verdict.get("rubric_version"))
+            if verdict.get("scores"):
+                self._examples.setdefault(who, record)
+        lost = all(error is not None and error["kind"] == "unreachable" for error in errors)
+        self._lost = self._lost + 1 if lost else 0
+        if self._lost >= self._limit:
+            message = clean(errors[0]["message"] if errors[0] is not None else "", 300)
+            raise UnreachableError(f"the judge cannot be reached: {message}")
+
+    def notes(self, settings: Settings) -> list[str]:
+        """Return what a reader of the judged scores should know of the judge."""
+        from pytest_rageval.engine.judge_notes import judge_notes
+
+        return judge_notes(self._examples.values(), settings)
+
+
+def warn_of_cache(judge: object) -> None:
+    """Say on stderr what the cache of a judge did not keep, if there is anything."""
+    warning = getattr(judge, "cache_warning", None)
+    if isinstance(warning, str):
+        click.echo(f"warning: {clean(warning)}", err=True)

@@ -1,0 +1,139 @@
+"""The ``rageval`` command: arguments in, exit codes out.
+
+Each subcommand is a module of ``commands`` that is imported when it is named; what it works with
+is imported when it runs, so that ``rageval --help`` costs no more than click.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+import click
+
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.errors import RagEvalError
+
+COMMANDS: Final = (
+    "calibrate",
+    "case",
+    "check",
+    "compare",
+    "doctor",
+    "embeddings",
+    "explain",
+    "export",
+    "gate",
+    "generate",
+    "import",
+    "init",
+    "judge",
+    "label",
+    "merge",
+    "report",
+    "runs",
+    "schema",
+    "score",
+    "serve",
+)
+"""Each is the command of that name in the module of that name."""
+_BROKEN_PIPE: Final = 141
+"""What a shell reports of a program that SIGPIPE ended (128 + 13); nobody interrupted it."""
+
+
+class LazyGroup(click.Group):
+    """Imports a subcommand when it is asked for, and suggests a name for one that is not there."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all subcommands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a subcommand, or None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"pytest_rageval.cli.commands.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand that the arguments begin with."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = (
+                f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(COMMANDS)}"
+            )
+            ctx.fail(f"no command {args[0]!r}, {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 yes, 1 the answer is no, 2 usage, configuration or data error, "
+    "3 runs not comparable, 4 target or judge unreachable, 130 interrupted, "
+    "141 nobody reads the output.",
+)
+@click.version_option(package_name="pytest-rageval", message="%(package)s %(version)s")
+def cli() -> None:
+    """Evaluate a RAG system from stored files; run the cases themselves with pytest."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and exit with its code.
+
+    Args:
+        arguments: what follows ``rageval``; None reads ``sys.argv``.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal in ASCII still gets every message
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command and return its exit code; the one place where errors become lines."""
+    try:
+        code = _invoke(list(arguments) or ["--help"])
+        sys.stdout.flush()
+    except click.ClickException as error:
+        where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
+        _report(f"{where or 'rageval'}: {error.format_message()}")
+        return error.exit_code
+    except RagEvalError as error:
+        for line in str(error).splitlines():
+            _report(line)
+        return ExitCode.USAGE
+    except (KeyboardInterrupt, click.Abort):
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away (``| head``). Python would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    return code
+
+
+def _invoke(arguments: list[str]) -> int:
+    # click's own main() turns a closed pipe into exit code 1, which here means "no".
+    try:
+        with cli.make_context("rageval", arguments) as context:
+            code: int | None = cli.invoke(context)
+            return code or ExitCode.YES
+    except click.exceptions.Exit as asked:  # --help and --version
+        return asked.exit_code
+
+
+def _report(message: str) -> None:
+    click.echo(clean(message), err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Stored runs that are parts of one: what must agree, and what they hold together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_rageval.analysis.gate.decide import Selection
+from pytest_rageval.engine.config_differences import differences, listed
+from pytest_rageval.metrics.rescoring import headings_reported, settle_headings
+from pytest_rageval.project.shards import Shard
+from pytest_rageval.runs.documents import RunFacts
+from pytest_rageval.runs.read import records_of_run, stored_settings
+from pytest_rageval.runs.store import read_json
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+
+_SAME_OF_SET: Final = {"hash": "the cases of the set", "files": "the case files asked for"}
+_REPORTED: Final = {
+    "llm_model": "answerer_version",
+    "embedding_model": "retriever_version",
+}
+"""What the target reports of itself, by the name that settings have for it."""
+
+
+class DifferentRunsError(StorageError):
+    """The runs are not parts of one, so they cannot be put together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPart:
+    """One of the runs."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    settings: Settings
+    """Only what scoring depends on is the run's; the rest are defaults."""
+    records: tuple[CaseRecord, ...]
+
+    @property
+    def run_id(self) -> str:
+        """Its name."""
+        return self.folder.name
+
+    @property
+    def set(self) -> Mapping[str, Any]:
+        """What it says of the set that its cases are of."""
+        found: Mapping[str, Any] = self.config["set"]
+        return found
+
+
+def read_part(folder: Path) -> RunPart:
+    """Read one of the runs.
+
+    Raises:
+        StorageError: a file of it cannot be read, or it does not say what it was made from.
+    """
+    config = read_json(folder / "config.json")
+    settings = stored_settings(folder)
+    if settings is None or not isinstance(config.get("set"), dict):
+        raise StorageError(
+            f"{folder / 'config.json'}: does not say of which set the run is a part; expected a "
+            "run of pytest under this version"
+        )
+    records = tuple(records_of_run(folder))
+    return RunPart(folder=folder, config=config, settings=settings, records=records)
+
+
+def refuse_different(parts: Sequence[RunPart]) -> None:
+    """Stop where runs are not parts of one.
+
+    Raises:
+        DifferentRunsError: naming two runs and in what they differ, or what both hold.
+    """
+    first = parts[0]
+    for part in parts[1:]:
+        one, other = f"in run {first.run_id}", f"in run {part.run_id}"
+        found = differences(first.config, part.config)
+        if found:
+            raise DifferentRunsError(f"the runs differ: {listed(found, one, other)}")
+        for key, name in _SAME_OF_SET.items():
+            if first.set.get(key) != part.set.get(key):
+                raise DifferentRunsError(
+                    f"the runs differ in {name}: {first.set.get(key)!r:.80} {one}, "
+                    f"{part.set.get(key)!r:.80} {other}"
+                )
+    _refuse_other_systems(parts)
+    _refuse_doubles(parts)
+
+
+def _refuse_other_systems(parts: Sequence[RunPart]) -> None:
+    """Stop where targets report other versions of themselves; what is not reported is no news."""
+    seen: dict[str, tuple[object, RunPart]] = {}
+    for part in parts:
+        facts = RunFacts()
+        for record in part.records:
+            facts.add(record)
+        told: dict[str, object] = {"index_build_version": facts.index_version}
+        told |= {name: facts.models.get(model) for model, name in _REPORTED.items()}
+        for name, value in told.items():
+            if value is None:
+                continue
+            known, other = seen.setdefault(name, (value, part))
+            if known != value:
+                raise DifferentRunsError(
+                    f"the runs differ: {name}: {known!r:.60} in run {other.run_id}, "
+                    f"{value!r:.60} in run {part.run_id}"
+                )
+
+
+def _refuse_doubles(parts: Sequence[RunPart]) -> None:
+    homes: dict[tuple[str, str, int], RunPart] = {}
+    for part in parts:
+        for record in part.records:
+            key = (record.file, record.name, record.repeat)
+            other = homes.setdefault(key, part)
+            if other is not part:
+                raise DifferentRunsError(
+                    f"runs {other.run_id} and {part.run_id} both hold {record.nodeid}; expected "
+                    "each case in one of them"
+                )
+
+
+def put_together(parts: Sequence[RunPart]) -> list[CaseRecord]:
+    """Return the records of all parts as one whole run would have scored them, in its order."""
+    records = [(record, part.settings) for part in parts for record in part.records]
+    reported = headings_reported(record for record, _ in records)
+    settled = [
+        record
+        if record.case is None
+        else settle_headings(
+            record,
+            record.case,
+            settings,
+            headings_reported=reported,
+            settled_before=True,
+        )
+        for record, settings in records
+    ]
+    return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
+
+
+def skipped_cases(parts: Iterable[RunPart]) -> set[str]:
+    """Return the node ids that a user's mark or fixture skipped."""
+    return {str(nodeid) for part in parts for nodeid in part.config.get("skipped") or ()}
+
+
+def reported_cases(parts: Sequence[RunPart], records: Iterable[CaseRecord]) -> set[str]:
+    """Return the node ids of which every repeat is there, or which were skipped."""
+    repeats = (parts[0].config.get("settings") or {}).get("repeats", 1)
+    counts: dict[str, int] = {}
+    for record in records:
+        counts[record.nodeid] = counts.get(record.nodeid, 0) + 1
+    whole = {nodeid for nodeid, count in counts.items() if count >= repeats}
+    return whole | skipped_cases(parts)
+
+
+def selection_of(parts: Sequence[RunPart], records: Iterable[CaseRecord]) -> Selection:
+    """Count the cases of all parts against those of the set."""
+    # A case of several parameters is one case of the set.
+    cases = {f"{record.file}::{record.case_id}": record for record in records}
+    skipped = {nodeid.split("[", 1)[0] for nodeid in skipped_cases(parts)}
+    chosen = list(cases.values())
+    found = Selection.of(chosen, chosen)
+    told = parts[0].set
+    totals = {key: told.get(key) or {} for key in ("by_category", "by_tag")}
+    n_selected = len(cases.keys() | skipped)
+    if n_selected == told.get("n_cases"):
+        # All are there; of those that were skipped nobody knows the category.
+        both = {key: {name: (n, n) for name, n in totals[key].items()} for key in totals}
+    else:
+        counted = {"by_category": found.by_category, "by_tag": found.by_tag}
+        both = {
+            key: {name: (counted[key].get(name, (0, 0))[0], n) for name, n in totals[key].items()}
+            for key in totals
+        }
+    return replace(found, n_selected=n_selected, n_total=int(told.get("n_cases") or 0), **both)
+
+
+def missing_shards(parts: Iterable[RunPart]) -> list[str]:
+    """Name the shards that nobody brought, where the parts are shards of one cut."""
+    texts = {(part.config.get("settings") or {}).get("shard") for part in parts}
+    shards = [Shard.parse(text) for text in texts if isinstance(text, str)]
+    if len(shards) < len(texts) or len({shard.count for shard in shards}) != 1:
+        return []
+    count = shards[0].count
+    have = {shard.index for shard in shards}
+    return [str(Shard(index, count)) for index in range(1, count + 1) if index not in have]

@@ -1,0 +1,363 @@
+"""Responses that were recorded earlier, scored as if the target had just given them.
+
+Both files are read line by line, so that memory does not grow with their texts.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from array import array
+from collections.abc import Container, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import IO, Any, Final
+
+from pytest_rageval.engine.case import not_attempted, record_of
+from pytest_rageval.engine.recorded_lines import UsualResponse, read_usual_id, read_usual_line
+from pytest_rageval.metrics.rescoring import any_heading
+from pytest_rageval.project.case_reader import CaseReader, LocatedCase
+from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.target.calling import answered
+from pytest_rageval.target.contract import parse_ask_response
+from pytest_rageval.values.errors import (
+    TARGET_ERROR_KINDS,
+    DatasetError,
+    EndpointError,
+    Fault,
+    TargetErrorKind,
+)
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResult, ErrorInfo, RetrievedChunk
+from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import Judge
+
+_EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
+_EXPECTED_ERROR: Final = 'expected {"kind": ..., "message": ...}'
+_UNRECORDED: Final = "(the answer was not recorded)"
+NO_RESPONSE: Final = "no response is recorded for this case"
+_SHOWN_UNKNOWN: Final = 20
+
+_Key = str | tuple[str, int]
+"""Case id, with its repeat where that is not the first."""
+
+
+class RecordedResponses:
+    """A JSONL file whose lines are ``{"id": case id, "response": an ask response}``.
+
+    ``"repeat": 1`` and so on mark further responses of a case that was asked several times;
+    ``"error": {"kind": ..., "message": ...}`` takes the place of a response that never came.
+    Whether a response is one that the contract allows is not asked here: a bad one is the
+    target's failure and becomes a record.
+
+    Args:
+        path: the file, a pipe included.
+        display: the path as shown in messages; ``path`` itself by default.
+
+    Raises:
+        DatasetError: the file cannot be read.
+    """
+
+    def __init__(self, path: Path, *, display: str | None = None) -> None:
+        self._display = path.as_posix() if display is None else display
+        self.faults: list[Fault] = []
+        """What was found wrong in the lines read so far."""
+        self._file = _seekable(open_lines(path, self._display))
+        self._ahead = self._file_lines()
+        self._places: dict[_Key, int] = {}
+        self._offsets = array("q")
+        self._numbers = array("q")
+        self._repeats: dict[str, list[int]] = {}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def report_headings(self, case_ids: Container[str]) -> bool:
+        """Say whether any chunk of these cases has a heading; True where there is none at all.
+
+        Nearly always the first line tells. Lines that are not as they should be are left for
+        ``first`` to complain of.
+        """
+        lines = iterate_lines(self._rewound(), self._display, [])
+        chunks = (chunk for line in lines for chunk in _chunks_of(line.text, case_ids))
+        return any_heading(chunks) is not False
+
+    def first(self, case_id: str) -> tuple[bool, object]:
+        """Return whether a first response of a case is recorded, and what it is."""
+        place = self._places.get(case_id)
+        if place is not None:
+            return True, self._payload_at(place)
+        for key, payload in self._ahead:
+            if key == case_id:
+                return True, payload
+        return False, None
+
+    def repeats(self, case_id: str) -> Iterator[tuple[int, object]]:
+        """Yield the further responses of a case; known once the file is read to its end."""
+        for repeat in sorted(self._repeats.get(case_id, ())):
+            yield repeat, self._payload_at(self._places[case_id, repeat])
+
+    def read_rest(self) -> None:
+        """Read to the end, so that ``faults``, ``repeats`` and ``unknown`` are complete."""
+        for _ in self._ahead:
+            pass
+
+    def has_repeats(self, case_id: str | None = None) -> bool:
+        """Say whether further responses, of one case or at all, were read so far."""
+        return bool(self._repeats) if case_id is None else case_id in self._repeats
+
+    def unknown(self, known: set[str]) -> list[str]:
+        """Return ids that are no case's, in the order of the file."""
+        ids = dict.fromkeys(key if isinstance(key, str) else key[0] for key in self._places)
+        return [case_id for case_id in ids if case_id not in known]
+
+    # --- lines
+
+    def _rewound(self) -> IO[bytes]:
+        self._file.seek(0)
+        return self._file
+
+    def _file_lines(self) -> Iterator[tuple[_Key, object]]:
+        """Yield every sound line once, whatever is read at other places meanwhile."""
+        self._rewound()
+        for line in iterate_lines(_Resuming(self._file), self._display, self.faults):
+            found = self._read(line)
+            if found is not None:
+                yield found
+
+    def _read(self, line: Line) -> tuple[_Key, object] | None:
+        try:
+            case_id, repeat, payload = _parse_line(line.text)
+        except json.JSONDecodeError as error:
+            self._complain(line, f"{error.msg}, {_EXPECTED}", col=error.colno)
+            return None
+        except (ValueError, RecursionError) as error:
+            self._complain(line, str(error))
+            return None
+        key: _Key = case_id if repeat == 0 else (case_id, repeat)
+        place = self._places.setdefault(key, len(self._offsets))
+        if place != len(self._offsets):
+            self._complain(
+                line, f"id: {case_id!r} already has its response on line {self._numbers[place]}"
+            )
+            return None
+        self._offsets.append(line.offset)
+        self._numbers.append(line.number)
+        if repeat:
+            self._repeats.setdefault(case_id, []).append(repeat)
+        return key, payload
+
+    def _complain(self, line: Line, message: str, col: int = 0) -> None:
+        fault = Fault(file=self._display, line=line.number, col=col, message=message)
+        self.faults.append(fault)
+
+    def _payload_at(self, place: int) -> object:
+        position = self._file.tell()
+        self._file.seek(self._offsets[place])
+        payload = _parse_line(self._file.readline().decode("utf-8"))[2]
+        self._file.seek(position)
+        return payload
+
+
+class _Resuming:
+    """Lines of a file that is also read elsewhere: each begins where the last one ended."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def __iter__(self) -> Iterator[bytes]:
+        while raw := self._file.readline():
+            yield raw
+
+
+def _seekable(file: IO[bytes]) -> IO[bytes]:
+    if file.seekable():
+        return file
+    with file:
+        copy = tempfile.TemporaryFile()
+        shutil.copyfileobj(file, copy)
+    copy.seek(0)
+    return copy
+
+
+def _parse_line(text: str) -> tuple[str, int, object]:
+    return read_usual_line(text) or _parse_with_care(text)
+
+
+def _parse_with_care(text: str) -> tuple[str, int, object]:
+    line: Any = json.loads(text)
+    if not isinstance(line, dict):
+        raise ValueError(f"got no JSON object, {_EXPECTED}")
+    failed = line.get("error") is not None
+    missing = [name for name in ("id", "response") if name not in line]
+    if missing and not (failed and missing == ["response"]):
+        raise ValueError(f"{' and '.join(missing)} missing, {_EXPECTED}")
+    if not isinstance(line["id"], str):
+        raise ValueError(f"id: {line['id']!r:.60}, expected a string")
+    repeat = line.get("repeat", 0)
+    if type(repeat) is not int or repeat < 0:
+        raise ValueError(f"repeat: {repeat!r:.60}, expected an integer of at least 0")
+    if failed and line.get("response") is None:
+        return line["id"], repeat, _recorded_error(line["error"])
+    return line["id"], repeat, line["response"]
+
+
+def _recorded_error(error: Any) -> ErrorInfo:
+    """Read how asking failed when the response was recorded."""
+    if not isinstance(error, dict):
+        raise ValueError(f"error: {error!r:.60}, {_EXPECTED_ERROR}")
+    kinds: dict[Any, TargetErrorKind] = {kind: kind for kind in TARGET_ERROR_KINDS}
+    kind, message = error.get("kind"), error.get("message", "")
+    if kind not in kinds:
+        raise ValueError(f"error.kind: {kind!r:.60}, expected one of {', '.join(kinds)}")
+    if not isinstance(message, str):
+        raise ValueError(f"error.message: {message!r:.60}, expected a string")
+    return ErrorInfo(kind=kinds[kind], message=message or "recorded as failed", attempts=1)
+
+
+def _chunks_of(text: str, case_ids: Container[str]) -> tuple[RetrievedChunk, ...]:
+    try:
+        case_id, _, payload = _parse_line(text)
+        if case_id not in case_ids or isinstance(payload, ErrorInfo):
+            return ()
+        if isinstance(payload, UsualResponse):
+            return payload.chunks
+        # What came of the answer does not matter here, and it may not have been recorded.
+        payload = {"answer": "", **payload} if isinstance(payload, dict) else payload
+        return parse_ask_response(payload).retrieved_chunks or ()
+    except (ValueError, RecursionError, EndpointError):
+        return ()
+
+
+# --- scoring -------------------------------------------------------------------------------
+
+
+class RecordedRun:
+    """The cases of one file with their recorded responses, scored one by one.
+
+    A case without a response is an error of kind ``not_attempted``.
+
+    Args:
+        cases: the case file.
+        responses: what was recorded.
+        settings: of the run.
+        judge: of the answers; None: they are not judged.
+    """
+
+    def __init__(
+        self, cases: Path, responses: Path, settings: Settings, *, judge: Judge | None = None
+    ) -> None:
+        self._judge = judge
+        self._cases = cases
+        self._responses = responses
+        self._settings = settings
+        self.warnings: tuple[str, ...] = ()
+        """About the cases and responses; known after ``records``."""
+
+    def records(self) -> Iterator[CaseRecord]:
+        """Yield the record of every case, in the order of the file, repeats last.
+
+        Raises:
+            DatasetError: with every fault of both files, when all has been read: until then the
+                records of what is sound are yielded.
+            ConfigError: the judge cannot work as it is set up.
+        """
+        reader = CaseReader(self._cases)
+        with closing(RecordedResponses(self._responses)) as responses:
+            try:
+                yield from self._score(reader, responses)
+            except OSError as error:
+                raise cannot_be_read(self._responses.as_posix(), error) from error
+
+    def _score(self, reader: CaseReader, responses: RecordedResponses) -> Iterator[CaseRecord]:
+        known = _case_ids(self._cases)
+        headings = responses.report_headings(known)
+        n = unanswered = 0
+        for located in reader:
+            n += 1
+            recorded, payload = responses.first(located.case.id)
+            if recorded:
+                yield self._record(located, reader.display, payload, headings)
+            elif not responses.has_repeats(located.case.id):
+                unanswered += 1
+                yield not_attempted(
+                    located,
+                    reader.display,
+                    self._settings,
+                    NO_RESPONSE,
+                    headings_reported=headings,
+                    judge=self._judge,
+                )
+        responses.read_rest()
+        faults = [
+            *sorted(reader.faults, key=lambda fault: fault.line),
+            *sorted(responses.faults, key=lambda fault: fault.line),
+        ]
+        if faults:
+            raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
+        self.warnings = (
+            *reader.warnings,
+            *_unanswered_warnings(unanswered, n),
+            *_unknown_warnings(responses.unknown(known)),
+        )
+        if responses.has_repeats():
+            for located in CaseReader(self._cases):
+                for repeat, payload in responses.repeats(located.case.id):
+                    yield self._record(located, reader.display, payload, headings, repeat)
+
+    def _record(
+        self, located: LocatedCase, file: str, payload: object, headings: bool, repeat: int = 0
+    ) -> CaseRecord:
+        return record_of(
+            located,
+            file,
+            _result(payload, retrieval_only=self._settings.retrieval_only),
+            self._settings,
+            repeat=repeat,
+            headings_reported=headings,
+            judge=self._judge,
+        )
+
+
+def _case_ids(path: Path) -> set[str]:
+    """Collect the ids of a case file; what is wrong with it is said when it is read in earnest."""
+    found: set[str] = set()
+    with open_lines(path, path.as_posix()) as file:
+        for line in iterate_lines(file, path.as_posix(), []):
+            try:
+                found.add(read_usual_id(line.text) or json.loads(line.text)["id"])
+            except (ValueError, RecursionError, LookupError, TypeError):
+                continue
+    return found
+
+
+def _unanswered_warnings(unanswered: int, n: int) -> Iterator[str]:
+    if not n:
+        yield "there is no case to score"
+    elif unanswered:
+        yield f"{unanswered} of {n} cases have no recorded response"
+
+
+def _unknown_warnings(unknown: list[str]) -> Iterator[str]:
+    for case_id in unknown[:_SHOWN_UNKNOWN]:
+        yield f"no case has the id {case_id!r} of a response"
+    if len(unknown) > _SHOWN_UNKNOWN:
+        yield f"nor do {len(unknown) - _SHOWN_UNKNOWN} more ids of responses belong to a case"
+
+
+def _result(payload: object, *, retrieval_only: bool) -> AskResult:
+    if isinstance(payload, ErrorInfo):
+        return AskResult(response=None, error=payload, total_ms=None)
+    chunks = None
+    if isinstance(payload, UsualResponse):
+        payload, chunks = payload
+    if retrieval_only and isinstance(payload, dict) and not payload.get("answer"):
+        # Recordings of a retriever alone hold no answer, and none of its metrics is asked for.
+        payload = {**payload, "answer": _UNRECORDED}
+    try:
+        return answered(parse_ask_response(payload, chunks=chunks), total_ms=None)
+    except EndpointError as error:
+        info = ErrorInfo(kind=error.kind, message=error.message, attempts=1)
+        return AskResult(response=None, error=info, total_ms=None)

@@ -1,0 +1,167 @@
+"""A stored run judged later, or again: its verdicts stand beside the run's own, never over them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
+from pytest_rageval.judges.asking import Judged, judge_case, judged_fields, rubric_keys
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.rescoring import response_of
+from pytest_rageval.metrics.scoring import score_case
+from pytest_rageval.runs.record_json import STORED_CHUNK_CHARS, record_to_json
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.numbers import MetricSummary
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.verdict import Judge
+
+_SHOWN: Final = 3
+_KEPT: Final = (
+    "case_id", "file", "case_hash", "repeat", "groundedness", "correctness", "abstention",
+    "judgements", "spot_check", "judge_input", "cost",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejudged:
+    """One record with what another judge said of its answer."""
+
+    record: CaseRecord
+    """The stored record under the new verdicts."""
+    judged: Judged
+
+
+def refuse_cut_texts(records: Iterable[CaseRecord]) -> None:
+    """Stop before judging texts that are not whole.
+
+    Raises:
+        StorageError: a record lacks its case, or its answer or a passage is stored cut.
+    """
+    bare, cut, long = [], [], []
+    for record in records:
+        if record.case is None:
+            bare.append(record.case_id)
+        if any(chunk.text_truncated for chunk in (record.retrieved_chunks or ())[: record.k]):
+            cut.append(record.case_id)
+        if len(record.answer or "") < (record.answer_chars or 0):
+            long.append(record.case_id)
+    if bare:
+        raise StorageError(f"{_named(bare)}: the records do not hold their cases; run them again")
+    if cut:
+        raise StorageError(
+            f"{_named(cut)}: only {STORED_CHUNK_CHARS} characters of each chunk were kept, and a "
+            "judge needs the whole texts; run again with --rageval-store-full-text"
+        )
+    if long:
+        raise StorageError(f"{_named(long)}: the answer was too long to be kept whole")
+
+
+def _named(case_ids: Sequence[str]) -> str:
+    more = f" and {len(case_ids) - _SHOWN} more" if len(case_ids) > _SHOWN else ""
+    return ", ".join(case_ids[:_SHOWN]) + more
+
+
+def rejudge(
+    record: CaseRecord,
+    judge: Judge,
+    *,
+    rubrics: Sequence[str],
+    scoring: ScoreSettings,
+    second_judge: Judge | None = None,
+) -> Rejudged:
+    """Judge one stored answer.
+
+    Args:
+        record: with its case and whole texts.
+        judge: who is asked.
+        rubrics: those in use.
+        scoring: what the run was scored with.
+        second_judge: repeats the judge's scores; None: the answer is judged once.
+
+    Raises:
+        ConfigError: the judge cannot work as it is set up.
+        ValueError: the record does not hold its case.
+    """
+    case = record.case
+    if case is None:
+        raise ValueError(f"case {record.case_id!r}: expected a record that holds its case")
+    response = response_of(record)
+    judged = judge_case(
+        case,
+        response,
+        record.citations or (),
+        judge,
+        rubrics=rubrics,
+        k=record.k,
+        repeat=record.repeat,
+        second_judge=second_judge,
+    )
+    scores = score_case(
+        case,
+        response,
+        replace(scoring, k=record.k, judge_configured=True, retrieval_only=False),
+        error=record.error,
+        verdicts=judged.verdicts,
+    )
+    fields: dict[str, Any] = {"spot_check": None}
+    if response is not None:
+        fields = judged_fields(
+            judged,
+            question=record.question,
+            answer=response.answer,
+            unanswerable=not case.answerable,
+        )
+    again = replace(
+        record,
+        metrics={**scores.metrics, **judged.extra_scores},
+        not_applicable=scores.not_applicable,
+        **fields,
+    )
+    return Rejudged(record=again, judged=judged)
+
+
+def judged_keys(rubrics: Sequence[str], records: Iterable[CaseRecord]) -> list[str]:
+    """Return the metrics that rubrics give, a user's own as their verdicts name them."""
+    keys = [key for rubric in rubrics for key in rubric_keys(rubric)]
+    keys += ["five.composite"] if "five_dimensions" in rubrics else []
+    own = {key for record in records for key in record.metrics if key not in METRICS}
+    return [*dict.fromkeys(keys), *sorted(own)]
+
+
+def summarise_judged(
+    records: Iterable[CaseRecord], keys: Sequence[str]
+) -> dict[str, MetricSummary]:
+    """Means of judged metrics with counts and intervals, by key."""
+    from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+
+    cases: list[CaseGroup] = group_repeats(records)
+    return {
+        key: summarise_metric([case.value(key) for case in cases], METRICS.get(key)) for key in keys
+    }
+
+
+def verdict_lines(rejudged: Iterable[Rejudged], keys: Sequence[str]) -> Iterator[str]:
+    """Yield one JSON line per record: its case, its verdicts and the judged metrics."""
+    for one in rejudged:
+        document = record_to_json(one.record)
+        kept = {name: document[name] for name in ("schema_version", *_KEPT)}
+        kept["metrics"] = {key: one.record.metrics.get(key) for key in keys}
+        kept["not_applicable"] = {
+            key: reason for key, reason in one.record.not_applicable.items() if key in keys
+        }
+        yield json.dumps(kept, ensure_ascii=False, allow_nan=False)
+
+
+def verdicts_name(identity: str, rubrics: Sequence[str], versions: Mapping[str, str]) -> str:
+    """Name the file of a judge's verdicts, such as ``judged-offline-1-3f2a9c1b``.
+
+    Another judge, rubric or version has another name, so nothing is ever written over.
+    """
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", identity).strip("-")[:60]
+    content = json.dumps([identity, list(rubrics), dict(sorted(versions.items()))])
+    return f"judged-{slug}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"

@@ -1,0 +1,199 @@
+"""A run that goes on in its folder: what earlier sessions finished, and what is asked again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_rageval.engine.config_differences import current_config, differences, listed
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
+from pytest_rageval.runs.read import latest_records
+from pytest_rageval.runs.store import read_json, read_records, resolve_run
+from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.values.names import is_run_id
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+
+_FLAG: Final = "--rageval-resume"
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumedRun:
+    """What a run holds already."""
+
+    kept: Mapping[tuple[str, int], CaseRecord] = field(default_factory=dict)
+    """Finished records by node id and repeat."""
+    repeats: int = 1
+    """How often each case is asked."""
+    n_lines: int = 0
+    """Lines of ``results.jsonl``, those that are not kept included."""
+    refreshed: bool = False
+    """Whether a kept record differs from its line by what the case file says today."""
+    n_again: int = 0
+    """Records that are asked again: a connection failed, or nobody was asked."""
+    n_changed: int = 0
+    """Records of cases whose content has changed since."""
+    gone: tuple[str, ...] = ()
+    """Ids of cases that the set no longer holds."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """The ``config.json`` so far; empty: the run was killed before it had one."""
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether ``results.jsonl`` holds what is kept, and nothing else."""
+        return self.n_lines == len(self.kept) and not self.refreshed
+
+    @property
+    def n_cases(self) -> int:
+        """Cases of which every repeat is finished."""
+        counts = Counter(nodeid for nodeid, _ in self.kept)
+        return sum(count >= self.repeats for count in counts.values())
+
+    def sentences(self, run_id: str) -> list[str]:
+        """Say where the run goes on."""
+        done = "1 case is" if self.n_cases == 1 else f"{self.n_cases} cases are"
+        again = [
+            *([f"{self.n_again} for want of a connection"] if self.n_again else []),
+            *([f"{self.n_changed} of changed content"] if self.n_changed else []),
+        ]
+        sentences = [f"run {run_id} goes on: {done} done"]
+        if again:
+            sentences[0] += f"; what is selected is asked again: {', '.join(again)}"
+        if self.gone:
+            ids = ", ".join(self.gone[:_SHOWN]) + (" ..." if len(self.gone) > _SHOWN else "")
+            sentences.append(
+                f"run {run_id}: left out what it holds of cases that the set no longer has: {ids}"
+            )
+        return sentences
+
+
+def find_resumed(settings: Settings) -> Path:
+    """Return the folder of the run to go on with.
+
+    Raises:
+        ConfigError: the run is to have another name.
+        StorageError: no run or more than one is meant.
+    """
+    name = settings.resume or ""
+    results = Path(settings.rootdir) / settings.results_dir
+    # Who was killed in the first moment leaves an empty folder, which is no run yet.
+    bare = results / name
+    folder = bare if is_run_id(name) and bare.is_dir() else resolve_run(results, name)
+    if settings.run_id not in {None, folder.name}:
+        raise ConfigError(
+            f"{_FLAG}: run {folder.name} keeps its id, got --rageval-run-id {settings.run_id}; "
+            "leave one of them out"
+        )
+    return folder
+
+
+def read_resumed(folder: Path, settings: Settings, sets: Sequence[LoadedSet]) -> ResumedRun:
+    """Read what a run holds, in the light of the settings and cases of today.
+
+    Args:
+        folder: of the run.
+        settings: of this session.
+        sets: its loaded case files.
+
+    Raises:
+        ConfigError: the run was made with other settings, or holds cases of a file that this
+            session does not read.
+        StorageError: a file of the run cannot be read.
+    """
+    lines = read_records(folder)
+    config = folder / "config.json"
+    if not config.is_file():
+        if lines:
+            raise ConfigError(
+                f"{_FLAG}: {folder} holds records and no config.json, so nothing tells what they "
+                "were asked with; start a new run"
+            )
+        return ResumedRun()
+    try:
+        stored = read_json(config)
+    except StorageError as error:
+        raise StorageError(
+            f"{error}; nothing else tells what the records were asked with: start a new run"
+        ) from None
+    found = differences(stored, current_config(settings), also=("shard",))
+    if found:
+        raise ConfigError(
+            f"{_FLAG}: run {folder.name} was made with other settings: "
+            f"{listed(found, 'then', 'now')}; give the same ones, or start a new run"
+        )
+    return _sorted_out(lines, stored, settings, sets)
+
+
+def _sorted_out(
+    lines: Sequence[CaseRecord],
+    config: Mapping[str, Any],
+    settings: Settings,
+    sets: Sequence[LoadedSet],
+) -> ResumedRun:
+    known = {(s.display, c.case.id): c for s in sets for c in s.cases}
+    kept: dict[tuple[str, int], CaseRecord] = {}
+    gone: list[CaseRecord] = []
+    n_again = n_changed = n_refreshed = 0
+    for record in latest_records(lines):
+        located = known.get((record.file, record.case_id))
+        if located is None:
+            gone.append(record)
+        elif located.case_hash != record.case_hash:
+            n_changed += 1
+        elif not is_finished(record):
+            n_again += 1
+        else:
+            today = _of_today(record, located)
+            n_refreshed += today != record
+            kept[record.nodeid, record.repeat] = today
+    _refuse_unread_files(gone, settings, sets)
+    return ResumedRun(
+        kept=kept,
+        repeats=settings.repeats,
+        n_lines=len(lines),
+        refreshed=n_refreshed > 0,
+        n_again=n_again,
+        n_changed=n_changed,
+        gone=tuple(dict.fromkeys(record.case_id for record in gone)),
+        config=config,
+    )
+
+
+def is_finished(record: CaseRecord) -> bool:
+    """Say whether a record stands when its run goes on: any that the target had a part in.
+
+    A time-out or a refusal says something about the target; a connection that failed, and a case
+    that was never asked, say that the run was cut short.
+    """
+    return record.error is None or record.error.kind not in {"connection", "not_attempted"}
+
+
+def _of_today(record: CaseRecord, located: LocatedCase) -> CaseRecord:
+    """Take over what the case file says of things that do not change asking or scoring."""
+    case = located.case
+    return replace(
+        record,
+        lineno=located.lineno,
+        category=case.category,
+        difficulty=case.difficulty,
+        tags=case.tags,
+        required=case.required,
+        case=case,
+    )
+
+
+def _refuse_unread_files(
+    gone: Iterable[CaseRecord], settings: Settings, sets: Sequence[LoadedSet]
+) -> None:
+    # Their records would be lost for ever because of a word that was not typed.
+    read = {loaded.display for loaded in sets}
+    for record in gone:
+        if record.file not in read and (Path(settings.rootdir) / record.file).is_file():
+            raise ConfigError(
+                f"{_FLAG}: the run holds cases of {record.file}, which this session does not "
+                "read; name the file on the command line as it was named then"
+            )

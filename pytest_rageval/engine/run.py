@@ -1,0 +1,456 @@
+"""One run in the making: records in, files and a verdict out.
+
+Knows neither pytest nor the network. ``Run`` collects; ``finish`` puts the pure rooms in
+order (rescore, aggregate, gate, render) and writes what they return.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_rageval.analysis.gate.decide import decide_gate
+from pytest_rageval.analysis.gate.figures import GateRun
+from pytest_rageval.analysis.trust.reliability import JudgeReliability, judge_reliability
+from pytest_rageval.engine.case import not_attempted
+from pytest_rageval.engine.judge_notes import judge_notes
+from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed
+from pytest_rageval.engine.resume_command import resume_command
+from pytest_rageval.engine.run_cases import RunCases, progress_text
+from pytest_rageval.engine.run_state import RunState
+from pytest_rageval.judges.spot_check import DISAGREEMENT
+from pytest_rageval.metrics.rescoring import headings_reported, score_settings
+from pytest_rageval.project.case_reader import LoadedSet
+from pytest_rageval.project.settings import config_hash, config_warnings
+from pytest_rageval.report.markdown.summary import render_markdown
+from pytest_rageval.report.text.summary import SummaryView
+from pytest_rageval.runs.documents import RunFacts, config_document, gate_document, set_document
+from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.runs.provenance import git_state
+from pytest_rageval.runs.record_json import record_to_json
+from pytest_rageval.runs.store import RunWriter, new_run_id
+from pytest_rageval.support.heap import leave_out_what_is_loaded
+from pytest_rageval.support.text import counted
+from pytest_rageval.target.opening import configured_target, target_notes
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.gate import GateResult, needs_baseline
+from pytest_rageval.values.numbers import Aggregate
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.verdict import Judgement, JudgeRequest
+
+if TYPE_CHECKING:
+    from pytest_rageval.engine.baseline import Baseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """Everything that reporting needs once a run has ended."""
+
+    view: SummaryView
+    gate: GateResult
+    metrics_document: Mapping[str, Any]
+    gate_document: Mapping[str, Any]
+    summary: str
+    """The content of ``summary.md``."""
+
+
+class _LostJudge:
+    """The judge of a process that died, whose metrics are errors rather than not applicable."""
+
+    identity = "lost"
+
+    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+        raise AssertionError("a case without an answer is not judged")
+
+
+class Run:
+    """Collects the records of a session and finishes them into a run folder.
+
+    Args:
+        state: settings, thresholds and files of the session.
+        sets: the loaded case files of the whole set.
+    """
+
+    def __init__(self, state: RunState, sets: Sequence[LoadedSet]) -> None:
+        self.state = state
+        self.cases = RunCases(sets, state.settings)
+        self.invocation: tuple[str, ...] = ()
+        """Command-line arguments, for those who want to go on."""
+        self.resumed: ResumedRun | None = None
+        self.notes: dict[str, None] = {}
+        """What the processes that ran the cases want said at the end, each once."""
+        self._sets = tuple(sets)
+        self._lock = threading.Lock()
+        self._appended = 0
+        self._ended = False
+        self._writer: RunWriter | None = None
+        self._git: dict[str, Any] = {}
+        self._wall_s: float | None = None
+        self._started = time.monotonic()
+        self._started_at = datetime.now(UTC)
+        self.run_id = state.settings.run_id or new_run_id(self._started_at, secrets.token_hex(2))
+
+    # --- what is selected
+
+    @property
+    def gate_names(self) -> tuple[str, ...]:
+        """Names of the checks, in the order they are reported."""
+        return tuple(check.name for check in self.state.thresholds.checks)
+
+    def header(self) -> str:
+        """Describe the run in one line."""
+        settings = self.state.settings
+        # A conftest file that is not loaded yet may still put a fixture in its place.
+        configured = configured_target(settings)
+        target = (
+            f"configured target {configured}" if configured else "target the rag_client fixture"
+        )
+        cases = sum(len(s.cases) for s in self._sets if s.path in self.state.files)
+        text = f"rageval: {counted(cases, 'case')}, {target}, k {settings.k}"
+        if settings.repeats > 1:
+            text += f", each asked {settings.repeats} times"
+        if settings.shard is not None:
+            text += f", shard {settings.shard}"
+        return text
+
+    # --- going on with an earlier session
+
+    def resume(self) -> None:
+        """Take over what the run named by the settings holds; nobody else may write it from now.
+
+        Raises:
+            ConfigError: it was made with other settings.
+            StorageError: it cannot be found, read or written, or another session writes it.
+        """
+        settings = self.state.settings
+        folder = find_resumed(settings)
+        writer = RunWriter(folder.parent, folder.name, resume=True)
+        try:
+            found = read_resumed(folder, settings, self._sets)
+            if not found.is_on_disk:
+                writer.rewrite(found.kept.values())
+        except BaseException:
+            writer.close()
+            raise
+        self._writer, self.resumed, self.run_id = writer, found, folder.name
+        self.cases.take_over(found.kept)
+        self._appended = len(found.kept)
+        for (nodeid, repeat), record in found.kept.items():
+            self.state.finished.setdefault(nodeid, {})[repeat] = record
+        self.state.asked.update(found.config.get("asked") or ())
+        self.state.notes += found.sentences(self.run_id)[1:]
+        self._describe(writer)
+
+    def finished_keys(self) -> dict[str, dict[int, Any]]:
+        """Return what workers need of the finished records: by node id the repeats.
+
+        With their records as JSON values where a test function of the user's own may look at them.
+        """
+        own = {s.display for s in self._sets if s.path.with_suffix(".py").is_file()}
+        return {
+            nodeid: {
+                repeat: record_to_json(record) if record and record.file in own else None
+                for repeat, record in repeats.items()
+            }
+            for nodeid, repeats in self.state.finished.items()
+        }
+
+    # --- while it goes on
+
+    def add(self, nodeid: str, record: CaseRecord) -> None:
+        """Keep one finished case, on disk first; from any thread.
+
+        What comes after the end is left out: its case was not waited for.
+
+        Raises:
+            StorageError: the run folder cannot be written.
+        """
+        with self._lock:
+            if self._ended:
+                return
+            self._open_writer().append(record)
+            self._appended += 1
+            self.cases.add(nodeid, record)
+
+    def note_crash(self, nodeid: str, message: str) -> None:
+        """Record a case whose process died while it ran; from what was asked nothing came."""
+        located = self.cases.expected.get(nodeid)
+        if located is None:
+            return
+        settings = self.state.settings
+        file = nodeid.split("::", 1)[0]
+        reason = f"its process died while it ran: {message}"
+        judge = None if settings.judge == "none" else _LostJudge()
+        for repeat in self.cases.missing_repeats(nodeid):
+            lost = not_attempted(located, file, settings, reason, repeat=repeat, judge=judge)
+            self.add(nodeid, replace(lost, parameters=nodeid.removeprefix(lost.nodeid)))
+
+    def close(self) -> None:
+        """Let others write the run, however the session ended; nothing is taken any more."""
+        with self._lock:
+            self._ended = True
+            if self._writer is not None:
+                # What it still holds was refused before, and whoever appended it was told.
+                with suppress(StorageError):
+                    self._writer.close()
+
+    def progress_text(self) -> str | None:
+        """Say how far the run is; None before anything is selected."""
+        if not self.cases.expected:
+            return None
+        outcomes = self.cases.outcomes(earlier=False)
+        return progress_text(
+            done=len(outcomes),
+            total=self.cases.n_expected,
+            missed=outcomes.count("missed"),
+            errors=outcomes.count("error"),
+            elapsed_s=time.monotonic() - self._started,
+            earlier=len(self.cases.outcomes(earlier=True)),
+        )
+
+    def _open_writer(self) -> RunWriter:
+        if self._writer is None:
+            settings = self.state.settings
+            folder = Path(settings.rootdir) / settings.results_dir
+            self._writer = RunWriter(folder, self.run_id)
+            self._describe(self._writer)
+        return self._writer
+
+    def _describe(self, writer: RunWriter) -> None:
+        """Write what the run is made with, before the first of its records."""
+        self._git = git_state(Path(self.state.settings.rootdir), self.state.all_files)
+        writer.write_json("config.json", self._config_document(list(self.cases.records.values())))
+
+    # --- the end
+
+    def finish(self, *, gate: bool) -> FinishedRun:
+        """Aggregate, decide and write.
+
+        Args:
+            gate: False when the session did not come to its end; the gate is then not
+                evaluated, and what was measured is kept all the same.
+
+        Raises:
+            StorageError: the run folder cannot be written.
+        """
+        # numpy, which it needs, is not worth importing before there is anything to sum up.
+        from pytest_rageval.analysis.aggregate.run import aggregate
+
+        leave_out_what_is_loaded()
+        settings, thresholds = self.state.settings, self.state.thresholds
+        with self._lock:
+            self._ended = True
+            writer = self._open_writer()
+        wall_s = time.monotonic() - self._started
+        records = self.cases.settled()
+        written = {id(record) for record in self.cases.records.values()}
+        if self._appended != len(records) or any(id(r) not in written for r in records):
+            # A line that was written before the whole run was known must not contradict it, nor
+            # tell of an attempt that was made again or of a case that was skipped after all.
+            writer.rewrite(records)
+        numbers = aggregate(
+            records,
+            confidence=thresholds.confidence,
+            timeout_ms=settings.target.timeout_s * 1000,
+            path_case=settings.path_case,
+        )
+        reliability = judge_reliability(
+            records, self.state.labels, confidence=thresholds.confidence
+        )
+        n_expected, reported = len(self.cases.asked), len(self.cases.reported())
+        baseline = self._baseline(records, numbers, wall_s, reliability) if gate else None
+        result = (
+            decide_gate(
+                thresholds,
+                numbers,
+                records=records,
+                selection=self.cases.selection(),
+                n_expected=n_expected,
+                n_reported=reported,
+                judge_configured=settings.judge != "none",
+                retrieval_only=settings.retrieval_only,
+                baseline=baseline.differences if baseline else None,
+                baseline_info=baseline.info if baseline else None,
+                timeout_ms=settings.target.timeout_s * 1000,
+                extra_figures={"suite_wall_s": wall_s, **_figures(reliability)},
+            )
+            if gate
+            else GateResult(
+                verdict="not_evaluated",
+                sentence=f"not evaluated: the session ended after {reported} of {n_expected} cases",
+                complete=False,
+                n_expected=n_expected,
+                n_reported=reported,
+            )
+        )
+        view = self._view(numbers, result, records, wall_s, reliability)
+        if baseline is not None:
+            view = replace(view, changes=baseline.changes)
+        metrics = self._metrics_document(numbers, reliability)
+        decision = gate_document(result, self.run_id)
+        self._wall_s = wall_s
+        writer.write_json("config.json", self._config_document(records))
+        writer.write_json("metrics.json", metrics)
+        writer.write_json("gate.json", decision)
+        summary = render_markdown(view)
+        writer.write_text("summary.md", summary)
+        if not settings.no_report:
+            view = self._with_report(view, metrics, decision, baseline)
+        writer.close()
+        return FinishedRun(
+            view=view,
+            gate=result,
+            metrics_document=metrics,
+            gate_document=decision,
+            summary=summary,
+        )
+
+    def _with_report(
+        self,
+        view: SummaryView,
+        metrics: Mapping[str, Any],
+        gate: Mapping[str, Any],
+        baseline: Baseline | None,
+    ) -> SummaryView:
+        """Write the page of the run and name it in the summary."""
+        from pytest_rageval.report.html.files import REPORT, write_report
+        from pytest_rageval.report.html.values import RunFiles
+
+        settings, records = self.state.settings, view.records
+        files = RunFiles(
+            run_id=self.run_id,
+            records=records,
+            scoring=score_settings(settings, headings_reported=headings_reported(records)),
+            metrics=metrics,
+            gate=gate,
+            config=self._config_document(records),
+        )
+        try:
+            comparison = None if baseline is None else baseline.comparison
+            write_report(files, self._open_writer().path, comparison)
+        except Exception as error:  # the page must not cost the run its verdict
+            note = f"{REPORT} was not written: {type(error).__name__}: {error}"
+            return replace(view, notes=[*view.notes, note])
+        return replace(view, report=f"{self._shown_folder()}/{REPORT}")
+
+    def _baseline(
+        self,
+        records: Sequence[CaseRecord],
+        numbers: Aggregate,
+        wall_s: float,
+        reliability: JudgeReliability,
+    ) -> Baseline | None:
+        """Hold the run against its baseline; None: nobody wants it to be."""
+        settings, thresholds = self.state.settings, self.state.thresholds
+        name = settings.baseline or thresholds.baseline
+        if name is None and not any(map(needs_baseline, thresholds.checks)):
+            return None
+        from pytest_rageval.analysis.two_runs import RunSide
+        from pytest_rageval.engine.baseline import against_baseline
+
+        rootdir = Path(settings.rootdir)
+        return against_baseline(
+            name,
+            RunSide(run_id=self.run_id, records=records, config=self._config_document(records)),
+            thresholds,
+            rootdir / settings.results_dir,
+            new_run=GateRun(
+                aggregate=numbers,
+                records=tuple(records),
+                confidence=thresholds.confidence,
+                timeout_ms=settings.target.timeout_s * 1000,
+                extra_figures={"suite_wall_s": wall_s, **_figures(reliability)},
+            ),
+            relative_to=rootdir,
+        )
+
+    def _view(
+        self,
+        numbers: Aggregate,
+        gate: GateResult,
+        records: Sequence[CaseRecord],
+        wall_s: float,
+        reliability: JudgeReliability,
+    ) -> SummaryView:
+        settings = self.state.settings
+        notes = list(config_warnings(settings))
+        if self.state.breaker.open:
+            notes.insert(0, self.state.breaker.reason)
+        notes += target_notes(settings, self.state.asked)
+        notes += self.state.notes
+        notes += [warning for loaded in self._sets for warning in loaded.warnings]
+        notes += judge_notes(records, settings)
+        notes += self.notes
+        if self._git.get("dirty"):
+            notes.append("the git tree has uncommitted changes")
+        return SummaryView(
+            run_id=self.run_id,
+            aggregate=numbers,
+            gate=gate,
+            records=records,
+            wall_s=wall_s,
+            judge=settings.judge,
+            folder=self._shown_folder(),
+            notes=notes,
+            confidence=self.state.thresholds.confidence,
+            reliability=reliability,
+            gave_up=self.state.breaker.reason if self.state.breaker.open else "",
+            resume="" if gate.complete else resume_command(self.invocation, self.run_id),
+        )
+
+    def _shown_folder(self) -> str:
+        folder, rootdir = self._open_writer().path, Path(self.state.settings.rootdir)
+        return (
+            folder.relative_to(rootdir) if folder.is_relative_to(rootdir) else folder
+        ).as_posix()
+
+    def _metrics_document(
+        self, numbers: Aggregate, reliability: JudgeReliability
+    ) -> dict[str, Any]:
+        return metrics_document(
+            numbers,
+            run_id=self.run_id,
+            timestamp=self._started_at.isoformat(timespec="seconds"),
+            config_hash=config_hash(self.state.settings),
+            dataset_hash=self.cases.dataset_hash(),
+            eval_set_commit_hash=self._git.get("eval_set_commit"),
+            dirty=self._git.get("dirty"),
+            judge_reliability=reliability.document(),
+        )
+
+    def _config_document(self, records: Sequence[CaseRecord] = ()) -> dict[str, Any]:
+        facts = RunFacts()
+        for record in records:
+            facts.add(record)
+        document = config_document(
+            self.state.settings,
+            run_id=self.run_id,
+            started_at=self._started_at,
+            dataset_hash=self.cases.dataset_hash(),
+            facts=facts,
+            git=self._git,
+        )
+        asked_files = [loaded for loaded in self._sets if loaded.path in self.state.files]
+        started = self._started_at.isoformat(timespec="seconds")
+        earlier = [] if self.resumed is None else self.resumed.config.get("sessions", [])
+        return {
+            **document,
+            # The settings name what was configured, these what the cases asked in truth.
+            "asked": sorted(self.state.asked),
+            "set": set_document(self._sets, asked_files),
+            "skipped": sorted(self.cases.excused),
+            "sessions": [*earlier, started],
+            "wall_s": self._wall_s,
+        }
+
+
+def _figures(reliability: JudgeReliability) -> dict[str, float]:
+    rate = reliability.disagreement_rate
+    return {} if rate is None else {DISAGREEMENT: rate}

@@ -1,0 +1,194 @@
+"""The cases of one run by node id: which it should have, and the records that it has of them."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from pytest_rageval.analysis.aggregate.case_groups import deciding_record
+from pytest_rageval.analysis.gate.decide import Selection
+from pytest_rageval.metrics.rescoring import headings_reported, settle_headings
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, dataset_hash
+from pytest_rageval.values.record import CaseRecord, Outcome
+from pytest_rageval.values.settings import Settings
+
+
+class RunCases:
+    """Keeps what was selected and what came of it; records may come from any thread.
+
+    Args:
+        sets: the loaded case files of the whole set.
+        settings: of the run.
+    """
+
+    def __init__(self, sets: Sequence[LoadedSet], settings: Settings) -> None:
+        self._sets = tuple(sets)
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._kept: dict[str, LocatedCase] = {}
+        self.expected: dict[str, LocatedCase] = {}
+        """Selected in this session."""
+        self.excused: set[str] = set()
+        """Skipped by a mark or fixture of the user's."""
+        self.records: dict[tuple[str, int], CaseRecord] = {}
+        """By node id and repeat."""
+
+    @property
+    def asked(self) -> dict[str, LocatedCase]:
+        """Those selected, and those of earlier sessions of the run."""
+        return {**self._kept, **self.expected}
+
+    @property
+    def n_expected(self) -> int:
+        """How many of those selected in this session are not skipped."""
+        return len(self.expected) - len(self.excused)
+
+    def locate(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:
+        """Return the cases among the node ids that a process collected."""
+        known = {
+            f"{loaded.display}::{located.case.id}": located
+            for loaded in self._sets
+            for located in loaded.cases
+        }
+        found = {}
+        for nodeid in nodeids:
+            # A parametrized fixture adds [...], which no case id holds.
+            located = known.get(nodeid.split("[", 1)[0])
+            if located is not None:
+                found[nodeid] = located
+        return found
+
+    def expect(self, cases: Mapping[str, LocatedCase]) -> None:
+        """Take note of selected cases."""
+        self.expected.update(cases)
+        for nodeid in cases:
+            # Which of several items a record without parameters stands for cannot be told.
+            plain = nodeid.split("[", 1)[0]
+            if plain != nodeid and self._kept.pop(plain, None) is not None:
+                self.drop(plain)
+
+    def take_over(self, records: Mapping[tuple[str, int], CaseRecord]) -> None:
+        """Take the records of earlier sessions of the run."""
+        self.records.update(records)
+        self._kept.update(self.locate(dict.fromkeys(nodeid for nodeid, _ in records)))
+
+    def add(self, nodeid: str, record: CaseRecord) -> None:
+        """Take a record, in the place of an earlier one of the same case and repeat."""
+        with self._lock:
+            self.records[nodeid, record.repeat] = record
+
+    def excuse(self, nodeid: str) -> None:
+        """Expect nothing of a case; it may have been asked ahead of its turn."""
+        if nodeid in self.expected:
+            self.excused.add(nodeid)
+            self.drop(nodeid)
+
+    def drop(self, nodeid: str) -> None:
+        """Forget what came of a case that was asked ahead of its turn and then not run."""
+        with self._lock:
+            for repeat in range(self._settings.repeats):
+                self.records.pop((nodeid, repeat), None)
+
+    def records_of(self, nodeid: str) -> list[CaseRecord]:
+        """Return what is there of a case, by repeat."""
+        keys = ((nodeid, repeat) for repeat in range(self._settings.repeats))
+        return [self.records[key] for key in keys if key in self.records]
+
+    def missing_repeats(self, nodeid: str) -> list[int]:
+        """Return the repeats of a case that there is no record of."""
+        repeats = range(self._settings.repeats)
+        return [repeat for repeat in repeats if (nodeid, repeat) not in self.records]
+
+    def to_rerun(self) -> list[str]:
+        """Return the node ids that ``--lf`` should run again."""
+        failed = (nodeid for (nodeid, _), r in self.records.items() if r.outcome != "passed")
+        return list(dict.fromkeys(failed))
+
+    def reported(self) -> set[str]:
+        """Return the node ids of which every repeat is there, or nothing is expected."""
+        counts = Counter(nodeid for nodeid, _ in self.records)
+        whole = {nodeid for nodeid, n in counts.items() if n >= self._settings.repeats}
+        return whole | self.excused
+
+    def outcomes(self, *, earlier: bool) -> list[Outcome]:
+        """Return the outcomes of the selected cases that are whole.
+
+        Args:
+            earlier: only of those that an earlier session has at least begun.
+        """
+        with self._lock:
+            found = {nodeid: self.records_of(nodeid) for nodeid, _ in self.records}
+        return [
+            deciding_record(records).outcome
+            for nodeid, records in found.items()
+            if len(records) == self._settings.repeats
+            and nodeid in self.expected
+            and (nodeid in self._kept or not earlier)
+        ]
+
+    def settled(self) -> list[CaseRecord]:
+        """Return all records in the order of the set, by what the whole run says of headings."""
+        asked = self.asked
+        reported = headings_reported(self.records.values())
+        settled = []
+        for (nodeid, _), record in self.records.items():
+            located = asked.get(nodeid)
+            if located is not None:
+                record = settle_headings(
+                    record,
+                    located.case,
+                    self._settings,
+                    headings_reported=reported,
+                    settled_before=nodeid in self._kept,
+                )
+            settled.append(record)
+        return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
+
+    def selection(self) -> Selection:
+        """Count the cases of the run among those of the set."""
+        whole = [(loaded.display, c.case) for loaded in self._sets for c in loaded.cases]
+        chosen = {(nodeid.split("::", 1)[0], c.case.id) for nodeid, c in self.asked.items()}
+        return Selection.of(
+            (case for file, case in whole if (file, case.id) in chosen),
+            (case for _, case in whole),
+        )
+
+    def dataset_hash(self) -> str | None:
+        """Name the content of the cases; None: there are none yet."""
+        # A case of several parameters is one case of the set.
+        cases = {nodeid.split("[", 1)[0]: located for nodeid, located in self.asked.items()}
+        return dataset_hash(located.case_hash for located in cases.values()) if cases else None
+
+
+def progress_text(
+    *, done: int, total: int, missed: int, errors: int, elapsed_s: float, earlier: int = 0
+) -> str:
+    """Say how far a run is, such as ``120/600 cases, 3 missed, 2 errors, about 4 min left``.
+
+    The time left assumes that the rest goes as fast as what was done in this session.
+
+    Args:
+        done: cases that are finished.
+        total: cases selected.
+        missed: of those finished.
+        errors: of those finished.
+        elapsed_s: since this session began.
+        earlier: cases that earlier sessions of the run finished, among ``done``.
+    """
+    parts = [f"{done}/{total} cases", f"{missed} missed", f"{errors} errors"]
+    here = done - earlier
+    if here > 0 and elapsed_s > 0:
+        left = elapsed_s / here * (total - done)
+        parts.append(f"{here / elapsed_s:.1f} cases/s")
+        parts.append(f"about {duration_text(left)} left")
+    return ", ".join(parts)
+
+
+def duration_text(seconds: float) -> str:
+    """Round a duration for people: ``45 s``, ``4 min``, ``1.5 h``."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

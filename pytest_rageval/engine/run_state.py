@@ -1,0 +1,83 @@
+"""State of a run that every part of it shares: settings, case files and what was asked."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.trust.reliability import JudgeLabels
+    from pytest_rageval.project.case_reader import LoadedSet
+    from pytest_rageval.values.gate import Thresholds
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.settings import Settings
+
+
+@dataclass
+class Breaker:
+    """Gives up on a target after a number of connection errors or timeouts in a row."""
+
+    limit: int
+    streak: int = 0
+    timeouts: int = 0
+    """Of the streak."""
+    open: bool = False
+    reason: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def count(self, record: CaseRecord) -> None:
+        """Count one finished case, in order of completion, from any thread."""
+        with self._lock:
+            self._count(record)
+
+    def _count(self, record: CaseRecord) -> None:
+        error = record.error
+        if error is None or error.kind not in {"connection", "timeout"}:
+            self.streak = self.timeouts = 0
+            return
+        self.streak += 1
+        self.timeouts += error.kind == "timeout"
+        if self.streak >= self.limit and not self.open:
+            what = "connection errors and timeouts"
+            if self.timeouts in {0, self.streak}:
+                what = "timeouts" if self.timeouts else "connection errors"
+            self._open(
+                f"gave up after {self.streak} {what} in a row "
+                f"(--rageval-max-errors {self.limit}); the last one: {error.message}"
+            )
+
+    def opened_elsewhere(self, reason: str) -> None:
+        """Learn that another process of the run gave up."""
+        with self._lock:
+            if not self.open:
+                self._open(reason)
+
+    def _open(self, reason: str) -> None:
+        self.open, self.reason = True, reason
+
+
+@dataclass
+class RunState:
+    """Settings, thresholds and loaded case files of a run, and what was asked so far."""
+
+    settings: Settings
+    thresholds: Thresholds
+    breaker: Breaker
+    files: tuple[Path, ...]
+    """Case files that the command line asks for."""
+    all_files: tuple[Path, ...]
+    """Case files of the whole set: those of the test paths and those asked for."""
+    sets: dict[Path, LoadedSet] = field(default_factory=dict)
+    """Case files that could be loaded."""
+    finished: dict[str, dict[int, CaseRecord | None]] = field(default_factory=dict)
+    """Of a resumed run: by node id the repeats that earlier sessions finished, with their records;
+    None: another process holds it."""
+    notes: list[str] = field(default_factory=list)
+    """Remarks on the selection for the user, a sentence each."""
+    labels: JudgeLabels | None = None
+    """People's labels of some cases; None: there are none, or this process sums nothing up."""
+    asked: set[str] = field(default_factory=set)
+    """What the cases that were reported so far have asked, in words: the configured target or
+    the fixtures that took its place."""

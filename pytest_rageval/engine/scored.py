@@ -1,0 +1,147 @@
+"""A run scored from recorded responses: records in, numbers and, if asked for, files out."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from pytest_rageval.analysis.aggregate.columns import RecordColumns
+from pytest_rageval.analysis.aggregate.run import aggregate_columns
+from pytest_rageval.project.case_reader import dataset_hash
+from pytest_rageval.project.settings import config_hash
+from pytest_rageval.report.markdown.summary import render_markdown
+from pytest_rageval.report.text.summary import SummaryView
+from pytest_rageval.runs.documents import RunFacts, config_document, gate_document
+from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.runs.provenance import git_state
+from pytest_rageval.runs.record_json import redact
+from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.values.gate import GateResult
+from pytest_rageval.values.numbers import Aggregate
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+
+_SHOWN: Final = 20
+
+
+class ScoredRun:
+    """Keeps the numbers of records as they come, and their files where a run is saved.
+
+    As a context manager it removes a saved run that does not come to its end.
+
+    Args:
+        settings: of the run.
+        run_id: name of the run to save; None: none is.
+        cases: the case file, whose commit is noted.
+
+    Raises:
+        StorageError: the name is no run id or is taken, or the folder cannot be written.
+    """
+
+    def __init__(self, settings: Settings, *, run_id: str | None, cases: Path) -> None:
+        self._settings = settings
+        self._cases = cases
+        self._columns = RecordColumns(path_case=settings.path_case)
+        self._facts = RunFacts()
+        self._case_hashes: dict[tuple[str, str], str] = {}
+        self._started_at = datetime.now(UTC)
+        self._started = time.monotonic()
+        self.shown: list[CaseRecord] = []
+        """The first cases that did not pass."""
+        self.n_records = 0
+        self.n_failed = 0
+        """How many did not pass."""
+        self.folder: str | None = None
+        """Where the run is saved, as shown to the user."""
+        self._finished = False
+        self._writer: RunWriter | None = None
+        if run_id is not None:
+            self._writer = RunWriter(Path(settings.rootdir) / settings.results_dir, run_id)
+            self.folder = f"{settings.results_dir}/{run_id}"
+
+    def add(self, record: CaseRecord) -> None:
+        """Take one record.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        if self._writer is not None:
+            self._writer.append(redact(record, full_text=self._settings.store_full_text))
+            self._case_hashes[record.file, record.case_id] = record.case_hash
+        self._columns.add(record)
+        self._facts.add(record)
+        self.n_records += 1
+        if record.outcome != "passed":
+            self.n_failed += 1
+            if len(self.shown) < _SHOWN:
+                self.shown.append(record)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Remove a run that was not finished: it can be made again from the same files."""
+        if self._writer is not None and not self._finished:
+            self._writer.discard()
+
+    def finish(self) -> Aggregate:
+        """Return the numbers, and write the documents of the run.
+
+        Raises:
+            StorageError: they cannot be written.
+        """
+        numbers = aggregate_columns(self._columns)
+        if self._writer is not None:
+            with self._writer as writer:
+                self._write(writer, numbers)
+        self._finished = True
+        return numbers
+
+    def _write(self, writer: RunWriter, numbers: Aggregate) -> None:
+        git = git_state(Path(self._settings.rootdir), (self._cases.absolute(),))
+        hashed = dataset_hash(self._case_hashes.values())
+        # The gate of a project is about its target; what was recorded may be of any other.
+        gate = GateResult(
+            verdict="not_evaluated",
+            sentence="not evaluated: scored from recorded responses",
+            n_expected=numbers.total,
+            n_reported=numbers.total,
+        )
+        view = SummaryView(
+            run_id=writer.run_id,
+            aggregate=numbers,
+            gate=gate,
+            records=self.shown,
+            wall_s=time.monotonic() - self._started,
+            judge=self._settings.judge,
+            folder=self.folder or "",
+        )
+        config = config_document(
+            self._settings,
+            run_id=writer.run_id,
+            started_at=self._started_at,
+            dataset_hash=hashed,
+            facts=self._facts,
+            git=git,
+        )
+        metrics = metrics_document(
+            numbers,
+            run_id=writer.run_id,
+            timestamp=self._started_at.isoformat(timespec="seconds"),
+            config_hash=config_hash(self._settings),
+            dataset_hash=hashed,
+            eval_set_commit_hash=git.get("eval_set_commit"),
+            dirty=git.get("dirty"),
+        )
+        writer.write_json("config.json", config)
+        writer.write_json("metrics.json", metrics)
+        writer.write_json("gate.json", gate_document(gate, writer.run_id))
+        writer.write_text("summary.md", render_markdown(view))

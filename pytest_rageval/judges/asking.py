@@ -1,0 +1,418 @@
+"""One answer through a judge: which rubrics it needs, what comes back, what the record keeps.
+
+Knows neither pytest nor which judge it is: a judge is whatever the ``judge`` fixture returned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pytest_rageval.judges.spot_check import repeated_rubrics, spot_check_fields
+from pytest_rageval.metrics.matching import order_chunks
+from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.turns import waiting
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.reply import AskResponse, Citation, is_empty_answer
+from pytest_rageval.values.verdict import (
+    RUBRICS,
+    Judge,
+    JudgeFailure,
+    Judgement,
+    JudgeRequest,
+    Passage,
+)
+
+_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "groundedness": ("groundedness", "claim_support_rate"),
+    "correctness": ("correctness", "key_fact_recall"),
+    "claims": ("claim_support_rate",),
+    "quality": tuple(
+        f"quality.{name}" for name in ("correctness", "completeness", "relevance", "overall")
+    ),
+    "five_dimensions": tuple(
+        f"five.{name}"
+        for name in ("faithfulness", "citation_accuracy", "abstention", "synthesis", "relevance")
+    ),
+}
+"""Metric keys that each rubric of the package gives."""
+
+_GROUNDED: Final = frozenset({"groundedness", "claims"})
+_EVERY_ANSWER: Final = frozenset({"five_dimensions"})
+_NO_TEXT: Final = "The target reports chunks without their text."
+
+
+def rubric_keys(rubric: str) -> tuple[str, ...]:
+    """Return the metric keys that a rubric gives; a user's own are known from its verdicts."""
+    return _KEYS.get(rubric, ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What judging one case came to."""
+
+    verdicts: Verdicts
+    judgements: tuple[Judgement, ...] = ()
+    """Every one that was asked for, in the order of asking."""
+    extra_scores: Mapping[str, float | None] = field(default_factory=dict)
+    """Scores of a user's own rubrics, which no registry knows; None: that verdict failed."""
+    source: str = "target"
+    """Who said whether the answer abstains: ``target`` or ``judge``."""
+    context_chunk_ids: tuple[str | None, ...] = ()
+    repeated: tuple[str, ...] = ()
+    """Rubrics that a second judge was to repeat."""
+    second: tuple[Judgement, ...] = ()
+    """What it said; of verdicts that the first judge failed to give it is not asked."""
+
+
+def judge_case(
+    case: Case,
+    response: AskResponse | None,
+    citations: Sequence[Citation],
+    judge: Judge,
+    *,
+    rubrics: Sequence[str],
+    k: int,
+    repeat: int = 0,
+    second_judge: Judge | None = None,
+    slots: Slots | None = None,
+) -> Judged:
+    """Ask a judge whatever one case needs; failures are data.
+
+    Args:
+        case: the question and what is known about its answer.
+        response: what the target gave; None: nothing, so that no judge is asked.
+        citations: of the answer, distinct.
+        judge: who is asked.
+        rubrics: those in use.
+        k: how many chunks the generator was given.
+        repeat: of the case.
+        second_judge: repeats the scores of the first; None: the case is judged once.
+        slots: of which a judge that takes none by itself holds one; None: no limit.
+
+    Raises:
+        ConfigError: a judge cannot work as it is set up.
+    """
+    in_use = frozenset(key for rubric in rubrics for key in rubric_keys(rubric))
+    if response is None or is_empty_answer(response):
+        return Judged(
+            verdicts=Verdicts(judged_keys=in_use),
+            # Whatever the target failed to answer, a rubric of the user's own would have rated.
+            extra_scores=_extra_scores({}, rubrics, judge) if case.answerable else {},
+        )
+    chunks = order_chunks(response.retrieved_chunks or ())[:k]
+    passages = tuple(
+        Passage(
+            text=chunk.text,
+            rel_path=chunk.rel_path,
+            heading_path=chunk.heading_path,
+            chunk_id=chunk.chunk_id,
+        )
+        for chunk in chunks
+        if chunk.text is not None
+    )
+    asker = _Asker(
+        judge,
+        JudgeRequest(
+            question=case.question,
+            answer=response.answer,
+            context=passages,
+            expected_key_facts=case.expected_key_facts,
+            expected_answer=case.expected_answer,
+            citations=tuple(citations),
+            asks_conflict=case.answerable and case.recency_conflict_rule == "acknowledge_both",
+        ),
+        repeat,
+        slots,
+    )
+    abstained = response.abstained
+    if abstained is None:
+        verdict = asker.ask("abstention").verdict
+        abstained = None if verdict is None else verdict.abstained
+    for rubric in rubrics:
+        if _needs(rubric, case, abstained=abstained is True, has_context=bool(passages)):
+            asker.ask(rubric)
+    if asker.request.asks_conflict and not abstained and "correctness" not in asker.found:
+        asker.ask("correctness")
+    repeated = [r for r in repeated_rubrics(rubrics) if second_judge and r in asker.found]
+    return Judged(
+        verdicts=_verdicts(
+            asker.found,
+            in_use,
+            rubrics,
+            abstained=abstained,
+            textless=bool(chunks) and not passages,
+        ),
+        judgements=tuple(asker.found.values()),
+        extra_scores=_extra_scores(asker.found, rubrics, judge) if case.answerable else {},
+        source="target" if response.abstained is not None else "judge",
+        context_chunk_ids=tuple(passage.chunk_id for passage in passages),
+        repeated=tuple(repeated),
+        second=tuple(
+            _call(second_judge, rubric, asker.request, repeat, slots)
+            for rubric in repeated
+            if second_judge is not None and asker.found[rubric].verdict is not None
+        ),
+    )
+
+
+class _Asker:
+    """Asks each rubric once."""
+
+    def __init__(
+        self, judge: Judge, request: JudgeRequest, repeat: int, slots: Slots | None
+    ) -> None:
+        self.request = request
+        self.found: dict[str, Judgement] = {}
+        self._judge = judge
+        self._repeat = repeat
+        self._slots = slots
+
+    def ask(self, rubric: str) -> Judgement:
+        if rubric not in self.found:
+            self.found[rubric] = _call(self._judge, rubric, self.request, self._repeat, self._slots)
+        return self.found[rubric]
+
+
+def _call(
+    judge: Judge, rubric: str, request: JudgeRequest, repeat: int, slots: Slots | None
+) -> Judgement:
+    takes_none = slots is not None and not getattr(judge, "takes_slots", False)
+    try:
+        with (
+            slots.hold() if slots is not None and takes_none else nullcontext(),
+            waiting() if takes_none else nullcontext(),
+        ):
+            found: object = judge.judge(rubric, request, repeat=repeat)
+    except ConfigError:
+        raise
+    except Exception as error:
+        # A judge of the user's own may raise anything; what it could not judge is an error.
+        lines = str(error).strip().splitlines()
+        message = f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+        failure = JudgeFailure(kind="unreachable", message=message[:300])
+        return Judgement(
+            rubric=rubric, rubric_version=rubric, judge=_identity(judge), failure=failure
+        )
+    if not isinstance(found, Judgement):
+        raise ConfigError(
+            f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "
+            "pytest_rageval.values.verdict.Judgement"
+        )
+    return found
+
+
+def _identity(judge: Judge) -> str:
+    return str(getattr(judge, "identity", type(judge).__name__))
+
+
+def _needs(rubric: str, case: Case, *, abstained: bool, has_context: bool) -> bool:
+    if rubric in _EVERY_ANSWER:
+        return True
+    if rubric == "abstention" or not case.answerable:
+        return False
+    if rubric in _GROUNDED:
+        return has_context and not abstained
+    return rubric != "correctness" or not abstained
+
+
+def _verdicts(
+    found: Mapping[str, Judgement],
+    in_use: frozenset[str],
+    rubrics: Sequence[str],
+    *,
+    abstained: bool | None,
+    textless: bool,
+) -> Verdicts:
+    scores: dict[str, float | None] = {}
+    outside: dict[str, str] = {}
+    conflict = None
+    for rubric, judgement in found.items():
+        verdict = judgement.verdict
+        if verdict is not None and verdict.acknowledges_conflict is not None:
+            conflict = verdict.acknowledges_conflict
+        if rubric not in rubrics:
+            continue
+        for key in rubric_keys(rubric):
+            if verdict is None:
+                scores.setdefault(key, None)
+            elif key in verdict.scores:
+                scores[key] = verdict.scores[key]
+            elif key in verdict.not_applicable:
+                outside[key] = verdict.not_applicable[key]
+    if textless:
+        outside |= {key: _NO_TEXT for rubric in _GROUNDED for key in rubric_keys(rubric)}
+    # What one rubric scored is not without object because another found nothing to score.
+    outside = {key: reason for key, reason in outside.items() if scores.get(key) is None}
+    return Verdicts(
+        abstained=abstained,
+        acknowledges_conflict=conflict,
+        scores=scores,
+        judged_keys=in_use,
+        not_applicable=outside,
+    )
+
+
+def _extra_scores(
+    found: Mapping[str, Judgement], rubrics: Sequence[str], judge: Judge
+) -> dict[str, float | None]:
+    """Return the scores of a user's own rubrics; None: no verdict came, which is an error."""
+    extra: dict[str, float | None] = {}
+    for rubric in rubrics:
+        if rubric in RUBRICS:
+            continue
+        verdict = found[rubric].verdict if rubric in found else None
+        if verdict is None:
+            extra |= dict.fromkeys(_own_keys(judge, rubric))
+        else:
+            # What the rubric lets a judge leave out, and it did, is not applicable.
+            extra |= verdict.scores
+    return extra
+
+
+def _own_keys(judge: Judge, rubric: str) -> tuple[str, ...]:
+    """Return the metric keys of a user's own rubric, as far as the judge knows them."""
+    metric_keys = getattr(judge, "metric_keys", None)
+    return tuple(metric_keys(rubric)) if callable(metric_keys) else ()
+
+
+# --- what a record keeps -----------------------------------------------------------------------
+
+
+def judged_fields(
+    judged: Judged, *, question: str, answer: str, unanswerable: bool
+) -> dict[str, Any]:
+    """Return the fields of a record that judging fills.
+
+    Args:
+        judged: what judging came to.
+        question: as asked.
+        answer: as delivered.
+        unanswerable: whether the case has no answer.
+    """
+    by_rubric = {judgement.rubric: judgement for judgement in judged.judgements}
+    abstained = judged.verdicts.abstained
+    return {
+        "groundedness": _groundedness(by_rubric.get("groundedness") or by_rubric.get("claims")),
+        "correctness": _correctness(by_rubric.get("correctness")),
+        "abstention": {
+            "abstained": abstained,
+            "hallucinated": None if abstained is None else unanswerable and not abstained,
+            "source": judged.source,
+            **_failure_of(by_rubric.get("abstention")),
+        },
+        "judgements": {rubric: _summary(found) for rubric, found in by_rubric.items()},
+        "judge_input": _judge_input(judged, question, answer),
+        "cost": judge_cost((*judged.judgements, *judged.second)),
+        "spot_check": spot_check_fields(judged.repeated, judged.second),
+    }
+
+
+def _failure_of(judgement: Judgement | None) -> dict[str, Any]:
+    if judgement is None or judgement.failure is None:
+        return {}
+    return {"error": {"kind": judgement.failure.kind, "message": judgement.failure.message}}
+
+
+def _groundedness(judgement: Judgement | None) -> dict[str, Any] | None:
+    if judgement is None:
+        return None
+    found: dict[str, Any] = {"score": None, "judge": judgement.judge, **_failure_of(judgement)}
+    verdict = judgement.verdict
+    if verdict is None:
+        return found
+    return found | {
+        "score": verdict.scores.get("groundedness"),
+        "reasoning": verdict.reasoning,
+        "supported_claims": [claim.text for claim in verdict.claims if claim.supported],
+        "unsupported_claims": [claim.text for claim in verdict.claims if not claim.supported],
+        "claims": [
+            {
+                "text": claim.text,
+                "supported": claim.supported,
+                "passage": claim.passage,
+                "reason": claim.reason,
+            }
+            for claim in verdict.claims
+        ],
+    }
+
+
+def _correctness(judgement: Judgement | None) -> dict[str, Any] | None:
+    if judgement is None:
+        return None
+    found: dict[str, Any] = {"score": None, "judge": judgement.judge, **_failure_of(judgement)}
+    verdict = judgement.verdict
+    if verdict is None:
+        return found
+    facts = verdict.key_facts_found
+    return found | {
+        "score": verdict.scores.get("correctness"),
+        "reasoning": verdict.reasoning,
+        "key_facts_found": None if facts is None else list(facts),
+        "acknowledges_conflict": verdict.acknowledges_conflict,
+    }
+
+
+def _summary(judgement: Judgement) -> dict[str, Any]:
+    verdict = judgement.verdict
+    return {
+        "judge": judgement.judge,
+        "rubric_version": judgement.rubric_version,
+        "model": judgement.model,
+        "system_fingerprint": judgement.system_fingerprint,
+        "level": judgement.level,
+        "parameters": dict(judgement.parameters),
+        "dropped_parameters": list(judgement.dropped_parameters),
+        "prompt_hash": judgement.prompt_hash,
+        "cached": judgement.usage.cached,
+        "repaired": judgement.repaired,
+        "scores": None if verdict is None else dict(verdict.scores),
+        "reasoning": None if verdict is None else verdict.reasoning,
+        "coerced": [] if verdict is None else list(verdict.coerced),
+        "error": _failure_of(judgement).get("error"),
+    }
+
+
+def _judge_input(judged: Judged, question: str, answer: str) -> dict[str, Any] | None:
+    if not judged.judgements:
+        return None
+    hashes = {j.rubric: j.prompt_hash for j in judged.judgements if j.prompt_hash}
+    return {
+        "question": question,
+        "answer": answer,
+        "context_chunk_ids": list(judged.context_chunk_ids),
+        "context_chunks_truncated": any(j.truncated_chunk_ids for j in judged.judgements),
+        "prompt_hash": hashes,
+    }
+
+
+def judge_cost(judgements: Iterable[Judgement]) -> dict[str, Any]:
+    """Sum tokens and money of judgements that a model was asked for; empty: none was."""
+    usages = [j.usage for j in judgements if j.level != "offline"]
+    if not usages:
+        return {}
+
+    def money(values: Iterable[float | None]) -> float | None:
+        known = list(values)
+        paid = [value for value in known if value is not None]
+        return math.fsum(paid) if len(paid) == len(known) else None
+
+    return {
+        "judge_prompt_tokens": sum(u.prompt_tokens for u in usages if not u.cached),
+        "judge_completion_tokens": sum(u.completion_tokens for u in usages if not u.cached),
+        "judge_cost_usd": money(u.cost_usd for u in usages),
+        "judge_cost_usd_uncached": money(u.cost_usd_uncached for u in usages),
+        "cached": all(u.cached for u in usages),
+    }
+
+
+def judge_ms(judgements: Iterable[Judgement]) -> float | None:
+    """Return how long judging took in milliseconds; None: nothing was timed."""
+    timed = [j.duration_ms for j in judgements if j.duration_ms is not None]
+    return math.fsum(timed) if timed else None

@@ -1,0 +1,238 @@
+"""Verdicts and output levels by their keys."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from pytest_rageval.judges.cache.database import Database
+from pytest_rageval.judges.cache.keys import encode, level_key, public_identity
+from pytest_rageval.judges.cache.tables import prepare, statements
+from pytest_rageval.values.errors import StorageError
+
+MAX_DOCUMENT_BYTES: Final = 1_000_000
+_DAY_S: Final = 86_400
+"""A use is noted at most once a day: a warm run of 2,000 hits should not be 2,000 writes."""
+_MAX_USED: Final = 500
+"""Uses that are noted in one statement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheStats:
+    """What a cache holds."""
+
+    entries: int
+    document_bytes: int
+    """Of all documents together; a file is a little larger."""
+    by_identity: Mapping[str, int]
+    """Judge to its number of entries, in the order of their names."""
+    oldest_use: datetime | None
+    """To the day; None: there is no entry."""
+    newest_use: datetime | None
+
+
+class JudgeCache:
+    """Verdicts that the processes and threads of many runs share; usable as a context manager.
+
+    A file that cannot be written is read all the same, and ``warning`` says so.
+
+    Args:
+        url_or_path: path of an SQLite file, whose folder is made where it is missing, or an
+            SQLAlchemy URL of SQLite or PostgreSQL.
+        clock: seconds since 1970.
+
+    Raises:
+        ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
+        StorageError: the database cannot be opened or read, or another version wrote it.
+    """
+
+    def __init__(self, url_or_path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
+        self._database = Database(url_or_path, prepare)
+        self._sql = statements("sqlite" if self._database.is_sqlite else "postgresql")
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._used: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def shown(self) -> str:
+        """File, or URL without credentials, for messages."""
+        return self._database.shown
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing new is kept; ``warning`` says why."""
+        return not self._database.writable
+
+    @property
+    def warning(self) -> str | None:
+        """One line for the user about what is not kept; None: all is well."""
+        return self._database.warning
+
+    def close(self) -> None:
+        """Note the last uses and let go of the database; a second call does nothing."""
+        with suppress(StorageError):
+            self._note_uses()
+        self._database.close()
+
+    # --- entries ---------------------------------------------------------------------------
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return the document of a key; None: there is none, or it is no longer a JSON object.
+
+        Raises:
+            StorageError: the database cannot be read, or the cache is closed.
+        """
+        row = self._database.look_up(self._sql.get, key)
+        if row is None:
+            return None
+        text, used_at = row
+        if self._clock() - used_at >= _DAY_S:
+            self._note_use(key)
+        return self._document(key, text)
+
+    def put(self, key: str, document: Mapping[str, Any], *, identity: str) -> bool:
+        """Keep a document under a key, in place of an earlier one.
+
+        Args:
+            key: from ``key_of``.
+            document: JSON values, none of them secret.
+            identity: the judge's, to prune by; credentials in a URL are cut off.
+
+        Returns:
+            Whether it was kept: one of more than ``MAX_DOCUMENT_BYTES`` is not, nor anything where
+            the database cannot be written; then there is a ``warning``.
+
+        Raises:
+            ValueError: something in the document is no JSON value, such as NaN.
+            StorageError: the file is broken, or the cache is closed.
+        """
+        now = int(self._clock())
+        judge = encode(public_identity(identity))
+        values = {"key": key, "identity": judge, "created_at": now, "used_at": now}
+        return self._put(self._sql.put, values, document)
+
+    def get_level(self, endpoint: str, model: str) -> dict[str, Any] | None:
+        """Return what is known of how an endpoint and model take requests; see ``get``."""
+        key = level_key(endpoint, model)
+        row = self._database.look_up(self._sql.get_level, key)
+        return None if row is None else self._document(key, row[0])
+
+    def put_level(self, endpoint: str, model: str, document: Mapping[str, Any]) -> bool:
+        """Remember how an endpoint and model take requests; see ``put``."""
+        return self._put(self._sql.put_level, {"key": level_key(endpoint, model)}, document)
+
+    def _document(self, key: str, text: str) -> dict[str, Any] | None:
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            document = None
+        if isinstance(document, dict):
+            return document
+        # It costs one question, and the answer takes the place of what broke.
+        self._database.warn(f"entry {key[:12]}: no JSON object, asked again")
+        return None
+
+    def _put(self, statement: Any, values: dict[str, Any], document: Mapping[str, Any]) -> bool:
+        text = encode(dict(document))
+        if len(text) > MAX_DOCUMENT_BYTES:
+            self._database.warn(f"a verdict of {len(text):,} bytes is too long to be kept")
+            return False
+        return self._database.keep(statement, {**values, "document": text})
+
+    # --- housekeeping ----------------------------------------------------------------------
+
+    def _note_use(self, key: str) -> None:
+        with self._lock:
+            self._used.add(key)
+            full = len(self._used) >= _MAX_USED
+        if full:
+            # Another process may be writing for long; nothing but an age is lost.
+            with suppress(StorageError):
+                self._note_uses()
+
+    def _note_uses(self) -> None:
+        with self._lock:
+            # Sorted, so that two processes lock the rows of PostgreSQL in one order.
+            used, self._used = sorted(self._used), set()
+        if used and self._database.writable:
+            values = {"keys": used, "now": int(self._clock())}
+            self._database.change(self._sql.note_uses, values)
+
+    def prune(
+        self,
+        *,
+        older_than: timedelta | None = None,
+        identity: str | None = None,
+        max_entries: int | None = None,
+    ) -> int:
+        """Delete verdicts and return how many; the file shrinks unless others are reading it.
+
+        Args:
+            older_than: only those that nobody used for so long, to the day.
+            identity: only those of one judge.
+            max_entries: how many of what is left (of that judge) stay, used last; with neither
+                of the others, of all.
+
+        Raises:
+            ValueError: nothing to go by, or a value below 0.
+            StorageError: the database cannot be written.
+        """
+        if older_than is None and identity is None and max_entries is None:
+            raise ValueError("prune: got nothing, expected an age, a judge or a number of entries")
+        if (older_than or timedelta()) < timedelta() or (max_entries or 0) < 0:
+            raise ValueError(f"prune: got {older_than}, {max_entries}, expected 0 or more")
+        if self.read_only:
+            raise StorageError(self.warning or f"{self.shown}: cannot be written")
+        self._note_uses()
+        judge = None if identity is None else encode(public_identity(identity))
+        gone = 0
+        if older_than is not None or max_entries is None:
+            age = older_than or timedelta()
+            before = None if older_than is None else int(self._clock() - age.total_seconds())
+            gone += self._database.change(self._sql.delete(judge, before))
+        if max_entries is not None:
+            gone += self._database.change(self._sql.delete_but(judge, max_entries))
+        if gone and self._database.is_sqlite:
+            with suppress(StorageError):
+                self._database.change(self._sql.shrink)
+        return gone
+
+    def stats(self) -> CacheStats:
+        """Count what the cache holds.
+
+        Raises:
+            StorageError: the database cannot be read.
+        """
+        with suppress(StorageError):
+            self._note_uses()
+        rows = self._database.read(self._sql.count)
+        return CacheStats(
+            entries=sum(row.entries for row in rows),
+            document_bytes=sum(row.size for row in rows),
+            by_identity={json.loads(row.identity): row.entries for row in rows},
+            oldest_use=_time(min((row.oldest for row in rows), default=None)),
+            newest_use=_time(max((row.newest for row in rows), default=None)),
+        )
+
+
+def _time(seconds: int | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,84 @@
+"""Stored calibrations of judges: one small JSON file for each judge and rubric, without texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.record import SCHEMA_VERSION
+from pytest_rageval.values.settings import Settings
+
+FOLDER: Final = "judge_calibration"
+_MAX_NAME: Final = 120
+
+
+def calibration_folder(settings: Settings) -> Path:
+    """Return where calibrations are kept: below the first test path, beside its cases."""
+    first = Path(settings.rootdir) / settings.testpaths[0]
+    return (first.parent if first.is_file() else first) / FOLDER
+
+
+def calibration_path(folder: Path, judge: str, rubric: str) -> Path:
+    """Return the file of a judge and rubric; ``offline/1`` becomes ``offline%2F1``."""
+    name = quote(judge, safe="").replace("~", "%7E")
+    if len(name) > _MAX_NAME:
+        digest = hashlib.sha256(judge.encode("utf-8", "backslashreplace")).hexdigest()[:12]
+        name = f"{name[: _MAX_NAME - 13]}-{digest}"
+    return folder / f"{name}-{rubric}.json"
+
+
+def read_calibration(path: Path) -> dict[str, Any] | None:
+    """Read one stored calibration; None: there is none.
+
+    Raises:
+        StorageError: the file is there and cannot be read.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not JSON"
+        raise StorageError(f"{path}: cannot be read: {reason}") from error
+    if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
+        raise StorageError(
+            f"{path}: expected a JSON object with schema_version {SCHEMA_VERSION}; "
+            "write it anew with rageval calibrate --save"
+        )
+    return document
+
+
+def read_calibrations(folder: Path) -> list[dict[str, Any]]:
+    """Read every stored calibration of a folder, by name; a folder that is not there holds none.
+
+    Raises:
+        StorageError: one of them cannot be read.
+    """
+    found = (read_calibration(path) for path in sorted(folder.glob("*.json")))
+    return [document for document in found if document is not None]
+
+
+def write_calibration(path: Path, document: Mapping[str, Any]) -> None:
+    """Store a calibration in place of an earlier one.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    text = json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1, allow_nan=False)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Beside its place, then renamed: a reader sees the old one or the new one.
+        beside.write_text(f"{text}\n", encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink()
+        raise StorageError(f"{path}: cannot be written: {error.strerror}") from error

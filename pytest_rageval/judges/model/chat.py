@@ -1,0 +1,166 @@
+"""One question to a model that is no verdict, asked the way that a judge is asked."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Self
+
+from pytest_rageval.judges.cost import count_prompt_tokens
+from pytest_rageval.judges.model.endpoint import Answer, ChatEndpoint
+from pytest_rageval.judges.model.tally import shared_limiter
+from pytest_rageval.judges.model.wire import (
+    Form,
+    Reply,
+    after_refusal,
+    first_form,
+    no_completion,
+    parameters,
+    read_completion,
+    response_format,
+)
+from pytest_rageval.values.settings import JudgeSettings
+from pytest_rageval.values.verdict import JudgeFailure, OutputLevel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatReply:
+    """What a model wrote, or why it wrote nothing that can be used."""
+
+    text: str = ""
+    failure: JudgeFailure | None = None
+    status: int | None = None
+    """HTTP status of the reply; None: no reply came."""
+    level: OutputLevel
+    """How the shape was asked for in the end."""
+    prompt_tokens: int | None = None
+    """As the server counted them; None: it did not say."""
+    model: str | None = None
+    """As the server names itself."""
+
+
+class ChatModel:
+    """A model behind an OpenAI-compatible API; usable as a context manager, on one thread.
+
+    Args:
+        model: its name as the endpoint knows it.
+        settings: address, key, limits and parameters, as of a judge.
+        environ: where the key is, looked up once.
+        sleep: pauses between attempts, in seconds.
+
+    Raises:
+        ConfigError: the URL or a limit is wrong, or the key is missing.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        settings: JudgeSettings,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._model = model
+        self._settings = settings
+        self._endpoint = ChatEndpoint(settings, environ=environ, sleep=sleep)
+        self._endpoint.limiter = shared_limiter(self._endpoint.base_url, model, settings)
+        self._form = first_form(settings)
+
+    def __repr__(self) -> str:
+        return f"ChatModel({self.identity!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def identity(self) -> str:
+        """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
+        return f"{self._model} at {self._endpoint.host}"
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.close()
+
+    def ask(
+        self,
+        system: str,
+        user: str,
+        *,
+        name: str = "reply",
+        schema: Mapping[str, Any] | None = None,
+    ) -> ChatReply:
+        """Ask one question; failures are data.
+
+        Args:
+            system: instructions. Where the endpoint takes no schema they alone say what shape the
+                reply has, so they must.
+            user: what to work on.
+            name: of the schema.
+            schema: JSON schema of the reply; None: plain text.
+        """
+        expected = count_prompt_tokens([system, user]) + self._settings.max_tokens
+        while True:
+            form = self._form if schema is not None else replace(self._form, level="text")
+            answer = self._endpoint.ask(
+                self._payload(form, system, user, name, schema),
+                expected,
+                is_refusal=lambda status, body, form=form: (  # type: ignore[misc]
+                    after_refusal(form, status, body, self._settings) is not None
+                ),
+            )
+            other = self._instead(form, answer)
+            if other is None:
+                return self._reply(form, answer, expected)
+            kept = self._form.level if schema is None else other.level
+            self._form = replace(other, level=kept)
+
+    def _payload(
+        self, form: Form, system: str, user: str, name: str, schema: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        payload: dict[str, Any] = {
+            "model": self._model,
+            "messages": [
+                {"role": "system", "content": system},
+                {"role": "user", "content": user},
+            ],
+            **parameters(form, self._settings),
+        }
+        shape = None if schema is None else response_format(form, name, schema)
+        return payload if shape is None else {**payload, "response_format": shape}
+
+    def _instead(self, form: Form, answer: Answer) -> Form | None:
+        if answer.failure is None or answer.status is None:
+            return None
+        return after_refusal(form, answer.status, answer.body, self._settings)
+
+    def _reply(self, form: Form, answer: Answer, expected: int) -> ChatReply:
+        if answer.failure is not None:
+            return ChatReply(failure=answer.failure, status=answer.status, level=form.level)
+        reply = read_completion(answer.body)
+        if reply is None:
+            failure = no_completion(answer.body)
+            return ChatReply(failure=failure, status=answer.status, level=form.level)
+        self._settle(expected, reply)
+        return ChatReply(
+            text=reply.text,
+            failure=reply.failure,
+            status=answer.status,
+            level=form.level,
+            prompt_tokens=reply.prompt_tokens,
+            model=reply.model,
+        )
+
+    def _settle(self, expected: int, reply: Reply) -> None:
+        if reply.prompt_tokens is not None and reply.completion_tokens is not None:
+            self._endpoint.settle(expected, reply.prompt_tokens + reply.completion_tokens)

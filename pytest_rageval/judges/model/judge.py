@@ -1,0 +1,407 @@
+"""A judge that asks a model: finds how it wants to be asked, reads what it says, remembers it."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+
+from pytest_rageval.judges.cost import REPLY_TOKENS, PlannedCall, count_prompt_tokens
+from pytest_rageval.judges.judge_price import Price, find_price
+from pytest_rageval.judges.model.endpoint import ChatEndpoint, Limiter
+from pytest_rageval.judges.model.memory import (
+    document_of,
+    document_of_form,
+    form_of,
+    judgement_of,
+    recalled,
+)
+from pytest_rageval.judges.model.names import unpinned_alias
+from pytest_rageval.judges.model.tally import Tally, shared_limiter
+from pytest_rageval.judges.model.wire import (
+    Form,
+    Reply,
+    after_refusal,
+    first_form,
+    is_filtered,
+    no_completion,
+    parameters,
+    read_completion,
+    response_format,
+    without_controls,
+)
+from pytest_rageval.support.slots import Slots
+from pytest_rageval.values.errors import JudgeError
+from pytest_rageval.values.settings import JudgeSettings
+from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict
+
+if TYPE_CHECKING:
+    from pytest_rageval.judges.rubrics.load import Message, Prompt, Rubric
+
+_REPAIRABLE: Final = frozenset({"unparseable", "out_of_range"})
+
+
+class Cache(Protocol):
+    """Where verdicts are kept, and how endpoints want to be asked."""
+
+    def get(self, key: str) -> Mapping[str, Any] | None:
+        """Return what is kept under a key."""
+
+    def put(self, key: str, document: Mapping[str, Any], *, identity: str) -> bool:
+        """Keep a document."""
+
+    def get_level(self, endpoint: str, model: str) -> Mapping[str, Any] | None:
+        """Return how an endpoint wants to be asked."""
+
+    def put_level(self, endpoint: str, model: str, document: Mapping[str, Any]) -> bool:
+        """Remember how an endpoint wants to be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    """One answer to be judged in one form."""
+
+    rubric: Rubric
+    request: JudgeRequest
+    prompt: Prompt
+    form: Form
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """What the model said in the end."""
+
+    outcome: Verdict | JudgeFailure
+    reply: Reply | None = None
+    repaired: bool = False
+
+
+class OpenAIJudge:
+    """A model behind an OpenAI-compatible API; safe to share between threads.
+
+    Usable as a context manager; the cache is not closed with it.
+
+    Args:
+        model: its name as the endpoint knows it.
+        settings: of the judge.
+        environ: where the key is, looked up once.
+        cache: keeps verdicts; None: every question is asked.
+        limiter: keeps the rate limits; None: one that all processes of this machine share, where
+            the settings name limits.
+        alternate: whether to ask in the other wording of the rubrics, for spot checks.
+        rubric_root: folder that the path of a user's rubric starts at; None: the working folder.
+        needs_key: False: nobody will be asked, only planned.
+        sleep: pauses between attempts, in seconds.
+        rng: jitter of the pauses.
+        slots: of which each request holds one; None: no limit.
+
+    Raises:
+        ConfigError: the URL, a limit or a price is wrong, or the key is missing.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        settings: JudgeSettings,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        cache: Cache | None = None,
+        limiter: Limiter | None = None,
+        alternate: bool = False,
+        rubric_root: str | Path | None = None,
+        needs_key: bool = True,
+        sleep: Callable[[float], None] = time.sleep,
+        rng: random.Random | None = None,
+        slots: Slots | None = None,
+    ) -> None:
+        self.takes_slots = slots is not None
+        self._model = model
+        self._settings = settings
+        self._endpoint = ChatEndpoint(
+            settings, environ=environ, needs_key=needs_key, sleep=sleep, rng=rng, slots=slots
+        )
+        self._endpoint.limiter = limiter or shared_limiter(self._endpoint.base_url, model, settings)
+        self._price = find_price(model, settings, self._endpoint.base_url)
+        self._cache = cache
+        self._alternate = alternate
+        self._rubric_root = rubric_root
+        self._needs_key = needs_key
+        self._lock = threading.Lock()
+        self._form: Form | None = None
+        self._remembered: Form | None = None
+
+    def __repr__(self) -> str:
+        return f"OpenAIJudge({self.identity!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def identity(self) -> str:
+        """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
+        return f"{self._model} at {self._endpoint.host}"
+
+    @property
+    def warning(self) -> str | None:
+        """One sentence where the model's name is an unpinned alias."""
+        return unpinned_alias(self._model)
+
+    @property
+    def cache_warning(self) -> str | None:
+        """One line about verdicts that its cache does not keep; None: all is well."""
+        warning = getattr(self._cache, "warning", None)
+        return None if warning is None else f"judge cache {warning}"
+
+    @property
+    def price(self) -> Price:
+        """How calls are priced."""
+        return self._price
+
+    def metric_keys(self, rubric: str) -> tuple[str, ...]:
+        """Return the metric keys that a rubric gives, also where its verdict fails.
+
+        Raises:
+            ConfigError: the rubric is not valid.
+        """
+        from pytest_rageval.judges.rubrics.load import load_rubric
+
+        return tuple(load_rubric(rubric, root=self._rubric_root).metrics.values())
+
+    def forget(self) -> None:
+        """Find out anew how the endpoint wants to be asked, as if no question had been."""
+        with self._lock:
+            self._form = self._remembered = None
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.close()
+
+    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+        """Judge one answer; failures are data.
+
+        Args:
+            rubric: a name of ``RUBRICS`` or the path of a user's rubric.
+            request: the answer and what it is judged against.
+            repeat: which sampling repeat, so that the cache keeps them apart.
+
+        Raises:
+            ConfigError: the rubric is not valid.
+            StorageError: the cache or the file of the rate limits cannot be used.
+            JudgeError: the judge was opened only to plan.
+        """
+        if not self._needs_key:
+            raise JudgeError(f"judge {self.identity}: opened only to plan, not to be asked")
+        tally = Tally()
+        while True:
+            question = self._question(rubric, request, repeat)
+            if (stored := self._recall(question.key)) is not None:
+                return _with_prompt(recalled(stored), question.prompt)
+            said = self._converse(question, tally)
+            if isinstance(said, _Said):
+                return _with_prompt(self._conclude(question, said, tally), question.prompt)
+            self._learn(question.form, said)
+
+    def plan(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> PlannedCall:
+        """Say what a verdict would take, without asking anybody.
+
+        Raises:
+            ConfigError: the rubric is not valid.
+            StorageError: the cache cannot be read.
+        """
+        question = self._question(rubric, request, repeat)
+        return PlannedCall(
+            prompt_tokens=_prompt_tokens(question.prompt.messages),
+            cached=self._recall(question.key) is not None,
+        )
+
+    # --- asking ----------------------------------------------------------------------------
+
+    def _question(self, rubric: str, request: JudgeRequest, repeat: int) -> _Question:
+        from pytest_rageval.judges.rubrics.load import load_rubric, render_prompt
+
+        form = self._current_form()
+        loaded = load_rubric(rubric, alternate=self._alternate, root=self._rubric_root)
+        prompt = render_prompt(loaded, request, level=form.level)
+        return _Question(
+            rubric=loaded,
+            request=request,
+            prompt=prompt,
+            form=form,
+            key=self._key(form, loaded, prompt, repeat),
+        )
+
+    def _key(self, form: Form, rubric: Rubric, prompt: Prompt, repeat: int) -> str:
+        from pytest_rageval.judges.cache.keys import key_of
+
+        return key_of(
+            identity=f"{self._model} at {self._endpoint.base_url}",
+            parameters=parameters(form, self._settings),
+            rubric_version=rubric.version,
+            level=form.level,
+            prompt_sha256=prompt.sha256,
+            repeat=repeat,
+        )
+
+    def _converse(self, question: _Question, tally: Tally) -> _Said | Form:
+        """Ask, and once more where the reply could not be read.
+
+        Returns:
+            What was said, or the form to ask in instead of one that was refused.
+        """
+        from pytest_rageval.judges.rubrics.load import repair_messages
+
+        first = self._turn(question, question.prompt.messages, tally)
+        if isinstance(first, Form) or not isinstance(first.outcome, JudgeFailure):
+            return first
+        failure = first.outcome
+        if first.reply is None or failure.kind not in _REPAIRABLE:
+            return first
+        messages = repair_messages(question.prompt, first.reply.text, failure)
+        second = self._turn(question, messages, tally)
+        if isinstance(second, Form):
+            # The same form was taken a moment ago: the endpoint is of two minds.
+            return replace(first, repaired=True)
+        return replace(second, reply=second.reply or first.reply, repaired=True)
+
+    def _turn(self, question: _Question, messages: Sequence[Message], tally: Tally) -> _Said | Form:
+        tokens = _prompt_tokens(messages) + min(REPLY_TOKENS, self._settings.max_tokens)
+
+        def instead(status: int | None, body: Any) -> Form | None:
+            if status is None:
+                return None
+            return after_refusal(question.form, status, body, self._settings)
+
+        answer = self._endpoint.ask(
+            self._payload(question, messages),
+            tokens,
+            is_refusal=lambda status, body: instead(status, body) is not None,
+        )
+        tally.add(answer)
+        if answer.failure is not None:
+            changed = instead(answer.status, answer.body)
+            refused = is_filtered(answer.status, answer.body)
+            failure = replace(answer.failure, kind="refused") if refused else answer.failure
+            return changed or _Said(outcome=failure)
+        reply = read_completion(answer.body)
+        if reply is None:
+            return _Said(outcome=no_completion(answer.body))
+        tally.add_reply(reply, self._price)
+        if reply.prompt_tokens is not None and reply.completion_tokens is not None:
+            self._endpoint.settle(tokens, reply.prompt_tokens + reply.completion_tokens)
+        self._remember(question.form)
+        return _Said(outcome=reply.failure or _read(question, reply.text), reply=reply)
+
+    def _payload(self, question: _Question, messages: Sequence[Message]) -> dict[str, Any]:
+        form = question.form
+        payload: dict[str, Any] = {
+            "model": self._model,
+            "messages": [{"role": message.role, "content": message.text} for message in messages],
+            **parameters(form, self._settings),
+        }
+        shape = response_format(form, question.rubric.name, question.prompt.response_schema)
+        return payload if shape is None else {**payload, "response_format": shape}
+
+    def _conclude(self, question: _Question, said: _Said, tally: Tally) -> Judgement:
+        reply = said.reply or Reply()
+        verdict = said.outcome if isinstance(said.outcome, Verdict) else None
+        failure = said.outcome if isinstance(said.outcome, JudgeFailure) else None
+        judgement = Judgement(
+            rubric=question.rubric.name,
+            rubric_version=question.rubric.version,
+            judge=self.identity,
+            verdict=verdict,
+            failure=None if failure is None else self._blotted(failure),
+            usage=tally.usage(),
+            level=question.form.level,
+            prompt_hash=question.prompt.sha256,
+            model=reply.model,
+            system_fingerprint=reply.system_fingerprint,
+            parameters=parameters(question.form, self._settings),
+            dropped_parameters=question.form.dropped,
+            repaired=said.repaired,
+            duration_ms=tally.duration_ms,
+        )
+        return judgement if verdict is None else self._keep(question.key, judgement)
+
+    def _blotted(self, failure: JudgeFailure) -> JudgeFailure:
+        raw = failure.raw
+        return replace(
+            failure,
+            message=self._endpoint.blot(failure.message),
+            raw=None if raw is None else self._endpoint.blot(raw),
+        )
+
+    # --- remembering -----------------------------------------------------------------------
+
+    def _recall(self, key: str) -> Judgement | None:
+        document = None if self._cache is None else self._cache.get(key)
+        return None if document is None else judgement_of(document)
+
+    def _keep(self, key: str, judgement: Judgement) -> Judgement:
+        document = document_of(judgement, self._endpoint.secrets)
+        if self._cache is not None:
+            self._cache.put(key, document, identity=self.identity)
+        # Read back, so that a kept verdict and a fresh one are the same, without secrets.
+        kept = judgement_of(document)
+        return judgement if kept is None else replace(kept, duration_ms=judgement.duration_ms)
+
+    def _current_form(self) -> Form:
+        with self._lock:
+            if self._form is None:
+                self._form = self._first_form()
+            return self._form
+
+    def _first_form(self) -> Form:
+        first = first_form(self._settings)
+        known = None
+        if self._cache is not None:
+            known = self._cache.get_level(self._endpoint.base_url, self._model)
+        form = None if known is None else form_of(known)
+        if form is None:
+            return first
+        self._remembered = form
+        if self._settings.structured_output == "auto":
+            return form
+        return replace(first, dropped=form.dropped)
+
+    def _learn(self, asked: Form, changed: Form) -> None:
+        """Take the form that follows a refused one, unless another thread was first."""
+        with self._lock:
+            if self._form == asked:
+                self._form = changed
+
+    def _remember(self, form: Form) -> None:
+        """Keep a form that was taken, for later runs."""
+        with self._lock:
+            if self._cache is None or self._remembered == form or self._form != form:
+                return
+            self._remembered = form
+        self._cache.put_level(self._endpoint.base_url, self._model, document_of_form(form))
+
+
+def _with_prompt(judgement: Judgement, prompt: Prompt) -> Judgement:
+    """Add what the prompt left out, by ids that no model and no cache has seen."""
+    return replace(judgement, truncated_chunk_ids=prompt.truncated_chunk_ids)
+
+
+def _read(question: _Question, text: str) -> Verdict | JudgeFailure:
+    from pytest_rageval.judges.rubrics.reply import parse_reply
+
+    outcome = parse_reply(question.rubric, text, question.request)
+    if isinstance(outcome, Verdict) or (plain := without_controls(text)) == text:
+        return outcome
+    second = parse_reply(question.rubric, plain, question.request)
+    return replace(second, raw=outcome.raw) if isinstance(second, JudgeFailure) else second
+
+
+def _prompt_tokens(messages: Sequence[Message]) -> int:
+    return count_prompt_tokens(message.text for message in messages)

@@ -1,0 +1,307 @@
+"""The wire format of chat completions: what is sent, and what a reply or a refusal says. Pure.
+
+Servers of many makes speak this format more or less, so nothing is taken for granted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pytest_rageval.support.text import excerpt
+from pytest_rageval.values.settings import JudgeSettings
+from pytest_rageval.values.verdict import JudgeFailure, OutputLevel
+
+LADDER: Final[tuple[OutputLevel, ...]] = ("json_schema", "json_object", "text")
+RAW_CHARS: Final = 2000
+_EXCERPT_CHARS: Final = 300
+_DROPPABLE: Final = ("temperature", "seed", "max_tokens", "max_completion_tokens")
+_FORMAT_WORDS: Final = re.compile(
+    r"response[_ ]?format|json[_ ]?schema|json[_ ]?object|json[ _]mode|structured[ _]output|"
+    r"guided[_ ]|grammar",
+    re.IGNORECASE,
+)
+_FORMAT_FIELD: Final = re.compile(r"response_?format", re.IGNORECASE)
+_SCHEMA_KEY: Final = "response_format.schema"
+_TOO_LONG: Final = re.compile(
+    r"context[_ ](length|window)|too many tokens|prompt is too long", re.I
+)
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
+_MAX_ENUM: Final = 20
+_NAME_CHARS: Final = 200
+_MOST_TOKENS: Final = 10**9
+"""No call takes more; sums and costs of what is longer would overflow."""
+_SCHEMA_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+# --- what is sent --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an endpoint wants to be asked: what the first calls found out."""
+
+    level: OutputLevel = "json_schema"
+    dropped: tuple[str, ...] = ()
+    """Parameters that it refused, in the order of refusal. ``max_tokens`` is then sent under its
+    newer name ``max_completion_tokens``, until that is refused too;
+    ``response_format.schema`` is the schema beside ``json_object``."""
+
+
+def first_form(settings: JudgeSettings) -> Form:
+    """Return how an endpoint is asked of which nothing is known."""
+    chosen = settings.structured_output
+    return Form("json_schema" if chosen == "auto" else chosen)
+
+
+def parameters(form: Form, settings: JudgeSettings) -> dict[str, Any]:
+    """List what is sent besides model, messages and format."""
+    wanted: dict[str, Any] = {
+        "temperature": settings.temperature,
+        "seed": settings.seed,
+        "max_tokens": settings.max_tokens,
+    }
+    if "max_tokens" in form.dropped:
+        wanted["max_completion_tokens"] = settings.max_tokens
+    return {
+        name: value
+        for name, value in wanted.items()
+        if value is not None and name not in form.dropped
+    }
+
+
+def response_format(form: Form, rubric: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Ask for the shape of the reply; None: plain text."""
+    schema = _enumerated(schema)
+    if form.level == "json_schema":
+        name = _SCHEMA_NAME.sub("_", rubric)[-64:] or "verdict"
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": name, "schema": schema, "strict": True},
+        }
+    if form.level == "text":
+        return None
+    # The dialect of llama-cpp-python, Together and others, who enforce the schema then. Those who
+    # do not know the key ignore it or refuse it.
+    extra = {} if _SCHEMA_KEY in form.dropped else {"schema": schema}
+    return {"type": "json_object", **extra}
+
+
+def _enumerated(schema: Any) -> Any:
+    """Write whole numbers of a short scale as a list: grammars mostly skip minimum and maximum."""
+    if isinstance(schema, list):
+        return [_enumerated(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if schema.get("type") == "integer" and isinstance(low, int) and isinstance(high, int):
+        if 0 <= high - low <= _MAX_ENUM:
+            rest = {k: v for k, v in schema.items() if k not in {"minimum", "maximum"}}
+            return {**rest, "enum": list(range(low, high + 1))}
+    return {key: _enumerated(value) for key, value in schema.items()}
+
+
+def without_controls(text: str) -> str:
+    """Make a space of every control character, which strict JSON has in no string.
+
+    Grammars of some servers let the model write raw line breaks into strings. Between the parts of
+    JSON a line break means as much as a space.
+    """
+    return _CONTROL.sub(" ", text)
+
+
+# --- what comes back -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """One chat completion."""
+
+    text: str = ""
+    """What the model wrote; empty for null content."""
+    failure: JudgeFailure | None = None
+    """Why ``text`` cannot be a verdict; None: it may be one."""
+    model: str | None = None
+    system_fingerprint: str | None = None
+    prompt_tokens: int | None = None
+    """None, as the next: the server gave no usage."""
+    completion_tokens: int | None = None
+
+
+def read_completion(body: Any) -> Reply | None:
+    """Read the JSON value of a reply's body.
+
+    Args:
+        body: any JSON value.
+
+    Returns:
+        None: it is no chat completion at all.
+    """
+    if not isinstance(body, dict):
+        return None
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        return None
+    message = choices[0].get("message")
+    if not isinstance(message, dict):
+        return None
+    text = _content(message.get("content"))
+    usage = body.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    return Reply(
+        text=text,
+        failure=_stopped(choices[0].get("finish_reason"), message.get("refusal"), text),
+        model=_string(body.get("model")),
+        system_fingerprint=_string(body.get("system_fingerprint")),
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
+    )
+
+
+def no_completion(body: Any) -> JudgeFailure:
+    """Say what came in place of a chat completion."""
+    raw = body if isinstance(body, str) else repr(body)
+    html = raw.lstrip()[:200].lower().startswith(("<!doctype", "<html"))
+    what = "an HTML page" if html else "no chat completion"
+    return JudgeFailure(
+        kind="unparseable",
+        message=f"the endpoint sent {what}; check the base URL, which mostly ends in /v1",
+        raw=raw[:RAW_CHARS],
+    )
+
+
+def _stopped(finish_reason: Any, refusal: Any, text: str) -> JudgeFailure | None:
+    raw = text[:RAW_CHARS] or None
+    if finish_reason == "content_filter":
+        return JudgeFailure(
+            kind="refused", message="the endpoint's content filter stopped the reply", raw=raw
+        )
+    if isinstance(refusal, str) and refusal.strip():
+        return JudgeFailure(
+            kind="refused",
+            message=f"the model declined: {excerpt(refusal, _EXCERPT_CHARS)}",
+            raw=refusal[:RAW_CHARS],
+        )
+    if finish_reason == "length":
+        return JudgeFailure(
+            kind="truncated",
+            message="the reply was cut by its length; raise max_tokens",
+            raw=raw,
+        )
+    if not text.strip():
+        return JudgeFailure(kind="unparseable", message="the reply holds no text", raw=raw)
+    return None
+
+
+def _content(value: Any) -> str:
+    """Return the text; some servers send it in parts."""
+    if isinstance(value, list):
+        parts = [part.get("text") for part in value if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return value if isinstance(value, str) else ""
+
+
+def _string(value: Any) -> str | None:
+    """Return a name that records can hold and people can read; half a surrogate pair is neither."""
+    return excerpt(value, _NAME_CHARS) or None if isinstance(value, str) else None
+
+
+def _count(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_TOKENS:
+        return None
+    return value
+
+
+# --- refusals ------------------------------------------------------------------------------
+
+
+def error_text(body: Any) -> str:
+    """Return what an error's body says, as one short printable line."""
+    for key in ("error", "message", "detail", "msg"):
+        if isinstance(body, dict) and body.get(key):
+            return error_text(body[key])
+    if isinstance(body, list):
+        return excerpt("; ".join(filter(None, map(_fault, body))), _EXCERPT_CHARS)
+    return excerpt(body, _EXCERPT_CHARS) if isinstance(body, str) else ""
+
+
+def is_filtered(status: int | None, body: Any) -> bool:
+    """Whether an endpoint would not have the prompt, as Azure's content filter says it."""
+    error = body.get("error") if isinstance(body, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return status == 400 and code in {"content_filter", "content_policy_violation"}
+
+
+def after_refusal(form: Form, status: int, body: Any, settings: JudgeSettings) -> Form | None:
+    """Say how to ask again when a server refused the way it was asked.
+
+    Args:
+        form: how it was asked.
+        status: of the reply. Some servers fail with 500 over a format that they do not know.
+        body: its JSON value, or its text.
+        settings: of the judge; a fixed level stays.
+
+    Returns:
+        The form without what was refused; None: something else is wrong.
+    """
+    text = error_text(body)
+    if status >= 500:
+        found = _FORMAT_FIELD.search(text)
+        return None if found is None else _without_format(form, text, settings)
+    if status not in {400, 422} or _TOO_LONG.search(text):
+        return None
+    # What a server names in its own field goes before what its message happens to mention.
+    for place in (_named(body), text):
+        if place and (changed := _without(form, place, settings)) is not None:
+            return changed
+    return None
+
+
+def _without(form: Form, place: str, settings: JudgeSettings) -> Form | None:
+    """Drop what a text names first."""
+    sent: list[str] = [name for name in _DROPPABLE if name in parameters(form, settings)]
+    places = [(hit.start(), name) for name in sent if (hit := re.search(rf"\b{name}\b", place))]
+    at_format = _FORMAT_WORDS.search(place)
+    lower = None if at_format is None else _without_format(form, place, settings)
+    if at_format is not None and lower is not None:
+        places.append((at_format.start(), ""))
+    if not places:
+        return None
+    _, name = min(places)
+    return replace(form, dropped=(*form.dropped, name)) if name else lower
+
+
+def _without_format(form: Form, place: str, settings: JudgeSettings) -> Form | None:
+    """Go one level down, or leave only the schema out where that is what is refused."""
+    with_key = form.level == "json_object" and _SCHEMA_KEY not in form.dropped
+    if with_key and re.search(r"\bschema\b", place):
+        return replace(form, dropped=(*form.dropped, _SCHEMA_KEY))
+    if settings.structured_output != "auto" or form.level not in LADDER[:-1]:
+        return None
+    return replace(form, level=LADDER[LADDER.index(form.level) + 1])
+
+
+def _named(body: Any) -> str:
+    """Return the parameters that an error names: OpenAI's ``param``, FastAPI's ``loc``."""
+    if not isinstance(body, dict):
+        return ""
+    error = body.get("error")
+    param = (error if isinstance(error, dict) else body).get("param")
+    named = [param] if isinstance(param, str) else []
+    details = body.get("detail")
+    for detail in details if isinstance(details, list) else ():
+        loc = detail.get("loc") if isinstance(detail, dict) else None
+        named.extend(str(part) for part in (loc if isinstance(loc, list) else ()))
+    return " ".join(named)
+
+
+def _fault(value: Any) -> str:
+    """Return one fault of FastAPI's list, without the input that it repeats."""
+    if not isinstance(value, dict):
+        return value if isinstance(value, str) else ""
+    loc = value.get("loc")
+    where = ".".join(map(str, loc)) if isinstance(loc, list) else ""
+    message = value.get("msg")
+    return ": ".join(part for part in (where, message) if isinstance(part, str) and part)

@@ -1,0 +1,129 @@
+"""Whether an answer declines to answer, read from its wording."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_rageval.judges.offline.claims import split_claims
+
+_KNOWLEDGE: Final = (
+    r"(?:any |much |enough |sufficient |more |that |this |the |such |real[- ]time |specific "
+    r"|detailed |"
+    r"exact |current |further |additional |relevant |precise |direct |reliable |these |those )*"
+    r"(?:information|info|details?|data|context|knowledge|answers?|evidence|names?"
+    r"|documents?|passages?"
+    r"|sources?|mention|references?|access)"
+)
+_SELF: Final = r"(?:I|we|I'm|we're|I am|we are)"
+_LACK: Final = re.compile(
+    rf"\b{_SELF} (?:currently |also |still |really |simply |unfortunately )?(?:do not|don't"
+    rf"|did not|didn't|"
+    rf"could not|couldn't|cannot|can't|can not) (?:currently |actually |really )?(?:have"
+    rf"|know|find|see|possess"
+    rf"|recall|hold|locate)\b(?! (?:the )?(?:ability|to (?!answer)))"
+    rf"|\b{_SELF} (?:have|found|find|see) (?:no|not enough|insufficient) {_KNOWLEDGE}"
+    rf"|\b{_SELF} (?:cannot|can't|can not|could not|couldn't|won't|will not|am not able to"
+    rf"|'m not able to"
+    rf"|are not able to|am unable to|are unable to|unable to|not able to|must decline|have"
+    rf" to decline)"
+    rf"(?! (?:guarantee|say enough|wait|stress))\b"
+    r"|\b(?:unable|not able|impossible|not possible) to (?:answer|determine|say|tell|confirm)"
+    rf"|\b(?:there (?:is|are|was|were)|contains?|provides?|holds?|has|have|offers?) (?:no"
+    rf"|not enough|insufficient) {_KNOWLEDGE}"
+    r"|\b(?:context|passages?|documents?|sources?|texts?|information|materials?|excerpts?"
+    r"|knowledge base|"
+    r"documentation|article|data|results?)(?: (?:provided|given|available|retrieved|above|i"
+    r" have|supplied))?"
+    r" (?:do|does|did|is|are) ?(?:not|n't) (?:appear to |seem to |explicitly |directly "
+    r"|specifically |actually )?"
+    r"(?:contain|mention|provide|include|specify|state|say|discuss|cover|address|give|have"
+    r"|sufficient|enough|"
+    r"available|indicate|answer|describe|hold|list)"
+    r"|\b(?:not|n't) (?:mentioned|specified|stated|covered|addressed|included|found"
+    r"|described|answered|"
+    r"contained) (?:in|by|within) (?:the|any|these|my|our)"
+    r"|\bno (?:relevant |specific |such )?(?:information|details|data|mention|documents?"
+    r"|passages?|answer)"
+    r" (?:\w+ ){0,3}(?:was|were|is|are|can be)? ?(?:available|found|provided|given|mentioned"
+    r"|on|about|regarding)"
+    r"|^\W*(?:I'm |I am )?not sure\b[^,]*\.?$|^\W*unknown\.?$|^\W*no (?:answer|idea)\b|\bI"
+    r" have no idea"
+    r"|\bI(?:'m| am) not (?:sure|aware|certain)\b",
+    re.IGNORECASE,
+)
+_REFUSAL: Final = re.compile(
+    r"\bnot (?:ethical|appropriate|acceptable|legal)(?:,? (?:or|and|nor) \w+)* (?:for me )?to\b"
+    r"|\b(?:do|does|can) ?(?:not|n't) (?:condone|promote|encourage|support) (?:or \w+ )?"
+    r"|\bagainst my (?:programming|guidelines|principles)|\basking about [^.]* is not appropriate",
+    re.IGNORECASE,
+)
+_CUES: Final = ("no", "n't", "unable", "impossible", "decline", "insufficient", "against my")
+"""One of these is in every match of the patterns; most sentences hold none."""
+_CONDITION: Final = re.compile(r"^\W*(?:if|when|unless|whenever|in case) you\b", re.IGNORECASE)
+_APOLOGY: Final = re.compile(
+    r"^\W*(?:unfortunately,? )?(?:I(?:'m| am) |we(?:'re| are) )?(?:very |so |truly )?"
+    r"(?:sorry|apologi[sz]e|apologies)(?: for [^.,]{0,60})?[.,!]?(?:,? but\b)?(?! to hear)",
+    re.IGNORECASE,
+)
+_OFFER: Final = re.compile(
+    r"\b(?:instead|please|you (?:may|might|can|could|should)|consult|contact|refer to|check"
+    r"|recommend|suggest"
+    r"|let me know|feel free|it(?:'s| is) (?:also )?(?:important|best|essential|crucial)"
+    r"|additionally|"
+    r"it is also|always|if you)\b",
+    re.IGNORECASE,
+)
+_HEAD: Final = 2
+"""A refusal comes within the first sentences."""
+_LONGEST_REST: Final = 1
+"""Sentences of substance that a refusing answer may still have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abstention:
+    """What the wording says."""
+
+    abstained: bool
+    reason: str
+
+
+def declines(sentence: str) -> bool:
+    """Tell whether a sentence says that the answer is not known or not given."""
+    text = sentence.replace("’", "'")
+    lower = text.lower()
+    if not any(cue in lower for cue in _CUES) or _CONDITION.match(text):
+        return False
+    return bool(_LACK.search(text) or _REFUSAL.search(text))
+
+
+def read_abstention(answer: str) -> Abstention:
+    """Decide whether an answer declines; one that goes on to answer does not.
+
+    An empty answer is none at all: it neither answers nor abstains.
+    """
+    claims = [claim.text for claim in split_claims(answer)]
+    if not claims:
+        return Abstention(abstained=False, reason="The answer states nothing.")
+    head = [at for at, text in enumerate(claims[:_HEAD]) if declines(text) or _is_apology(text)]
+    if not head:
+        return Abstention(abstained=False, reason="It does not begin by declining.")
+    rest = [text for text in claims if _has_substance(text)]
+    said = _shorten(claims[head[0]])
+    if len(rest) > _LONGEST_REST:
+        return Abstention(abstained=False, reason=f'It says "{said}" and answers nevertheless.')
+    return Abstention(abstained=True, reason=f'It says "{said}".')
+
+
+def _is_apology(text: str) -> bool:
+    match = _APOLOGY.match(text)
+    return match is not None and match.group().strip(" .,!") != "" and len(text) < 60
+
+
+def _has_substance(text: str) -> bool:
+    return not (declines(text) or _is_apology(text) or _OFFER.search(text))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -1,0 +1,184 @@
+"""Correctness of an answer: does it hold what was expected of it?
+
+An expected answer or key fact is looked up in the answer as a claim is in a context; a fitted
+logistic layer turns what is found into a probability. Several accepted answers, one a line, are
+alternatives; key facts are all due. Without either, only support by the context and touch with the
+question are left to go by, which cannot see that the wrong passage was retrieved.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_rageval.judges.offline.abstention import read_abstention
+from pytest_rageval.judges.offline.claims import LIMIT, plain_text
+from pytest_rageval.judges.offline.grounding import judge_grounding
+from pytest_rageval.judges.offline.parameters import Layer, Parameters, probability
+from pytest_rageval.judges.offline.passages import content_keys, read_context
+from pytest_rageval.judges.offline.support import find_support, question_keys
+from pytest_rageval.judges.offline.words import read_words
+from pytest_rageval.values.verdict import JudgeRequest, Passage
+
+FEATURES: Final = (
+    "window", "coverage", "new_words", "pairs", "first", "last", "exact", "numbers",
+)  # fmt: skip
+PASS: Final = 4.0
+_LINE: Final = 0.5
+_ALTERNATIVES: Final = re.compile(r"\n+|\s\|\s")
+_ARTICLES: Final = frozenset({"a", "an", "the"})
+_CONFLICT: Final = re.compile(
+    r"\b(?:conflict|contradict|disagree|discrepan|inconsisten|diverg|differs?\b|differing"
+    r"|vary\b|varies\b"
+    r"|at odds|do(?:es)? not (?:agree|match)|don't (?:agree|match)|superse|outdated|no"
+    r" longer (?:valid|current)"
+    r"|different (?:figures|numbers|values|dates|answers|information|limits|periods|policies)"
+    r"|(?:older|newer|earlier|previous|updated|more recent) (?:version|document|policy"
+    r"|source|guide|page)"
+    r"|(?:one|another|the other) (?:source|document|passage|page) (?:says|states|gives|lists"
+    r"|claims)"
+    r"|(?:while|whereas)\b.{0,120}\b(?:says?|states?|gives?|lists?|claims?|according to))",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correctness:
+    """The verdict on one answer."""
+
+    score: float | None
+    """0 to 5; None: nothing was expected and there is no context."""
+    key_fact_recall: float | None
+    """0 to 1; None: no key fact was expected."""
+    key_facts_found: tuple[bool, ...] | None
+    acknowledges_conflict: bool | None
+    reasoning: str
+
+
+def judge_correctness(request: JudgeRequest, parameters: Parameters) -> Correctness:
+    """Judge an answer by its key facts and expected answer; their scores are averaged."""
+    facts = [fact for fact in request.expected_key_facts if fact.strip()]
+    conflict = acknowledges_conflict(request.answer) if request.asks_conflict else None
+    if not request.answer.strip() or read_abstention(request.answer).abstained:
+        return Correctness(
+            score=0.0,
+            key_fact_recall=0.0 if facts else None,
+            key_facts_found=(False,) * len(facts) if facts else None,
+            acknowledges_conflict=conflict,
+            reasoning="The answer is empty or declines.",
+        )
+    answer = _Answer.read(request.question, request.answer, parameters.correct)
+    found = [answer.holds(fact) for fact in facts]
+    parts = [math.fsum(answer.score(fact) for fact in facts) / len(facts)] if facts else []
+    if request.expected_answer and request.expected_answer.strip():
+        parts.append(max(map(answer.score, split_alternatives(request.expected_answer))))
+    if parts:
+        score: float | None = math.fsum(parts) / len(parts)
+        reasoning = _explain(request, facts, found)
+    else:
+        score, reasoning = _without_reference(request, parameters.grounded)
+    return Correctness(
+        score=score,
+        key_fact_recall=sum(found) / len(found) if found else None,
+        key_facts_found=tuple(found) if found else None,
+        acknowledges_conflict=conflict,
+        reasoning=reasoning,
+    )
+
+
+def split_alternatives(expected: str) -> list[str]:
+    """Return accepted answers that stand one a line, or between bars; most texts hold one."""
+    return [part for part in _ALTERNATIVES.split(expected) if part.strip()] or [expected]
+
+
+def acknowledges_conflict(answer: str) -> bool:
+    """Tell whether an answer says that its sources differ."""
+    return bool(_CONFLICT.search(answer[:LIMIT].replace("’", "'")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    text: str
+    line: str
+    """Its words in a row between blanks, articles left out."""
+    question: frozenset[str]
+    layer: Layer
+
+    @classmethod
+    def read(cls, question: str, answer: str, layer: Layer) -> _Answer:
+        text = plain_text(answer)
+        return cls(text=text, line=_line(text), question=question_keys(question), layer=layer)
+
+    def features(self, expected: str) -> Mapping[str, float] | None:
+        words = read_words(expected)
+        content = content_keys(words)
+        index = read_context((Passage(text=self.text),), self.question.union(content))
+        support = find_support(words, index, self.question)
+        if support is None:
+            return None
+        known = index.places
+        return {
+            **{name: support.features[name] for name in ("window", "new_words", "pairs")},
+            "coverage": support.coverage,
+            "first": float(content[0] in known),
+            "last": float(content[-1] in known),
+            "exact": float(_line(expected) in self.line),
+            "numbers": float(any(word.number and word.key not in known for word in words)),
+            "against": max(support.features["negated"], support.features["not_negated"]),
+        }
+
+    def score(self, expected: str) -> float:
+        features = self.features(expected)
+        if features is None or not features["coverage"]:
+            return 5.0 if features is None and _line(expected) in self.line else 0.0
+        ideal = dict.fromkeys(FEATURES, 1.0) | {"numbers": 0.0}
+        return scale(self.layer.log_odds(features), self.layer.log_odds(ideal))
+
+    def holds(self, fact: str) -> bool:
+        features = self.features(fact)
+        if features is None:
+            return _line(fact) in self.line
+        against = features["numbers"] or features["against"]
+        return self.layer.log_odds(features) >= 0 and not against
+
+
+def scale(log_odds: float, best: float) -> float:
+    """Return 0 to 5: 4 at even odds, 5 at the best."""
+    chance = probability(log_odds)
+    if chance < _LINE:
+        return PASS * chance / _LINE
+    return PASS + min(1.0, (chance - _LINE) / (probability(best) - _LINE))
+
+
+def reference_features(question: str, answer: str, expected: str) -> Mapping[str, float] | None:
+    """Return the features of one expected answer; None: it has no word that counts."""
+    return _Answer.read(question, answer, Layer(intercept=0.0, weights={})).features(expected)
+
+
+def _line(text: str) -> str:
+    keys = (word.key for word in read_words(text) if word.form not in _ARTICLES)
+    return f" {' '.join(keys)} "
+
+
+def _without_reference(request: JudgeRequest, layer: Layer) -> tuple[float | None, str]:
+    if not request.context:
+        return None, "Nothing was expected, and there is no context to compare with."
+    asked = question_keys(request.question)
+    answer = {word.key for word in read_words(plain_text(request.answer))}
+    touched = len(asked & answer) / len(asked) if asked else 1.0
+    score = judge_grounding(request, layer).score * (1 + touched) / 2
+    return score, "Judged without a reference, by support and the words of the question alone."
+
+
+def _explain(request: JudgeRequest, facts: Sequence[str], found: Sequence[bool]) -> str:
+    parts = []
+    if facts:
+        lost = [fact for fact, there in zip(facts, found, strict=True) if not there]
+        parts.append(f"{sum(found)} of {len(facts)} key facts found.")
+        parts += [f'Not found: "{lost[0][:120]}".'] if lost else []
+    if request.expected_answer:
+        parts.append("Compared with the expected answer.")
+    return " ".join(parts)

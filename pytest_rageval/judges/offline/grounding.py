@@ -1,0 +1,221 @@
+"""Groundedness of a whole answer: claims decided one by one, then one score from 0 to 5.
+
+Support of a claim is a fitted probability over the features of ``support``. The answer's log odds
+are the mean over its distinct claims, drawn towards the worst one; the score grows with them, is 4
+where the fitted probability is a half, and what lies above 4 is half closed to answers without
+citations. 5 is an answer that is word for word in the context and cited throughout; 0 shares no
+word with it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pytest_rageval.judges.offline.abstention import declines
+from pytest_rageval.judges.offline.claims import RawClaim, is_aside, split_claims
+from pytest_rageval.judges.offline.parameters import Layer, probability
+from pytest_rageval.judges.offline.passages import ContextIndex, content_keys, read_context
+from pytest_rageval.judges.offline.support import (
+    AGAINST,
+    FOR,
+    Support,
+    find_support,
+    question_keys,
+)
+from pytest_rageval.judges.offline.words import read_words
+from pytest_rageval.metrics.judged import claim_support
+from pytest_rageval.values.verdict import Claim, JudgeRequest
+
+PASS: Final = 4.0
+UNCITED_SHARE: Final = 0.5
+"""Share of the way from 4 to 5 that is open without citations."""
+WORST_SHARE: Final = 0.15
+"""How far the answer's log odds are drawn from the mean towards the worst claim."""
+_LINE: Final = 0.5
+FAULTY: Final = -0.25
+"""Most log odds of a claim with a lost number or name, an opposite or a lone negation."""
+_BUT: Final = re.compile(r"[,;]?\s*\b(?:but|however|nevertheless)\b,?\s*", re.IGNORECASE)
+_SHORTEST: Final = 4
+"""Words of a clause that states something."""
+STRICT: Final = ("numbers", "names", "rival", "negated", "not_negated")
+_SOME: Final = 3.0
+"""What the scale gives an answer that the context supports in part."""
+_BELOW: Final = 0.9
+"""Keeps such an answer short of the pass line, and in order with others of its kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedClaim:
+    """One claim with what was found for it."""
+
+    raw: RawClaim
+    support: Support
+    log_odds: float
+    cited: bool
+    """Whether it cites something that exists."""
+
+    @property
+    def supported(self) -> bool:
+        """Whether it is probably supported, no number, name or negation against it."""
+        return self.log_odds >= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounding:
+    """The verdict on one answer."""
+
+    score: float
+    """0 to 5."""
+    claim_support_rate: float | None
+    """0 to 1; None: it makes no claim."""
+    claims: tuple[Claim, ...]
+    reasoning: str
+
+
+def judge_grounding(request: JudgeRequest, layer: Layer) -> Grounding:
+    """Judge an answer against its context, by the layer fitted for claims."""
+    claims, index = find_claims(request, layer)
+    if not claims:
+        return _without_claims(request)
+    log_odds = combine(claims)
+    cited = math.fsum(c.support.weight for c in claims if c.cited)
+    share = cited / math.fsum(c.support.weight for c in claims)
+    score = 0.0 if not any(_touches(c) for c in claims) else _score(log_odds, share, layer)
+    shown = tuple(_show(claim, index) for claim in claims)
+    supported = sum(claim.supported for claim in shown)
+    return Grounding(
+        score=_by_scale(score, supported / len(shown)),
+        claim_support_rate=claim_support(supported, len(shown) - supported),
+        claims=shown,
+        reasoning=_explain(shown, share),
+    )
+
+
+def _by_scale(score: float, supported: float) -> float:
+    """Keep an answer below 4 unless most of its claims, more than half, are supported."""
+    if supported > 0.5 or score < PASS:
+        return score
+    return _SOME + (score - PASS) * (PASS - _SOME) * _BELOW
+
+
+def _touches(claim: JudgedClaim) -> bool:
+    return claim.support.best is not None
+
+
+def _without_claims(request: JudgeRequest) -> Grounding:
+    score, why = 0.0, "The answer states nothing."
+    if any(declines(raw.text) for raw in split_claims(request.answer)):
+        score, why = PASS, "The answer declines and makes no claim that could be unsupported."
+    return Grounding(score=score, claim_support_rate=None, claims=(), reasoning=why)
+
+
+def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim], ContextIndex]:
+    """Return the distinct claims of an answer in order, each looked up in the context.
+
+    Sentences that decline are no claims. Courtesies and questions are left out where anything
+    else is said.
+    """
+    stated = [raw for raw in split_claims(request.answer) if _states(raw)]
+    raws = [raw for raw in stated if not is_aside(raw.text)] or stated
+    read = [(raw, read_words(raw.text)) for raw in raws]
+    question = question_keys(request.question)
+    vocabulary = question.union(*(content_keys(words) for _, words in read))
+    index = read_context(request.context, vocabulary)
+    labels = {sentence.label for sentence in index.sentences}
+    found = []
+    for raw, words in read:
+        support = find_support(words, index, question)
+        if support is not None:
+            cited = any(n in labels for n in raw.numbers) if raw.numbers else raw.cited
+            odds = layer.log_odds(support.features)
+            if any(support.features[name] for name in STRICT):
+                odds = min(odds, FAULTY)
+            found.append(JudgedClaim(raw=raw, support=support, log_odds=odds, cited=cited))
+    return distinct(found), index
+
+
+def _states(raw: RawClaim) -> bool:
+    """Tell whether a sentence claims anything: "I am not sure, but it is blue" does."""
+    if not declines(raw.text):
+        return True
+    tail = _BUT.split(raw.text)[-1]
+    return tail != raw.text and len(tail.split()) >= _SHORTEST and not declines(tail)
+
+
+def distinct(claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
+    """Drop claims whose words a longer one holds, so that saying a thing twice changes nothing.
+
+    Of claims with the same words the one with the least support stays.
+    """
+    kept: list[JudgedClaim] = []
+    for claim in sorted(claims, key=lambda c: (-len(c.support.keys), c.log_odds)):
+        at = next((i for i, other in enumerate(kept) if _repeats(claim, other)), None)
+        if at is None:
+            kept.append(claim)
+        elif claim.cited and claim.support.keys == kept[at].support.keys:
+            kept[at] = replace(kept[at], cited=True)
+    places = {id(claim.raw): i for i, claim in enumerate(claims)}
+    return sorted(kept, key=lambda c: places[id(c.raw)])
+
+
+def _repeats(claim: JudgedClaim, other: JudgedClaim) -> bool:
+    return (
+        claim.support.keys <= other.support.keys and claim.support.negated == other.support.negated
+    )
+
+
+def combine(claims: Sequence[JudgedClaim]) -> float:
+    """Return the log odds of the answer; the order of its claims does not matter."""
+    weight = math.fsum(c.support.weight for c in claims)
+    mean = math.fsum(c.support.weight * c.log_odds for c in claims) / weight
+    return (1 - WORST_SHARE) * mean + WORST_SHARE * min(c.log_odds for c in claims)
+
+
+def _score(log_odds: float, cited: float, layer: Layer) -> float:
+    chance = probability(log_odds)
+    if chance < _LINE:
+        return PASS * chance / _LINE
+    ideal = dict.fromkeys(FOR, 1.0) | dict.fromkeys(AGAINST, 0.0)
+    best = probability(layer.log_odds(ideal))
+    above = min(1.0, (chance - _LINE) / (best - _LINE))
+    return PASS + above * (UNCITED_SHARE + (1 - UNCITED_SHARE) * cited)
+
+
+def _show(claim: JudgedClaim, index: ContextIndex) -> Claim:
+    support = claim.support
+    place = None if support.best is None else index.sentences[support.best].passage
+    return Claim(
+        text=claim.raw.text,
+        supported=claim.supported,
+        passage=place if support.features["window"] >= _LINE else None,
+        reason=_reason(claim),
+    )
+
+
+def _reason(claim: JudgedClaim) -> str:
+    features, support = claim.support.features, claim.support
+    faults = []
+    if support.lost_numbers:
+        faults.append(f"not found there: {', '.join(support.lost_numbers[:3])}")
+    if support.lost_names:
+        faults.append(f"names not found: {', '.join(support.lost_names[:3])}")
+    if support.opposed:
+        faults.append('says "{}" where the passage has "{}"'.format(*support.opposed))
+    if features["negated"]:
+        faults.append("negates what the passage states")
+    if features["not_negated"]:
+        faults.append("states what the passage negates")
+    if not claim.supported and support.lost:
+        faults.append(f"words without support: {', '.join(support.lost[:5])}")
+    return "; ".join(faults) or f"{features['window']:.0%} of its words found together"
+
+
+def _explain(claims: Sequence[Claim], cited: float) -> str:
+    supported = sum(claim.supported for claim in claims)
+    text = f"{supported} of {len(claims)} claims supported, {cited:.0%} of the answer cited."
+    worst = next((claim for claim in claims if not claim.supported), None)
+    return text if worst is None else f'{text} "{worst.text[:120]}": {worst.reason}.'

@@ -1,0 +1,211 @@
+"""How well a context supports one claim: readable features, each from 0 to 1.
+
+Coverage is the share of the claim's words, by weight, that the context holds. A claim that stands
+word for word in one sentence has 1 in every feature of ``FOR`` and 0 in every one of ``AGAINST``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from pytest_rageval.judges.offline.lexicon import APPROXIMATE
+from pytest_rageval.judges.offline.passages import ContextIndex, content_keys, word_runs
+from pytest_rageval.judges.offline.words import CORE, FULL, LIGHT, SOFT, Word, read_words, rivals
+
+WEIGHTS: Final[Mapping[int, int]] = {SOFT: 4, LIGHT: 7, FULL: 10}
+"""Weight of a word by its tier; whole numbers, so that sums are the same in any order."""
+_REACH: Final = 4
+"""Words after a negation among which it finds what it negates."""
+CLOSEST: Final = 3
+"""Sentences in which the order of words is compared."""
+
+FOR: Final = ("window", "new_words", "pairs", "runs", "on_topic")
+AGAINST: Final = ("numbers", "names", "negated", "not_negated", "rival", "absolute", "self_talk")
+FEATURES: Final = FOR + AGAINST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """What was found of one claim."""
+
+    features: Mapping[str, float]
+    """By the names of ``FEATURES``.
+
+    - ``window``: coverage by the best sentence, its neighbours, its heading and first line;
+    - ``new_words``: by the window, of the words that the question does not hold;
+    - ``pairs``: neighbouring content words that stand near each other in a close sentence too;
+    - ``runs``: three words in a row that a close sentence holds as they are;
+    - ``on_topic``: share of the question's words in the context, 0.5 without a question;
+    - ``numbers``: a number is not in the window (nor near one, where it is an estimate);
+    - ``names``: a name is neither in the context nor in the question;
+    - ``negated``, ``not_negated``: only the claim, only the best sentence negates a shared word;
+    - ``rival``: the best sentence holds an opposite of a word that the claim has;
+      these are the square of ``window`` where they hold, since a fault in a claim that is found
+      otherwise is a contradiction, and in one that is not found it says nothing more;
+    - ``absolute``: 1 if "only", "never", … is the claim's alone;
+    - ``self_talk``: 1 if "I", "my" is the claim's alone.
+    """
+    keys: frozenset[str]
+    """Its distinct words, core ones left out."""
+    negated: bool
+    coverage: float
+    """As ``window``, by the whole context."""
+    weight: float
+    """Square root of the number of words."""
+    best: int | None
+    """Index of the best sentence; None: no word of the claim is in the context."""
+    lost: tuple[str, ...]
+    """Content words that the window does not hold, as written."""
+    lost_numbers: tuple[str, ...]
+    lost_names: tuple[str, ...]
+    opposed: tuple[str, str] | None
+    """A word of the claim and its opposite in the best sentence."""
+
+
+def find_support(
+    words: Sequence[Word], index: ContextIndex, question: Set[str] = frozenset()
+) -> Support | None:
+    """Look a claim up in a context.
+
+    Args:
+        words: of the claim, without markup and citations.
+        index: the context, its vocabulary at least the claim's and the question's.
+        question: keys of the question's words.
+
+    Returns:
+        None for a claim without any word that counts.
+    """
+    weights = word_weights(words)
+    if not weights:
+        return None
+    closest = _closest_sentences(weights, index)
+    best = closest[0] if closest else None
+    window: Set[str] = frozenset() if best is None else index.window(best)
+    orders = [index.order(at) for at in closest]
+    new = {key: weight for key, weight in weights.items() if key not in question}
+    numbers = lost_numbers(words, window)
+    names = _lost_names(words, index.places.keys() | question)
+    heard = best is not None and _negates(index.sentences[best].words, weights.keys())
+    said = _negates(words, window)
+    opposed = None
+    if best is not None:
+        opposed = _opposed(words, window, index.sentences[best].keys, weights.keys())
+    coverage = _share(weights, index.places.keys())
+    covered = _share(weights, window)
+    sure = covered**2
+    runs = word_runs(words)
+    pairs = set(pairwise(content_keys(words)))
+    features = {
+        "window": covered,
+        "new_words": _share(new or weights, window),
+        "pairs": _found(pairs, {p for o in orders for p in pairs & o.pairs}, coverage),
+        "runs": _found(runs, {r for o in orders for r in runs & o.runs}, coverage),
+        "on_topic": len(question & index.places.keys()) / len(question) if question else 0.5,
+        "numbers": sure * bool(numbers),
+        "names": sure * bool(names),
+        "negated": sure * (said and not heard),
+        "not_negated": sure * (heard and not said),
+        "rival": sure * (opposed is not None),
+        "absolute": float(any(w.absolute and not index.holds(w) for w in words)),
+        "self_talk": float(any(w.self_talk and not index.holds(w) for w in words)),
+    }
+    lost = tuple(w.form for w in words if w.tier >= LIGHT and not w.number and w.key not in window)
+    return Support(
+        features=features,
+        keys=frozenset(weights),
+        coverage=coverage,
+        negated=said,
+        weight=math.sqrt(len(words)),
+        best=best,
+        lost=tuple(dict.fromkeys(lost)),
+        lost_numbers=numbers,
+        lost_names=names,
+        opposed=opposed,
+    )
+
+
+def question_keys(question: str) -> frozenset[str]:
+    """Return the keys of the words that a question asks about."""
+    return frozenset(word.key for word in read_words(question) if word.tier >= LIGHT)
+
+
+def word_weights(words: Sequence[Word]) -> dict[str, int]:
+    """Return the weight of each distinct key, core words left out."""
+    return {word.key: WEIGHTS[word.tier] for word in words if word.tier != CORE}
+
+
+def _closest_sentences(weights: Mapping[str, int], index: ContextIndex) -> list[int]:
+    scores: dict[int, int] = {}
+    for key, weight in weights.items():
+        for at in index.places.get(key, ()):
+            scores[at] = scores.get(at, 0) + weight
+    ranked = sorted((-score, at) for at, score in scores.items())
+    return [at for _, at in ranked[:CLOSEST]]
+
+
+def _share(weights: Mapping[str, int], vocabulary: Set[str]) -> float:
+    found = sum([weights[key] for key in weights.keys() & vocabulary])
+    return found / sum(weights.values())
+
+
+def _found(wanted: Set[object], there: Set[object], without: float) -> float:
+    return len(wanted & there) / len(wanted) if wanted else without
+
+
+def _negates(words: Sequence[Word], shared: Set[str]) -> bool:
+    """Tell whether a negation stands before a word that both sides have."""
+    for at, word in enumerate(words):
+        if word.negates:
+            after = next((w for w in words[at + 1 : at + 1 + _REACH] if w.tier >= LIGHT), None)
+            if after is None or after.key in shared:
+                return True
+    return False
+
+
+def _lost_names(words: Sequence[Word], known: Set[str]) -> tuple[str, ...]:
+    """Return the names that are not known; the first word is capital anyway."""
+    names = [word for word in words[1:] if word.capital and word.tier == FULL and not word.number]
+    if len(names) > len(words) / 2:  # a heading
+        return ()
+    return tuple(word.form for word in names if word.key not in known)
+
+
+def lost_numbers(words: Sequence[Word], window: Set[str]) -> tuple[str, ...]:
+    """Return the numbers of a claim that a window does not bear out.
+
+    "Over 275" is borne out by 280, "about 12" by 13, "the 1800s" by 1888.
+    """
+    lost = []
+    for at, word in enumerate(words):
+        if not word.number or word.key in window:
+            continue
+        rough = word.form.endswith("s") or bool(
+            APPROXIMATE.intersection(w.form for w in words[max(0, at - 2) : at])
+        )
+        if not (rough and any(_near(word.key, key) for key in window)):
+            lost.append(word.form)
+    return tuple(lost)
+
+
+def _near(one: str, other: str) -> bool:
+    try:
+        a, b = float(one), float(other)
+    except ValueError:
+        return False
+    return a > 0 and 0.5 <= b / a <= 2
+
+
+def _opposed(
+    words: Sequence[Word], window: Set[str], best: Set[str], claimed: Set[str]
+) -> tuple[str, str] | None:
+    table = rivals()
+    for word in words:
+        if word.key in table and word.key not in window:
+            for other in sorted(table[word.key] & best):
+                if other not in claimed:
+                    return word.form, other
+    return None

@@ -1,0 +1,194 @@
+"""Opens the judges that the settings name."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_rageval.judges.spot_check import asks_second_judge
+from pytest_rageval.support.slots import Slots
+from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
+
+if TYPE_CHECKING:
+    from pytest_rageval.judges.cache.store import JudgeCache
+
+CACHE_FILE = "cache/judge.sqlite"
+"""Below the first test path; a git-ignored folder."""
+
+
+@contextmanager
+def open_judge(
+    settings: Settings,
+    *,
+    environ: Mapping[str, str],
+    sleep: Callable[[float], None] = time.sleep,
+    slots: Slots | None = None,
+) -> Iterator[Judge | None]:
+    """Yield the judge and close it afterwards; None where answers are not judged.
+
+    Args:
+        settings: the run's settings.
+        environ: where the judge's key comes from.
+        sleep: pauses between a model's attempts, in seconds.
+        slots: of which each of its requests holds one; None: no limit.
+
+    Raises:
+        ConfigError: the judge cannot work as it is set up.
+        StorageError: its cache cannot be read.
+    """
+    if settings.judge == "none" or settings.retrieval_only:
+        yield None
+    elif settings.judge == "offline":
+        from pytest_rageval.judges.offline.judge import OfflineJudge
+
+        yield OfflineJudge()
+    else:
+        with _open_model(settings, environ, sleep, slots) as judge:
+            yield judge
+
+
+@contextmanager
+def _open_model(
+    settings: Settings,
+    environ: Mapping[str, str],
+    sleep: Callable[[float], None],
+    slots: Slots | None,
+    *,
+    alternate: bool = False,
+) -> Iterator[Judge]:
+    # Rubrics here as well, before there are threads: where pytest parses what it loads, Python
+    # 3.11 can do so on one thread only.
+    from pytest_rageval.judges.model.judge import OpenAIJudge
+    from pytest_rageval.judges.rubrics import load as rubric  # noqa: F401
+
+    with (
+        open_cache(settings) as cache,
+        OpenAIJudge(
+            settings.judge,
+            settings.judging,
+            environ=environ,
+            cache=cache,
+            alternate=alternate,
+            rubric_root=Path(settings.rootdir),
+            sleep=sleep,
+            slots=slots,
+        ) as judge,
+    ):
+        yield judge
+
+
+@contextmanager
+def open_second_judge(
+    settings: Settings,
+    *,
+    environ: Mapping[str, str],
+    sleep: Callable[[float], None] = time.sleep,
+    slots: Slots | None = None,
+) -> Iterator[Judge | None]:
+    """Yield the judge of the spot check and close it afterwards; None where there is none.
+
+    It is opened when it is first asked: a run may come to choose no case that needs it.
+
+    Args:
+        settings: the run's settings.
+        environ: where the judge's key comes from.
+        sleep: pauses between a model's attempts, in seconds.
+        slots: of which each of its requests holds one; None: no limit.
+    """
+    if not asks_second_judge(settings):
+        yield None
+        return
+    with ExitStack() as stack:
+        yield _Unopened(lambda: stack.enter_context(_open_second(settings, environ, sleep, slots)))
+
+
+def second_settings(settings: Settings) -> Settings:
+    """Return the settings of the second judge; its prices are those of its own model."""
+    judging, model = settings.judging, settings.judging.spot_check_model
+    if model is None:
+        return settings
+    judging = replace(judging, input_per_mtok=None, output_per_mtok=None)
+    return replace(settings, judge=model, judging=judging)
+
+
+@contextmanager
+def _open_second(
+    settings: Settings,
+    environ: Mapping[str, str],
+    sleep: Callable[[float], None],
+    slots: Slots | None,
+) -> Iterator[Judge]:
+    named = settings.judging.spot_check_model
+    if named == "offline":
+        from pytest_rageval.judges.offline.judge import OfflineJudge
+
+        yield OfflineJudge()
+        return
+    second = second_settings(settings)
+    with _open_model(second, environ, sleep, slots, alternate=named is None) as judge:
+        yield judge
+
+
+class _Unopened:
+    """A judge that is opened when it is first asked; safe to share between threads."""
+
+    takes_slots = True
+
+    def __init__(self, opening: Callable[[], Judge]) -> None:
+        self._opening = opening
+        self._opened: Judge | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def identity(self) -> str:
+        return self._judge().identity
+
+    @property
+    def cache_warning(self) -> str | None:
+        """What an opened one has to say of its cache."""
+        warning: str | None = getattr(self._opened, "cache_warning", None)
+        return warning
+
+    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+        return self._judge().judge(rubric, request, repeat=repeat)
+
+    def forget(self) -> None:
+        """Let a model forget how its endpoint wants to be asked."""
+        forget = getattr(self._opened, "forget", None)
+        if forget is not None:
+            forget()
+
+    def _judge(self) -> Judge:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._opening()
+            return self._opened
+
+
+@contextmanager
+def open_cache(settings: Settings) -> Iterator[JudgeCache | None]:
+    """Yield the cache of verdicts and close it afterwards; None where none is wanted.
+
+    Raises:
+        ConfigError: its URL is wrong.
+        StorageError: it cannot be read.
+    """
+    if settings.judging.no_cache:
+        yield None
+        return
+    from pytest_rageval.judges.cache.store import JudgeCache
+
+    with JudgeCache(cache_place(settings)) as cache:
+        yield cache
+
+
+def cache_place(settings: Settings) -> Path | str:
+    """Return the file of the cache, or the URL that the settings name."""
+    default = Path(settings.rootdir) / settings.testpaths[0] / CACHE_FILE
+    return settings.judging.cache_url or default

@@ -1,0 +1,109 @@
+"""What judging stored answers would take, before a cent is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_rageval.judges.asking import judge_case
+from pytest_rageval.judges.opening import open_cache, second_settings
+from pytest_rageval.judges.spot_check import asks_second_judge, choose_cases, repeated_rubrics
+from pytest_rageval.metrics.rescoring import response_of
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import Judgement, JudgeRequest, Verdict
+
+if TYPE_CHECKING:
+    from pytest_rageval.judges.cost import PlannedCall
+    from pytest_rageval.judges.model.judge import OpenAIJudge
+
+
+@dataclass(slots=True)
+class _Planner:
+    """Takes the place of a judge, and only notes what it is asked."""
+
+    judge_in_question: OpenAIJudge
+    rubrics: frozenset[str] | None = None
+    """Those that count; None: all."""
+    planned: list[PlannedCall] = field(default_factory=list)
+
+    @property
+    def identity(self) -> str:
+        return self.judge_in_question.identity
+
+    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+        if self.rubrics is None or rubric in self.rubrics:
+            self.planned.append(self.judge_in_question.plan(rubric, request, repeat=repeat))
+        # Taken as no abstention, so that the estimate errs on the side of more.
+        verdict = Verdict(abstained=False)
+        return Judgement(rubric=rubric, rubric_version=rubric, judge=self.identity, verdict=verdict)
+
+
+def plan_verdicts(
+    records: Iterable[CaseRecord], settings: Settings, environ: Mapping[str, str]
+) -> str:
+    """Say what verdicts on stored answers would take, one line for each judge; nobody is asked.
+
+    Args:
+        records: with their cases and whole texts.
+        settings: who would judge, how many cases twice, and by which rubrics.
+        environ: as for judging; the key is not needed.
+
+    Raises:
+        ConfigError: the judge or a rubric is wrong.
+        StorageError: the cache cannot be read.
+    """
+    kept = [record for record in records if record.case is not None]
+    lines = [_plan(kept, settings, environ)]
+    if asks_second_judge(settings):
+        chosen = choose_cases(((r.file, r.case) for r in kept if r.case is not None), settings)
+        twice = [record for record in kept if (record.file, record.case_id) in chosen]
+        lines.append(f"second {_plan(twice, settings, environ, second=True)}")
+    return "\n".join(lines)
+
+
+def _plan(
+    records: Iterable[CaseRecord],
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    second: bool = False,
+) -> str:
+    rubrics = settings.judging.rubrics
+    alternate = second and settings.judging.spot_check_model is None
+    if second:
+        rubrics = repeated_rubrics(rubrics)
+        settings = second_settings(settings)
+    if settings.judge == "offline":
+        return "judge: the offline judge asks nobody and costs nothing"
+    from pytest_rageval.judges.cost import describe, estimate
+    from pytest_rageval.judges.model.judge import OpenAIJudge
+
+    judging = settings.judging
+    with (
+        open_cache(settings) as cache,
+        OpenAIJudge(
+            settings.judge,
+            judging,
+            environ=environ,
+            cache=cache,
+            alternate=alternate,
+            rubric_root=Path(settings.rootdir),
+            needs_key=False,
+        ) as judge,
+    ):
+        planner = _Planner(judge, frozenset(rubrics) if second else None)
+        for record in records:
+            if record.case is not None:
+                judge_case(
+                    record.case,
+                    response_of(record),
+                    record.citations or (),
+                    planner,
+                    rubrics=rubrics,
+                    k=record.k,
+                    repeat=record.repeat,
+                )
+        return describe(estimate(planner.planned, judge.price, max_tokens=judging.max_tokens))

@@ -1,0 +1,497 @@
+"""Rubrics: what a judge is asked, as a prompt built from a template, a schema and fenced texts.
+
+A rubric is a Jinja2 template of instructions (``<name>.jinja``) and a JSON schema of the reply
+(``<name>.schema.json``). The template never sees a question, an answer or a document: those go
+fenced into the second message, so nothing they hold can change the first one or the structure of
+either. Replies are read by ``rubric_reply``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pytest_rageval.judges.rubrics.fence import (
+    clean_text,
+    derive_boundary,
+    fence,
+    one_line,
+    quoted,
+)
+from pytest_rageval.judges.rubrics.schema import (
+    Scale,
+    asked_schema,
+    describe_shape,
+    response_schema,
+    scales,
+    schema_faults,
+)
+from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.reply import Citation
+from pytest_rageval.values.verdict import (
+    RUBRICS,
+    JudgeFailure,
+    JudgeRequest,
+    OutputLevel,
+    Passage,
+)
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+
+DEFAULT_MAX_CHARS: Final = 60_000
+"""Characters of fenced text per prompt, about 15,000 tokens; passages beyond it are dropped."""
+_REPLY_CHARS: Final = 4_000
+_NAME_CHARS: Final = 300
+
+_FOLDER: Final = Path(__file__).parent / "templates"
+_OWN_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
+_DATA_LINE: Final = re.compile(r"\{#-?\s*data:(?P<names>[^#]*?)-?#\}")
+_DATA: Final = (
+    "question",
+    "answer",
+    "key_facts",
+    "expected_answer",
+    "context",
+    "context_without_reference",
+    "citations",
+)
+_OWN_DATA: Final = tuple(name for name in _DATA if name != "context_without_reference")
+_VARIABLES: Final = frozenset(
+    {
+        "n_passages",
+        "n_citations",
+        "n_key_facts",
+        "has_expected_answer",
+        "has_reference",
+        "asks_conflict",
+    }
+)
+_METRIC_PREFIX: Final = {"groundedness": None, "correctness": None, "five_dimensions": "five"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rubric:
+    """What a judge is asked and what its reply holds."""
+
+    name: str
+    version: str
+    """Name + first 12 hex digits of the sha256 of template (frame included) and schema."""
+    template: str
+    """Jinja2 text of the instructions."""
+    schema: Mapping[str, Any]
+    """JSON schema by which replies are read."""
+    data: tuple[str, ...]
+    """Which parts of a request the judge is shown."""
+    metrics: Mapping[str, str]
+    """Property of the reply to the metric key of its score."""
+    scales: Mapping[str, Scale]
+    """Metric key to lowest and highest score."""
+    own: bool = False
+    """Whether it is a user's own file."""
+    alternate: bool = False
+    """Whether it is the other wording, for spot checks."""
+    path: str = ""
+    """Of the template, as shown to the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a chat."""
+
+    role: Literal["system", "user"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What is sent to a judge for one answer under one rubric."""
+
+    messages: tuple[Message, ...]
+    """Instructions and scale; then the fenced data."""
+    sha256: str
+    """Of rubric version, response schema and messages: 64 hex digits, the key of a cache."""
+    response_schema: Mapping[str, Any]
+    """For ``response_format``: the shape of the reply to this request, in strict form."""
+    context_chunk_ids: tuple[str | None, ...] = ()
+    """Of the passages shown, ``[1]`` first."""
+    truncated_chunk_ids: tuple[str | None, ...] = ()
+    """Of the passages dropped because the prompt would be too long; the last ones."""
+
+
+# --- loading -------------------------------------------------------------------------------
+
+
+def load_rubric(
+    name_or_path: str, *, alternate: bool = False, root: str | Path | None = None
+) -> Rubric:
+    """Load a rubric of the package by name, or a user's own by the path of its template.
+
+    Args:
+        name_or_path: one of ``RUBRICS``, or ``path/to/name.jinja`` with ``name.schema.json``
+            beside it.
+        alternate: load the other wording, ``name.alternate.jinja``; the schema is the same.
+        root: folder that a relative path starts at; None: the working folder.
+
+    Raises:
+        ConfigError: a file is missing or cannot be read, or the rubric is not valid; the message
+            names the file and what was expected.
+    """
+    if name_or_path in RUBRICS:
+        return _load_packaged(name_or_path, alternate)
+    path = Path(name_or_path)
+    if path.suffix != ".jinja":
+        close = difflib.get_close_matches(name_or_path, RUBRICS, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ConfigError(
+            f"rubric {name_or_path!r}: expected one of {', '.join(RUBRICS)},"
+            f" or the path of a .jinja file{hint}"
+        )
+    _check_own_name(path.stem, name_or_path)
+    return _load(path.stem, Path(root or ".") / path, name_or_path, alternate=alternate, own=True)
+
+
+@cache
+def _load_packaged(name: str, alternate: bool) -> Rubric:
+    path = _FOLDER / f"{name}.jinja"
+    return _load(name, path, f"rubrics/{name}.jinja", alternate=alternate, own=False)
+
+
+def _check_own_name(name: str, shown: str) -> None:
+    if not _OWN_NAME.fullmatch(name):
+        raise ConfigError(f"{shown}: name {name!r} came, expected letters, digits, _ and -")
+    keys = (*METRICS, *RUN_METRICS, *ALIASES)
+    taken = {key.split(".")[0] for key in keys} | set(RUBRICS)
+    if name in taken:
+        raise ConfigError(f"{shown}: {name!r} is a name of the package; choose another file name")
+
+
+def _load(name: str, path: Path, shown: str, *, alternate: bool, own: bool) -> Rubric:
+    beside = shown.removesuffix(".jinja")
+    schema_text = _read(path.with_suffix(".schema.json"), f"{beside}.schema.json")
+    if alternate:
+        path, shown = path.with_suffix(".alternate.jinja"), f"{beside}.alternate.jinja"
+    template = _read(path, shown)
+    schema = _read_schema(schema_text, f"{beside}.schema.json")
+    found = scales(schema)
+    if own and not found:
+        raise ConfigError(
+            f"{beside}.schema.json: no property is a score, expected at least one number with"
+            " minimum and maximum"
+        )
+    prefix = _METRIC_PREFIX.get(name, name)
+    metrics = {prop: f"{prefix}.{prop}" if prefix else name for prop in found}
+    digest = hashlib.sha256((_frame() + template + schema_text).encode()).hexdigest()
+    rubric = Rubric(
+        name=name,
+        version=f"{name}-{digest[:12]}",
+        template=template,
+        schema=schema,
+        data=_read_data(template, shown),
+        metrics=metrics,
+        scales={metrics[prop]: scale for prop, scale in found.items()},
+        own=own,
+        alternate=alternate,
+        path=shown,
+    )
+    _check_template(template, shown)
+    return rubric
+
+
+def _read(path: Path, shown: str) -> str:
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # which also makes every line end a newline
+    except FileNotFoundError:
+        raise ConfigError(f"{shown}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{shown}: cannot be read as UTF-8 text: {error}") from error
+    return text
+
+
+def _read_schema(text: str, shown: str) -> dict[str, Any]:
+    try:
+        schema = json.loads(text)
+        json.dumps(schema, ensure_ascii=False).encode()  # half a surrogate pair cannot be sent
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{shown}:{error.lineno}:{error.colno}: no JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{shown}: no JSON that can be read") from error
+    if faults := list(schema_faults(schema)):
+        raise ConfigError("\n".join(f"{shown}: {fault}" for fault in faults))
+    return dict(schema)
+
+
+def _read_data(template: str, shown: str) -> tuple[str, ...]:
+    match = _DATA_LINE.match(template)
+    if match is None:
+        return _OWN_DATA
+    names = tuple(re.split(r"[\s,]+", match["names"].strip()))
+    for name in names:
+        if name not in _DATA:
+            raise ConfigError(f"{shown}:1: data {name!r} came, expected one of {', '.join(_DATA)}")
+    return names
+
+
+# --- templates -----------------------------------------------------------------------------
+
+
+@cache
+def _frame() -> str:
+    return _read(_FOLDER / "_frame.jinja", "rubrics/_frame.jinja")
+
+
+@cache
+def _environment() -> ImmutableSandboxedEnvironment:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined,
+        autoescape=False,  # plain text; texts of others are fenced, never rendered
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # The same request is to give the same bytes, or nothing would ever be found in a cache.
+    del environment.filters["random"], environment.globals["lipsum"]
+    return environment
+
+
+@lru_cache(maxsize=64)
+def _compiled(template: str) -> Template:
+    return _environment().from_string(template)
+
+
+def _check_template(template: str, shown: str) -> None:
+    """Find the faults of a template before the first answer is judged."""
+    from jinja2 import TemplateSyntaxError, meta
+
+    try:
+        unknown = meta.find_undeclared_variables(_environment().parse(template)) - _VARIABLES
+    except TemplateSyntaxError as error:
+        raise ConfigError(f"{shown}:{error.lineno}: {error.message}") from error
+    except RecursionError:
+        raise ConfigError(f"{shown}: nested too deeply") from None
+    if unknown:
+        raise ConfigError(
+            f"{shown}: {sorted(unknown)[0]!r} came, expected only {', '.join(sorted(_VARIABLES))};"
+            " question, answer and the other texts follow the instructions on their own"
+        )
+    for request in (JudgeRequest(question="", answer=""), _FULL):
+        _instructions(template, _variables(request, len(request.context)), shown)
+
+
+def _instructions(template: str, variables: Mapping[str, int], shown: str) -> str:
+    """Render a template.
+
+    Raises:
+        ConfigError: it fails, whatever with: a template is a small program of the user's own.
+    """
+    from jinja2 import TemplateSyntaxError
+
+    try:
+        text = _compiled(template).render(variables)
+        text.encode()  # half a surrogate pair cannot be sent
+    except TemplateSyntaxError as error:
+        raise ConfigError(f"{shown}:{error.lineno}: {error.message}") from error
+    except Exception as error:
+        said = one_line(str(error), 200) or type(error).__name__
+        raise ConfigError(f"{shown}: cannot be rendered: {said}") from error
+    return text.strip()
+
+
+_FULL: Final = JudgeRequest(
+    question="",
+    answer="",
+    context=(Passage(text=""), Passage(text="")),
+    expected_key_facts=("", ""),
+    expected_answer="-",
+    citations=(Citation(rel_path=""),),
+    asks_conflict=True,
+)
+
+
+def _variables(request: JudgeRequest, n_passages: int) -> dict[str, int]:
+    """Return what a template may ask about a request: counts and flags, never a text."""
+    return {
+        "n_passages": n_passages,
+        "n_citations": len(request.citations),
+        "n_key_facts": len(request.expected_key_facts),
+        "has_expected_answer": _has_expected_answer(request),
+        "has_reference": _has_reference(request),
+        "asks_conflict": request.asks_conflict,
+    }
+
+
+def _has_reference(request: JudgeRequest) -> bool:
+    return bool(request.expected_key_facts) or _has_expected_answer(request)
+
+
+def _has_expected_answer(request: JudgeRequest) -> bool:
+    return bool(clean_text(request.expected_answer or "").strip())
+
+
+# --- prompts -------------------------------------------------------------------------------
+
+
+def render_prompt(
+    rubric: Rubric,
+    request: JudgeRequest,
+    *,
+    level: OutputLevel,
+    max_chars: int | None = DEFAULT_MAX_CHARS,
+) -> Prompt:
+    """Render what a judge is sent; the same input always gives the same bytes.
+
+    Args:
+        rubric: what is asked.
+        request: the answer and what it is judged against; its texts are cleaned and fenced.
+        level: ``json_object`` and ``text`` put the schema into the prompt, since nothing else
+            tells the model of it.
+        max_chars: limit of all fenced text. Passages beyond it are dropped whole, from the last
+            on; the first always stays. None: no limit.
+
+    Raises:
+        ConfigError: the template fails on what this request holds.
+    """
+    rest = _texts_but_passages(rubric, request)
+    passages = _passages(rubric, request)
+    shown = _fitting(passages, max_chars, sum(len(text) for _, text in rest))
+    schema = response_schema(asked_schema(rubric.schema, request, conditional=not rubric.own))
+    schema_text = json.dumps(schema, ensure_ascii=False)
+    variables = tuple(_variables(request, len(shown)).items())
+    system = _render_system(
+        rubric.template, rubric.path, variables, schema_text, level != "json_schema"
+    )
+    messages = (
+        Message(role="system", text=system),
+        Message(role="user", text=_render_data(rest, shown)),
+    )
+    return Prompt(
+        messages=messages,
+        sha256=_digest(rubric.version, schema_text, messages),
+        response_schema=schema,
+        context_chunk_ids=tuple(passage.chunk_id for passage in passages[: len(shown)]),
+        truncated_chunk_ids=tuple(passage.chunk_id for passage in passages[len(shown) :]),
+    )
+
+
+@lru_cache(maxsize=256)
+def _render_system(
+    template: str,
+    shown: str,
+    variables: tuple[tuple[str, int], ...],
+    schema_text: str,
+    shows_schema: bool,
+) -> str:
+    """Render the first message, which depends on the shape of a request but on no text of it."""
+    frame = _compiled(_frame()).render(
+        instructions=_instructions(template, dict(variables), shown),
+        shape=describe_shape(json.loads(schema_text)),
+        schema=schema_text if shows_schema else "",
+    )
+    return re.sub(r"\n{3,}", "\n\n", frame).strip()
+
+
+def _texts_but_passages(rubric: Rubric, request: JudgeRequest) -> list[tuple[str, str]]:
+    """Return label and clean text of what is fenced besides the passages, in order."""
+    facts = (f"{n}. {one_line(fact)}" for n, fact in enumerate(request.expected_key_facts, 1))
+    cited = (_citation_line(citation) for citation in request.citations)
+    texts = {
+        "question": clean_text(request.question),
+        "key_facts": "\n".join(facts) or None,
+        "expected_answer": (
+            clean_text(request.expected_answer or "") if _has_expected_answer(request) else None
+        ),
+        "answer": clean_text(request.answer),
+        "citations": "\n".join(cited) or None,
+    }
+    return [
+        (name.replace("_", " "), text)
+        for name, text in texts.items()
+        if name in rubric.data and text is not None
+    ]
+
+
+def _citation_line(citation: Citation) -> str:
+    if citation.rel_path is None:
+        return "- a number that no passage has"
+    return f"- {_source(citation.rel_path, citation.heading_path)}"
+
+
+def _source(rel_path: str, heading_path: str | None) -> str:
+    names = {"file": rel_path, "heading": heading_path}
+    return ", ".join(f"{what} {quoted(name, _NAME_CHARS)}" for what, name in names.items() if name)
+
+
+def _passages(rubric: Rubric, request: JudgeRequest) -> tuple[Passage, ...]:
+    if "context" in rubric.data:
+        return request.context
+    if "context_without_reference" in rubric.data and not _has_reference(request):
+        return request.context
+    return ()
+
+
+def _fitting(
+    passages: Sequence[Passage], max_chars: int | None, used: int
+) -> list[tuple[str, str]]:
+    """Return source line and clean text of the passages that fit, at least of the first."""
+    shown: list[tuple[str, str]] = []
+    for number, passage in enumerate(passages, 1):
+        source = f"Passage [{number}] {_source(passage.rel_path, passage.heading_path)}".strip()
+        text = clean_text(passage.text)
+        used += len(source) + len(text)
+        if shown and max_chars is not None and used > max_chars:
+            break
+        shown.append((source, text))
+    return shown
+
+
+def _render_data(rest: Sequence[tuple[str, str]], passages: Sequence[tuple[str, str]]) -> str:
+    texts = [text for _, text in (*rest, *passages)]
+    boundary = derive_boundary(texts, avoid=[source for source, _ in passages])
+    blocks = [f"Boundary: {boundary}"]
+    # The passages come first: what is judged stands nearest to the reply.
+    for number, (source, text) in enumerate(passages, 1):
+        blocks.append(f"{source}\n{fence(f'passage {number}', text, boundary)}")
+    blocks += [fence(label, text, boundary) for label, text in rest]
+    return "\n\n".join(blocks)
+
+
+def _digest(version: str, schema_text: str, messages: Sequence[Message]) -> str:
+    parts = [version, schema_text, *(text for m in messages for text in (m.role, m.text))]
+    # Two parts never read as one: no text holds the character between them.
+    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+
+
+def repair_messages(prompt: Prompt, reply_text: str, failure: JudgeFailure) -> tuple[Message, ...]:
+    """Return the messages of the one repair turn.
+
+    The second message tells what was wrong and gives the bad reply back as fenced data: a reply
+    may repeat what an answer told it to say. No turn is added, because some chat templates refuse
+    two turns of one role in a row.
+
+    Args:
+        prompt: what the reply answered.
+        reply_text: the reply, of which 4,000 characters are shown.
+        failure: why it is no verdict.
+    """
+    *before, data = prompt.messages
+    reply = clean_text(reply_text[:_REPLY_CHARS])
+    boundary = derive_boundary([reply], avoid=[data.text, failure.message])
+    repair = (
+        f"An earlier reply to this could not be used: {quoted(failure.message, 500)}\n"
+        f"It stands below, as data, within the boundary {boundary}. Judge again and reply with"
+        " one JSON object of the shape given, and nothing else.\n\n"
+        f"{fence('earlier reply', reply, boundary)}"
+    )
+    return (*before, Message(role=data.role, text=f"{data.text}\n\n{repair}"))

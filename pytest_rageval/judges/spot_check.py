@@ -1,0 +1,154 @@
+"""A second judge for some cases of a run: which cases, which scores, what is kept of it. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import Judgement
+
+CaseKey = tuple[str, str]
+"""File and id of a case."""
+
+COMPARED: Final[Mapping[str, tuple[str, ...]]] = {
+    "groundedness": ("groundedness",),
+    "correctness": ("correctness",),
+    "quality": tuple(key for key in METRICS if key.startswith("quality.")),
+    "five_dimensions": tuple(f"five.{name}" for name in FIVE_WEIGHTS),
+}
+"""Scores that a second judge repeats, by rubric."""
+
+DISAGREEMENT: Final = "judge_disagreement_rate"
+
+
+def repeated_rubrics(rubrics: Iterable[str]) -> tuple[str, ...]:
+    """Return the rubrics in use that a second judge repeats."""
+    return tuple(rubric for rubric in rubrics if rubric in COMPARED)
+
+
+def asks_second_judge(settings: Settings) -> bool:
+    """Say whether a second judge is wanted, and there is a first one for it to follow."""
+    return (
+        settings.judging.spot_check > 0 and settings.judge != "none" and not settings.retrieval_only
+    )
+
+
+def check_second_judge(settings: Settings) -> None:
+    """Refuse a spot check that could tell nothing.
+
+    Raises:
+        ConfigError: there is no second judge, or no score that it could repeat.
+    """
+    if not asks_second_judge(settings):
+        return
+    judging = settings.judging
+    second = judging.spot_check_model
+    flag = f"--judge-spot-check {judging.spot_check}"
+    place = "spot_check_model in [tool.rageval.judge]"
+    if second is None and settings.judge == "offline":
+        raise ConfigError(
+            f"{flag}: the offline judge has no other wording to be asked in, so it cannot be its "
+            f"own second judge; name a model with {place}, let a model judge (--judge MODEL), or "
+            "leave the spot check out (--judge-spot-check 0)"
+        )
+    if second in {"none", settings.judge}:
+        why = "names no judge" if second == "none" else "is the first judge itself"
+        raise ConfigError(
+            f"{place}: {second!r} {why}, expected another model or 'offline'; without it the "
+            "first judge is asked in the other wording of its rubrics"
+        )
+    if not repeated_rubrics(judging.rubrics):
+        raise ConfigError(
+            f"{flag}: a second judge repeats {', '.join(COMPARED)}, and the rubrics in use are "
+            f"{', '.join(judging.rubrics) or 'none'}"
+        )
+
+
+def choose_cases(cases: Iterable[tuple[str, Case]], settings: Settings) -> frozenset[CaseKey]:
+    """Choose the cases that are judged twice.
+
+    The same ones in every process and whatever their order. Cases without a verdict to repeat are
+    left out as far as that is known beforehand: an unanswerable one is judged by
+    ``five_dimensions`` alone.
+
+    Args:
+        cases: file and case of every selected case.
+        settings: of the run.
+    """
+    if not asks_second_judge(settings):
+        return frozenset()
+    every = "five_dimensions" in settings.judging.rubrics
+    keys = [(file, case.id) for file, case in cases if every or case.answerable]
+    return frozenset(choose_spot_check(keys, settings.judging.spot_check))
+
+
+# --- what a record keeps -------------------------------------------------------------------------
+
+
+def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> dict[str, Any] | None:
+    """Return a record's ``spot_check``; None: the case had no verdict to repeat.
+
+    Args:
+        rubrics: those that were to be repeated.
+        second: the second judge's judgements; none for a rubric whose first verdict failed.
+    """
+    if not rubrics:
+        return None
+    timed = [found.duration_ms for found in second if found.duration_ms is not None]
+    by_rubric = {found.rubric: found for found in second}
+    verdicts = {r: found.verdict for r, found in by_rubric.items() if found.verdict is not None}
+    failures = {r: found.failure for r, found in by_rubric.items() if found.failure is not None}
+    last = second[-1] if second else None
+    return {
+        "rubrics": list(rubrics),
+        "judge": None if last is None else last.judge,
+        "model": None if last is None else last.model,
+        "system_fingerprint": None if last is None else last.system_fingerprint,
+        "level": None if last is None else last.level,
+        "rubric_version": {r: found.rubric_version for r, found in by_rubric.items()},
+        "prompt_hash": {r: found.prompt_hash for r, found in by_rubric.items()},
+        "scores": {
+            key: verdict.scores[key]
+            for r, verdict in verdicts.items()
+            for key in COMPARED.get(r, ())
+            if key in verdict.scores
+        },
+        "reasoning": {r: verdict.reasoning for r, verdict in verdicts.items()},
+        "errors": {r: {"kind": f.kind, "message": f.message} for r, f in failures.items()},
+        "duration_ms": math.fsum(timed) if timed else None,
+    }
+
+
+# --- what a run says -----------------------------------------------------------------------------
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def choose_spot_check(case_keys: Iterable[Key], n: int, seed: int = 0) -> tuple[Key, ...]:
+    """Choose cases for a second judge.
+
+    The choice depends on the keys and the seed alone: not on their order, nor on which process
+    asks, and a further case replaces at most one of the chosen.
+
+    Args:
+        case_keys: strings, or tuples of strings and numbers; repeats count once.
+        n: how many, or all if there are fewer.
+        seed: another one chooses others.
+
+    Returns:
+        The chosen keys in the order given.
+    """
+    keys = list(dict.fromkeys(case_keys))
+    chosen = set(sorted(keys, key=lambda key: _draw(seed, key))[: max(n, 0)])
+    return tuple(key for key in keys if key in chosen)
+
+
+def _draw(seed: int, key: Hashable) -> bytes:
+    return hashlib.sha256(f"{seed} {key!r}".encode("utf-8", "backslashreplace")).digest()

@@ -1,0 +1,104 @@
+"""Whether an answer names its evidence (docs/metrics.md#citations). Citations arrive distinct."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from pytest_rageval.metrics.matching import citation_in_chunk, citation_points_into
+from pytest_rageval.metrics.view import (
+    FAILED,
+    CaseView,
+    NotApplicable,
+    Score,
+    Scores,
+    gold_population,
+)
+from pytest_rageval.values.reply import Citation
+
+_NOTHING: Final[frozenset[int]] = frozenset()
+_NO_CITATION: Final = NotApplicable("The answer cites nothing.")
+_NOT_REPORTED: Final = NotApplicable("The target reports no citations.")
+
+
+def score_citations(view: CaseView) -> Scores:
+    """Score attribution, citations in context and the handling of recency conflicts."""
+    cited = [_golds_at(view, citation) for citation in view.citations or ()]
+    return {
+        **_attribution(view, cited),
+        "citation_in_context_rate": _in_context(view),
+        "recency_conflict_accuracy": _recency(view, _NOTHING.union(*cited)),
+    }
+
+
+def _blocked(view: CaseView) -> Score | None:
+    """Return the score where citations cannot be read; a failed case never loses its place."""
+    if view.failed:
+        return FAILED
+    return _NOT_REPORTED if view.citations is None else None
+
+
+def _golds_at(view: CaseView, citation: Citation) -> frozenset[int]:
+    case = view.settings.path_case
+    golds = view.case.gold_supports
+    return frozenset(
+        [i for i, gold in enumerate(golds) if citation_points_into(citation, gold, case)]
+    )
+
+
+def _attribution(view: CaseView, cited: Sequence[frozenset[int]]) -> dict[str, Score]:
+    keys = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
+    blocked = gold_population(view.case) or _blocked(view)
+    if blocked is not None:
+        return dict.fromkeys(keys, blocked)
+    found = _NOTHING.union(*cited)
+    recall = len(found) / len(view.case.gold_supports)
+    precision = sum(map(bool, cited)) / len(cited) if cited else _NO_CITATION
+    return dict(zip(keys, (1.0 if found else 0.0, recall, precision), strict=True))
+
+
+def _points_at_chunk(view: CaseView, citation: Citation) -> bool:
+    case = view.settings.path_case
+    return any(citation_in_chunk(citation, chunk, case) for chunk in view.chunks or ())
+
+
+def _in_context(view: CaseView) -> Score:
+    """Score invented sources: below 1, a citation points at nothing that was retrieved."""
+    blocked = _blocked(view)
+    if blocked is not None:
+        return blocked
+    if not view.citations:
+        return _NO_CITATION
+    if view.chunks is None:
+        return NotApplicable("The target reports no retrieved_chunks.")
+    held = [_points_at_chunk(view, citation) for citation in view.citations]
+    return sum(held) / len(held)
+
+
+def _recency(view: CaseView, cited: Collection[int]) -> Score:
+    outside = gold_population(view.case) or _rule_missing(view)
+    if outside is not None:
+        return outside
+    blocked = _blocked(view)
+    if blocked is not None:
+        return blocked
+    if view.case.recency_conflict_rule == "cite_newer":
+        return 1.0 if 0 in cited else 0.0
+    if len(cited) < len(view.case.gold_supports):
+        return 0.0
+    if view.case.recency_conflict_rule == "cite_both":
+        return 1.0
+    verdict = view.verdicts.acknowledges_conflict if view.verdicts is not None else None
+    return FAILED if verdict is None else float(verdict)
+
+
+def _rule_missing(view: CaseView) -> NotApplicable | None:
+    rule = view.case.recency_conflict_rule
+    if rule is None:
+        return NotApplicable("The case has no recency_conflict_rule.")
+    if len(view.case.gold_supports) < 2:
+        return NotApplicable("A recency_conflict_rule needs two gold_supports.")
+    # Without a judge only the misses could be told, and keeping those alone would bias the mean.
+    if rule == "acknowledge_both" and not view.settings.judge_configured:
+        return NotApplicable("The rule acknowledge_both needs a judge.")
+    return None

@@ -1,0 +1,133 @@
+"""Scoring of a record again, once the whole run is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pytest_rageval.metrics.matching import has_heading_anchor
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.scoring import score_case
+from pytest_rageval.metrics.view import FAILED, NotApplicable, Score
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import AskResponse, RetrievedChunk
+from pytest_rageval.values.settings import Settings
+
+
+def score_settings(settings: Settings, *, headings_reported: bool = True) -> ScoreSettings:
+    """Select what scoring depends on from the settings of a run."""
+    return ScoreSettings(
+        k=settings.k,
+        path_case=settings.path_case,
+        snippets=settings.snippets,
+        coarse_chunks=settings.coarse_chunks,
+        headings_reported=headings_reported,
+        folder_mode=settings.folder_mode,
+        retrieval_only=settings.retrieval_only,
+        judge_configured=settings.judge != "none",
+    )
+
+
+def any_heading(chunks: Iterable[RetrievedChunk]) -> bool | None:
+    """Say whether any chunk has a heading; None: there is no chunk."""
+    found = None
+    for chunk in chunks:
+        if chunk.heading_path is not None:
+            return True
+        found = False
+    return found
+
+
+def headings_reported(records: Iterable[CaseRecord]) -> bool:
+    """Say whether the target of a run reports headings, which is a fact about the whole run.
+
+    Without a single chunk nothing is known of it, and True stands.
+    """
+    chunks = (chunk for record in records for chunk in record.retrieved_chunks or ())
+    return any_heading(chunks) is not False
+
+
+def _seems_to_report_headings(chunks: Sequence[RetrievedChunk] | None) -> bool:
+    # One response is the best guess while the run goes on; ``settle_headings`` mends it at the end.
+    return any_heading(chunks or ()) is not False
+
+
+def settle_headings(
+    record: CaseRecord,
+    case: Case,
+    settings: Settings,
+    *,
+    headings_reported: bool,
+    settled_before: bool = False,
+) -> CaseRecord:
+    """Score a record again if what the whole run says of headings is not what was guessed.
+
+    Failed cases too: whether their metrics are errors or not applicable depends on it. Besides
+    the metrics of anchors only ``similarity_margin`` does, which then has no relevant chunks to
+    speak of; the others stand, whose vectors or verdicts a record may no longer hold.
+
+    Args:
+        record: as it was scored when it was made.
+        case: that was asked.
+        settings: of the run.
+        headings_reported: what the whole run says.
+        settled_before: whether the record may have been settled by what a part of the run said,
+            which shows only in records without a chunk to guess from.
+    """
+    guess = _seems_to_report_headings(record.retrieved_chunks)
+    if guess == headings_reported and not (settled_before and not record.retrieved_chunks):
+        return record
+    known = {
+        key: _stored_score(record, key)
+        for key, info in METRICS.items()
+        if info.level != "anchor" and key in record.metrics
+    }
+    if not headings_reported and has_heading_anchor(case):
+        known.pop("similarity_margin", None)
+
+    scores = score_case(
+        case,
+        response_of(record),
+        score_settings(settings, headings_reported=headings_reported),
+        error=record.error,
+        known=known,
+    )
+    return replace(
+        record,
+        metrics={**scores.metrics, **_own_metrics(record)},
+        not_applicable=scores.not_applicable,
+        metrics_before_rerank=scores.metrics_before_rerank,
+        outcome=scores.outcome,
+        failure_stage=scores.failure_stage,
+        unchecked=scores.unchecked,
+        retrieved_chunks=scores.chunks,
+    )
+
+
+def _own_metrics(record: CaseRecord) -> dict[str, float | None]:
+    """Return the scores of the user's own rubrics, which no registry knows."""
+    return {key: value for key, value in record.metrics.items() if key not in METRICS}
+
+
+def _stored_score(record: CaseRecord, key: str) -> Score:
+    value = record.metrics[key]
+    if value is not None:
+        return value
+    reason = record.not_applicable.get(key)
+    return FAILED if reason is None else NotApplicable(reason)
+
+
+def response_of(record: CaseRecord) -> AskResponse | None:
+    """Return what a stored record keeps of the response; None: there was none."""
+    if record.answer is None:
+        return None
+    return AskResponse(
+        answer=record.answer,
+        # Those read from the text included: what is stored of it may be only its beginning.
+        references=record.citations,
+        abstained=record.abstained,
+        retrieved_chunks=record.retrieved_chunks,
+        folder_selection=record.folder_selection,
+        indexing_coverage=record.indexing_coverage,
+    )

@@ -1,0 +1,130 @@
+"""Records of a case as a pytest report, so that every consumer of reports sees them like a test."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.case_groups import deciding_record
+from pytest_rageval.values.record import CaseRecord, Outcome
+
+_VERBS: Final[dict[Outcome, str]] = {"passed": "passed", "missed": "missed", "error": "erred"}
+_EXPECTATION_KEYS: Final = (
+    "recall_all_at_k",
+    "hit_at_k",
+    "recall_at_k",
+    "specificity_accuracy",
+    "recency_conflict_accuracy",
+    "abstention_accuracy",
+    "over_abstention_rate",
+)
+
+
+def decide_report(
+    report: pytest.TestReport, records: Sequence[CaseRecord], *, on_miss_fails: bool
+) -> None:
+    """Rewrite the outcome of a call report from the records of its case.
+
+    A miss and an error of the target are encoded as pytest encodes an expected failure, which
+    every consumer of reports knows: it did not meet the expectation and does not fail the run.
+
+    Args:
+        report: of the call; one that failed by an assertion of the user's own stays failed.
+        records: one per repeat, at least one.
+        on_miss_fails: whether a miss fails the run by itself.
+    """
+    record = deciding_record(records)
+    report.rageval_outcome = record.outcome  # type: ignore[attr-defined]
+    if not report.passed or record.outcome == "passed":
+        return
+    reason = case_reason(records)
+    must_fail = record.outcome == "missed" and (record.required or on_miss_fails)
+    must_fail = must_fail or (record.outcome == "error" and record.required)
+    if must_fail and record.counted:
+        report.outcome = "failed"
+        report.longrepr = f"{record.file}:{record.lineno}: {reason}"
+    else:
+        report.outcome = "skipped"
+        report.wasxfail = reason
+
+
+def case_reason(records: Sequence[CaseRecord]) -> str:
+    """Say in one line why a case missed or erred; holds no model or document text."""
+    record = deciding_record(records)
+    if len(records) == 1:
+        return _reason(record)
+    alike = sum(one.outcome == record.outcome for one in records)
+    return f"{_VERBS[record.outcome]} in {alike} of {len(records)} repeats: {_reason(record)}"
+
+
+def _reason(record: CaseRecord) -> str:
+    if record.error is not None:
+        tries = f" after {record.error.attempts} attempts" if record.error.attempts > 1 else ""
+        return f"{record.error.kind}{tries}: {record.error.message}"
+    stage = f"{record.failure_stage}: " if record.failure_stage else ""
+    shown = ", ".join(
+        f"{key} {record.metrics[key]:g}"
+        for key in _EXPECTATION_KEYS
+        if record.metrics.get(key) is not None
+    )
+    return stage + shown
+
+
+def set_properties(
+    properties: list[tuple[str, object]], records: Sequence[CaseRecord]
+) -> list[tuple[str, object]]:
+    """Return a report's properties with the numbers of its case, means over its repeats.
+
+    Replaced by name, not appended: rerun plugins measure the same item again.
+    """
+    found = [(k, v) for k, v in properties if not str(k).startswith("rageval.")]
+    found += [(_property_name(k), v) for k, v in _means(records).items() if v is not None]
+    found.append(("rageval.outcome", deciding_record(records).outcome))
+    times = [t for r in records if (t := r.latency.get("total_ms")) is not None]
+    if times:
+        found.append(("rageval.latency_ms", round(_mean(times), 3)))
+    return found
+
+
+@cache
+def _property_name(key: str) -> str:
+    # pytest keeps all reports, and so each name once instead of twice a case.
+    return f"rageval.{key}"
+
+
+def case_metadata(records: Sequence[CaseRecord]) -> dict[str, Any]:
+    """Return what pytest-json-report keeps of a case: each repeat, where there are several."""
+    record = deciding_record(records)
+    document = {**_one_metadata(record), "metrics": _means(records)}
+    if len(records) > 1:
+        document["repeats"] = [_one_metadata(one) for one in records]
+    return document
+
+
+def _one_metadata(record: CaseRecord) -> dict[str, Any]:
+    return {
+        "outcome": record.outcome,
+        "failure_stage": record.failure_stage,
+        "metrics": dict(record.metrics),
+        "not_applicable": dict(record.not_applicable),
+        "latency": dict(record.latency),
+    }
+
+
+def _means(records: Sequence[CaseRecord]) -> dict[str, float | None]:
+    if len(records) == 1:
+        return dict(records[0].metrics)
+    keys = dict.fromkeys(key for record in records for key in record.metrics)
+    found: dict[str, float | None] = {}
+    for key in keys:
+        values = [v for record in records if (v := record.metrics.get(key)) is not None]
+        found[key] = _mean(values) if values else None
+    return found
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

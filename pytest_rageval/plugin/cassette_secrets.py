@@ -1,0 +1,198 @@
+"""Takes every secret out of requests and responses before they reach a cassette.
+
+What is known to be secret is replaced wherever it stands; what may be is dropped by its name.
+Both sides of a comparison go through the same functions, so a replay needs no secret at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from pytest_rageval.support.http.address import (
+    ENV_VALUE,
+    SENSITIVE_HEADER,
+    blot_out,
+    join_url,
+    secret_values,
+    without_query_secrets,
+)
+from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.settings import Settings, TargetSettings
+
+NOT_NEEDED: Final = "rageval-replay-needs-no-secret"
+"""Stands for a secret that is not set while nothing is sent."""
+_REQUEST_HEADERS: Final = frozenset({"accept", "content-type"})
+_RESPONSE_HEADERS_LEFT_OUT: Final = frozenset(
+    # Whose account it was, and what no longer holds of a body that was unpacked and blotted.
+    {"openai-organization", "openai-project", "content-length", "transfer-encoding"}
+)
+_KEY_HEAD: Final = 8
+_SHORTEST: Final = 4
+"""Of a secret that is looked for; ``blot_out`` leaves shorter ones alone as well."""
+_USERINFO: Final = re.compile(r"(?<=://)[^/@?#]*@")
+
+
+def secret_names(settings: Settings) -> frozenset[str]:
+    """Return the environment variables that hold the secrets of a run."""
+    matches = (ENV_VALUE.fullmatch(value) for value in settings.target.headers.values())
+    return frozenset({settings.judging.api_key_env, *(m["name"] for m in matches if m)})
+
+
+def replay_environ(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment with a stand-in for every secret that is not set."""
+    found = dict(environ)
+    for name in secret_names(settings):
+        found[name] = found.get(name, "").strip() or NOT_NEEDED
+    return found
+
+
+class Scrubber:
+    """Cleans requests and responses of one run; cleaning twice changes nothing more.
+
+    Args:
+        settings: of the run: which headers and variables hold secrets.
+        environ: their values.
+    """
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        values = {*_target_secrets(settings.target, environ), *_judge_secrets(settings, environ)}
+        values.discard(NOT_NEEDED)
+        self._secrets = tuple(sorted({form for value in values for form in _forms(value)}))
+        self._escaped = tuple(_escaped(form) for form in self._secrets if len(form) >= _SHORTEST)
+        key = environ.get(settings.judging.api_key_env, "").strip()
+        self._key_head = key[:_KEY_HEAD] if len(key) >= 2 * _KEY_HEAD else ""
+        self._kept = _REQUEST_HEADERS | {
+            name.lower()
+            for name, value in settings.target.headers.items()
+            if not ENV_VALUE.fullmatch(value) and not SENSITIVE_HEADER.search(name)
+        }
+
+    def request(self, request: Any) -> Any:
+        """Clean a request of vcrpy in place and return it.
+
+        Of its headers only those stay that say what the body is, and configured ones that hold
+        no secret; matching looks at none.
+        """
+        request.uri = self._text(without_query_secrets(_USERINFO.sub("", request.uri)))
+        request.headers = {
+            name: self._text(_header_text(value))
+            for name, value in request.headers.items()
+            if name.lower() in self._kept
+        }
+        if isinstance(request.body, bytes):
+            request.body = self._body(request.body)
+        return request
+
+    def response(self, response: dict[str, Any]) -> dict[str, Any]:
+        """Return a cleaned copy of a response of vcrpy, its body unpacked.
+
+        Raises:
+            EndpointError: it is packed in a way that cannot be searched for secrets.
+        """
+        response = _unpacked(response)
+        response["headers"] = {
+            name: [self._text(without_query_secrets(_header_text(v))) for v in _listed(values)]
+            for name, values in response["headers"].items()
+            if not SENSITIVE_HEADER.search(name) and name.lower() not in _RESPONSE_HEADERS_LEFT_OUT
+        }
+        body = response.get("body", {}).get("string")
+        if isinstance(body, str | bytes):
+            raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
+            failed = response.get("status", {}).get("code", 200) >= 400
+            response["body"]["string"] = self._body(raw, parts_of_keys=failed)
+        return response
+
+    def _text(self, text: str) -> str:
+        text = blot_out(text, self._secrets)
+        if "\\" in text:
+            for escaped in self._escaped:
+                text = escaped.sub("***", text)
+        return text
+
+    def _body(self, body: bytes, *, parts_of_keys: bool = False) -> bytes:
+        # latin-1 reads any bytes and writes them back.
+        text = self._text(body.decode("latin-1"))
+        if parts_of_keys and self._key_head:
+            # A server that refuses a key shows its ends.
+            text = re.sub(re.escape(self._key_head) + r"[\w*.+/=\-]*", "***", text)
+        return text.encode("latin-1")
+
+
+def _target_secrets(target: TargetSettings, environ: Mapping[str, str]) -> Iterable[str]:
+    resolved = {}
+    for name, value in target.headers.items():
+        match = ENV_VALUE.fullmatch(value)
+        if match is None:
+            resolved[name] = value
+        elif secret := environ.get(match["name"], "").strip():
+            resolved[name] = match["prefix"] + secret
+            yield secret
+    # Without its value a header says nothing secret: "Bearer" must not be blotted out.
+    yield from secret_values(target.headers, resolved)
+    if target.url is not None:
+        yield from join_url(target.url, target.path).secrets
+
+
+def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[str]:
+    yield environ.get(settings.judging.api_key_env, "").strip()
+    base_url = settings.judging.base_url or environ.get("OPENAI_BASE_URL")
+    if base_url and (match := _USERINFO.search(base_url)):
+        pair = match[0].removesuffix("@")
+        yield from (pair, *pair.split(":", 1))
+        yield base64.b64encode(pair.encode()).decode("ascii")
+
+
+def _forms(secret: str) -> Iterable[str]:
+    """List how a secret may be written in a URL or a header."""
+    if not secret.strip():
+        return
+    # As latin-1 reads the UTF-8 of a body, too.
+    yield from (secret, secret.encode().decode("latin-1"), quote(secret, safe=""))
+    yield base64.b64encode(secret.encode()).decode("ascii")
+
+
+def _escaped(secret: str) -> re.Pattern[str]:
+    r"""Match a secret in which JSON spells characters in another way, such as ``\u0073`` or ``\/``.
+
+    A verdict is JSON within JSON, whose backslashes are escaped once more.
+    """
+    # Begun where a row of backslashes begins, so that a long one is searched once.
+    first = _escaped_character(secret[0], start=r"(?<!\\)")
+    return re.compile(first + "".join(map(_escaped_character, secret[1:])))
+
+
+def _escaped_character(char: str, start: str = "") -> str:
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    spelled = "".join(rf"\\+u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    plain = re.escape(char.encode("utf-8", "surrogatepass").decode("latin-1"))
+    slashes = rf"{start}\\*" if char in '/"\\' else ""
+    return f"(?:{slashes}{plain}|(?i:{start}{spelled}))"
+
+
+def _unpacked(response: dict[str, Any]) -> dict[str, Any]:
+    from vcr.filters import decode_response  # type: ignore[import-untyped]
+
+    found: dict[str, Any] = decode_response(copy.deepcopy(response))
+    for name, values in found["headers"].items():
+        if name.lower() == "content-encoding":
+            packed = [v for v in map(_header_text, _listed(values)) if v.lower() != "identity"]
+            if packed:
+                raise EndpointError(
+                    "protocol",
+                    f"the reply is compressed as {packed[0]!r}, which cannot be searched for "
+                    "secrets, so it is not recorded; let the server reply with gzip",
+                )
+    return found
+
+
+def _listed(values: Any) -> list[Any]:
+    return list(values) if isinstance(values, list | tuple) else [values]
+
+
+def _header_text(value: Any) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,279 @@
+"""Records the HTTP traffic of each case with pytest-recording and replays it without a network.
+
+A plugin of its own, registered only when a session evaluates and ``--record-mode``, or
+``--block-network`` beside existing cassettes, asks for it; vcrpy is imported at the first case.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pytest
+
+from pytest_rageval.plugin.cassette_names import cassette_name
+from pytest_rageval.plugin.cassette_secrets import Scrubber, replay_environ
+from pytest_rageval.plugin.items import CaseItem
+from pytest_rageval.plugin.state import is_xdist_controller
+from pytest_rageval.project.settings import target_kind
+from pytest_rageval.support.text import excerpt
+from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.settings import Settings
+
+EMBEDDED_URL: Final = "http://rageval-embedded.localhost"
+"""Where cassettes place the embedded server, which listens at another port in every run."""
+MATCH_ON: Final = ("method", "scheme", "host", "port", "path", "query", "body")
+
+
+def open_cassettes(
+    config: pytest.Config,
+    settings: Settings,
+    files: Iterable[Path],
+    environ: Mapping[str, str] = os.environ,
+) -> Cassettes | None:
+    """Return the plugin that records or replays, or None where nobody asked for either.
+
+    Raises:
+        pytest.UsageError: cassettes and workers at once.
+    """
+    mode = config.getoption("record_mode", None)
+    if mode is None and not any((file.parent / "cassettes" / file.stem).is_dir() for file in files):
+        return None
+    if is_xdist_controller(config):
+        asked = "--block-network beside cassettes" if mode is None else f"--record-mode={mode}"
+        raise pytest.UsageError(
+            f"{asked}: cassettes are recorded and replayed one case after the other, in one "
+            "process; leave out -n (or add -n 0)"
+        )
+    return Cassettes(config, settings, environ, mode=mode or "none")
+
+
+class Cassettes:
+    """Hooks and fixtures of a session that records or replays.
+
+    Args:
+        config: of the session.
+        settings: of the run.
+        environ: where the secrets are.
+        mode: one of pytest-recording's record modes; ``none`` replays.
+    """
+
+    def __init__(
+        self, config: pytest.Config, settings: Settings, environ: Mapping[str, str], *, mode: str
+    ) -> None:
+        self.replaying = mode == "none"
+        self.environ = replay_environ(settings, environ) if self.replaying else environ
+        self._config = config
+        self._settings = settings
+        self._mode = mode
+        self._scrubber = Scrubber(settings, environ)
+        self._embedded_url: str | None = None
+        self.served_at: str | None = None
+        """Where the embedded target is served already; None: it is started when it is needed."""
+        self._judge: object = None
+        self._second_judge: object = None
+        self._opening = False
+
+    # --- what the cases ask
+
+    @contextmanager
+    def open_target(self) -> Iterator[object]:
+        """Yield a client for the target; the embedded server is started only to record."""
+        from pytest_rageval.target.opening import open_target, serve_vault
+
+        with ExitStack() as stack:
+            served_at = None
+            if target_kind(self._settings) == "vault":
+                served_at = EMBEDDED_URL
+                if not self.replaying:
+                    started = self.served_at or stack.enter_context(serve_vault(self._settings))
+                    served_at = started
+                    self._embedded_url = served_at
+            opened = open_target(
+                self._settings, environ=self.environ, served_at=served_at, **self._pauses()
+            )
+            yield stack.enter_context(opened)
+
+    @contextmanager
+    def open_judge(self) -> Iterator[object]:
+        """Yield the judge without its cache, whose answers would be in no cassette."""
+        from pytest_rageval.judges.opening import open_judge
+
+        with open_judge(self._uncached(), environ=self.environ, **self._pauses()) as self._judge:
+            yield self._judge
+
+    @contextmanager
+    def open_second_judge(self) -> Iterator[object]:
+        """Yield the judge of the spot check, without its cache as well."""
+        from pytest_rageval.judges.opening import open_second_judge
+
+        opened = open_second_judge(self._uncached(), environ=self.environ, **self._pauses())
+        with opened as self._second_judge:
+            yield self._second_judge
+
+    def _uncached(self) -> Settings:
+        judging = replace(self._settings.judging, no_cache=True)
+        if self.replaying:
+            judging = replace(judging, requests_per_minute=None, tokens_per_minute=None)
+        return replace(self._settings, judging=judging)
+
+    def _pauses(self) -> dict[str, Any]:
+        return {"sleep": _no_pause} if self.replaying else {}
+
+    # --- hooks of pytest
+
+    def pytest_report_header(self) -> str:
+        """Say what happens to requests."""
+        if self.replaying:
+            return "rageval: replaying cassettes, one case after the other; nothing is sent"
+        return f"rageval: recording cassettes ({self._mode}), one case after the other"
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Give every case its cassette, unless its test function chose one."""
+        if isinstance(item, CaseItem):
+            if item.get_closest_marker("default_cassette") is None:
+                item.add_marker(pytest.mark.default_cassette(cassette_name(item.name)))
+            if item.get_closest_marker("vcr") is None:
+                item.add_marker(pytest.mark.vcr)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    ) -> Generator[None, object, object]:
+        """Prepare the cassette of a case, and only of a case."""
+        if fixturedef.argname != "vcr" or not isinstance(request.node, CaseItem):
+            return (yield)
+        # What a judge learned from other cases about its server is not in this case's cassette.
+        for judge in (self._judge, self._second_judge):
+            forget = getattr(judge, "forget", None)
+            if forget is not None:
+                forget()
+        self._opening = True
+        try:
+            cassette = yield
+        finally:
+            self._opening = False
+        if hasattr(cassette, "filter_request"):
+            self._explain_refusals(cassette)
+        return cassette
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_recording_configure(self, vcr: Any) -> None:
+        """Set vcrpy up; what a ``vcr_config`` fixture says goes before, save for secrets."""
+        if not self._opening:
+            return
+        vcr.match_on = MATCH_ON
+        vcr.persister = _Persister(vcr.persister, self._shown)
+        merged = vcr.get_merged_config
+
+        def with_our_filters(**options: Any) -> dict[str, Any]:
+            found: dict[str, Any] = merged(**options)
+            # Ours come last, so that none of the user's own can let a secret pass.
+            found["before_record_request"] = _chain(
+                found["before_record_request"], self._at_fixed_host, self._scrubber.request
+            )
+            found["before_record_response"] = _chain(
+                found["before_record_response"], self._scrubber.response
+            )
+            if self.replaying:
+                from vcr.record_mode import RecordMode  # type: ignore[import-untyped]
+
+                found["record_mode"] = RecordMode.NONE
+            return found
+
+        vcr.get_merged_config = with_our_filters
+
+    # --- within vcrpy
+
+    def _at_fixed_host(self, request: Any) -> Any:
+        server = self._embedded_url
+        if server is not None and request.uri.startswith(f"{server}/"):
+            request.uri = EMBEDDED_URL + request.uri.removeprefix(server)
+        return request
+
+    def _explain_refusals(self, cassette: Any) -> None:
+        """Say in our words that a cassette holds no answer to a request.
+
+        vcrpy asks the cassette to filter a request again right before it refuses it.
+        """
+        filtered = cassette.filter_request
+
+        def refuse(request: Any) -> Any:
+            found = filtered(request)
+            if found is not None and cassette.write_protected:
+                raise EndpointError("protocol", self._refusal(cassette, found), attempts=0)
+            return found
+
+        cassette.filter_request = refuse
+
+    def _refusal(self, cassette: Any, request: Any) -> str:
+        shown = self._shown(cassette.path)
+        if not cassette.rewound:
+            return f"no cassette {shown}: record it with --record-mode=once; nothing was sent"
+        host = urlsplit(request.uri).hostname
+        asked = f"{request.method} to {host}{excerpt(urlsplit(request.uri).path, 100)}"
+        return (
+            f"the cassette {shown} does not hold this request ({asked}) or has answered it "
+            "already: record the case again with --record-mode=rewrite; nothing was sent"
+        )
+
+    def _shown(self, path: str) -> str:
+        found, root = Path(path), self._config.rootpath
+        return found.relative_to(root).as_posix() if found.is_relative_to(root) else str(found)
+
+
+class _Persister:
+    """Reads cassettes as pytest-recording does, and writes them whole or not at all."""
+
+    def __init__(self, inner: Any, shown: Any) -> None:
+        self._inner = inner
+        self._shown = shown
+
+    def load_cassette(self, path: str, serializer: Any) -> Any:
+        from vcr.persisters.filesystem import (  # type: ignore[import-untyped]
+            CassetteNotFoundError,
+        )
+
+        try:
+            return self._inner.load_cassette(path, serializer)
+        except CassetteNotFoundError:
+            raise
+        except Exception as error:
+            lines = str(error).strip().splitlines() or ["no message"]
+            pytest.fail(
+                f"{self._shown(path)}: not a cassette ({type(error).__name__}: "
+                f"{excerpt(lines[0], 160)}); delete it and record it with --record-mode=once",
+                pytrace=False,
+            )
+
+    def save_cassette(self, path: str, content: Any, serializer: Any) -> None:
+        from vcr.serialize import serialize  # type: ignore[import-untyped]
+
+        text = serialize(content, serializer)
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.replace(target)
+
+
+def _chain(*functions: Any) -> Any:
+    """Apply functions in order; the first None, which means not to record, ends it."""
+
+    def apply(value: Any) -> Any:
+        for function in functions:
+            if value is None:
+                return None
+            value = function(value)
+        return value
+
+    return apply
+
+
+def _no_pause(seconds: float) -> None:
+    """Waiting would bring nothing: what comes next is already recorded."""

@@ -1,0 +1,300 @@
+"""Documents of a session: into the target before the first case, and out of it after the last.
+
+Only the process that sees every report does so, once for all workers. A ``rag_client`` fixture of
+the user's own takes them from the fixture ``rageval_documents`` instead, in every process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_rageval.plugin.items import CaseItem
+from pytest_rageval.plugin.state import State, is_xdist_controller
+from pytest_rageval.project.documents import (
+    DocumentSet,
+    LoadedDocument,
+    documents_path,
+    find_loader,
+    load_documents,
+    read_document_set,
+)
+from pytest_rageval.project.settings import target_kind
+from pytest_rageval.support.process import interrupted_by_sigterm
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.errors import ConfigError, DatasetError, EndpointError, RagEvalError
+from pytest_rageval.values.settings import Settings
+
+if TYPE_CHECKING:
+    from pytest_rageval.target.documents import DocumentsClient
+
+FIXTURE = "rageval_documents"
+_PLUGIN = "pytest_rageval.plugin.hooks"
+
+
+def register_documents(config: pytest.Config, state: State) -> None:
+    """Install the hooks of a session whose cases bring documents.
+
+    Raises:
+        pytest.exit.Exception: a file of documents is wrong (exit 2).
+    """
+    try:
+        sets = read_sets(state)
+    except DatasetError as error:
+        _refuse(config, str(error))
+    if sets:
+        config.pluginmanager.register(DocumentSession(config, state, sets), "rageval-documents")
+
+
+def read_sets(state: State) -> tuple[DocumentSet, ...]:
+    """Read what the case files of a session bring along.
+
+    Raises:
+        DatasetError: with the faults of every file.
+    """
+    rootdir = Path(state.settings.rootdir)
+    found, faults = [], []
+    for file in state.files:
+        path = documents_path(file)
+        if not path.is_file():
+            continue
+        shown = path.relative_to(rootdir).as_posix() if path.is_relative_to(rootdir) else str(path)
+        try:
+            found.append(read_document_set(path, display=shown))
+        except DatasetError as error:
+            faults.append(str(error))
+    if faults:
+        raise DatasetError("\n".join(faults))
+    return tuple(found)
+
+
+def loaded(state: State, sets: Iterable[DocumentSet]) -> Iterator[LoadedDocument]:
+    """Yield documents with their texts.
+
+    Raises:
+        ConfigError: the loader of the project fails.
+        DatasetError: a file of a text cannot be read.
+    """
+    with _importable(state.settings.rootdir):
+        loader = find_loader(state.settings.documents_loader)
+        for one in sets:
+            yield from load_documents(one, loader)
+
+
+@contextmanager
+def _importable(rootdir: str) -> Iterator[None]:
+    # The loader is a module of the project, which only ``python -m pytest`` would find.
+    added = rootdir not in sys.path
+    if added:
+        sys.path.insert(0, rootdir)
+    try:
+        yield
+    finally:
+        if added and rootdir in sys.path:
+            sys.path.remove(rootdir)
+
+
+def _refuse(config: pytest.Config, faults: str) -> None:
+    reason = "faults in files of documents; nothing was asked"
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is None:
+        reason = f"{reason}\n{faults}"
+    else:
+        reporter.write_sep("=", "ERRORS")
+        reporter.write_line("\n".join(map(clean, faults.splitlines())))
+    pytest.exit(reason, returncode=2)
+
+
+class DocumentSession:
+    """Hooks of a session whose cases bring documents.
+
+    Args:
+        config: of the session.
+        state: of the session.
+        sets: what its case files bring along.
+    """
+
+    def __init__(self, config: pytest.Config, state: State, sets: Sequence[DocumentSet]) -> None:
+        self._config = config
+        self._state = state
+        self._sets = tuple(sets)
+        self._is_worker = hasattr(config, "workerinput")
+        self._client: DocumentsClient | None = None
+        self._sent: list[DocumentSet] = []
+        """Sets of which documents may be in the target; no other folder is cleaned up."""
+
+    # First of all, so that nothing is asked ahead before the documents are there.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Put the documents in, let the cases run, and clean up by policy however they end."""
+        sets = () if self._is_worker else self._wanted(session)
+        if not sets:
+            return (yield)
+        with ExitStack() as stack:
+            termination = stack.enter_context(interrupted_by_sigterm())
+            passed = False
+            try:
+                settings = self._served(stack)
+                self._put(settings, sets)
+                result = yield
+                passed = not session.testsfailed
+                return result
+            finally:
+                termination.hold()
+                self._clean_up(passed=passed)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Refuse a case of a worker that would be asked without its documents."""
+        if self._is_worker and isinstance(item, CaseItem) and self._lacks_documents(item):
+            pytest.fail(_no_way(item), pytrace=False)
+
+    # --- which, and to where
+
+    def _wanted(self, session: pytest.Session) -> tuple[DocumentSet, ...]:
+        """Return the sets of which a case is asked over HTTP.
+
+        Raises:
+            pytest.UsageError: a case asks a target that gets no documents.
+        """
+        option = self._config.option
+        cassettes = self._state.cassettes
+        if option.collectonly or self._config.getoption("setuponly", False):
+            return ()
+        if cassettes is not None and cassettes.replaying:
+            return ()
+        if is_xdist_controller(self._config):  # it knows no items; workers look at theirs
+            return self._sets if target_kind(self._state.settings) != "none" else ()
+        wanted: dict[Path, DocumentSet] = {}
+        for item in session.items:
+            if not isinstance(item, CaseItem) or item.nothing_to_do:
+                continue
+            found = self._set_of(item)
+            if found is not None and self._lacks_documents(item):
+                raise pytest.UsageError(_no_way(item))
+            if found is not None and _asks_configured_target(item):
+                wanted[found.path] = found
+        return tuple(wanted.values())
+
+    def _set_of(self, item: CaseItem) -> DocumentSet | None:
+        path = documents_path(item.path)
+        return next((one for one in self._sets if one.path == path), None)
+
+    def _lacks_documents(self, item: CaseItem) -> bool:
+        if self._set_of(item) is None or "rag_client" not in item.fixturenames:
+            return False
+        return not _asks_configured_target(item) and FIXTURE not in item.fixturenames
+
+    def _served(self, stack: ExitStack) -> Settings:
+        """Return the settings with the URL of the target, which is served if it is embedded."""
+        state, settings = self._state, self._state.settings
+        if target_kind(settings) == "url":
+            return settings
+        if state.target_url is None:
+            if is_xdist_controller(self._config):
+                raise pytest.UsageError(
+                    "documents for the embedded target: workers on other machines serve their "
+                    "own; name a target with --rag-url"
+                )
+            from pytest_rageval.target.opening import serve_vault
+
+            state.target_url = stack.enter_context(_as_usage_error(serve_vault(settings)))
+            if state.cassettes is not None:
+                state.cassettes.served_at = state.target_url
+        # Headers are meant for the configured URL, and there is none.
+        target = replace(settings.target, url=state.target_url)
+        return replace(settings, target=target)
+
+    # --- in and out
+
+    def _put(self, settings: Settings, sets: Sequence[DocumentSet]) -> None:
+        from pytest_rageval.target.documents import DocumentsClient
+
+        try:
+            # All texts first: a run that cannot have them changes nothing in the target.
+            texts = [(one, list(loaded(self._state, [one]))) for one in sets]
+            client = DocumentsClient(settings.target, self._path(settings), environ=os.environ)
+            self._client = client
+            for one, documents in texts:
+                self._put_one(client, one, documents)
+        except RagEvalError as error:
+            raise pytest.UsageError(str(error)) from error
+
+    def _put_one(
+        self, client: DocumentsClient, one: DocumentSet, documents: Sequence[LoadedDocument]
+    ) -> None:
+        if documents:
+            self._sent.append(one)
+        try:
+            n = client.put(one.scope_prefix, documents)
+        except EndpointError as error:
+            if error.kind == "connection" and not client.has_put:
+                self._sent.clear()  # nobody is there who could have taken any
+            message = f"the documents of {one.display} could not be put in: {error}"
+            raise pytest.UsageError(message) from error
+        self._say(f"{n} documents of {one.display} are below {one.scope_prefix} now")
+
+    def _path(self, settings: Settings) -> str:
+        # The embedded server has its own, whatever is configured for others.
+        embedded = target_kind(self._state.settings) == "vault"
+        return "/api/v1/documents" if embedded else settings.documents_path
+
+    def _clean_up(self, *, passed: bool) -> None:
+        policy = self._state.settings.documents_cleanup
+        if self._client is None or target_kind(self._state.settings) == "vault":
+            return  # nothing was put, or it goes with its server
+        if policy == "none" or (policy == "on-success" and not passed):
+            why = "" if policy == "none" else ", for the run did not pass"
+            for one in self._sent:
+                self._say(f"documents stay below {one.scope_prefix} (cleanup {policy}{why})")
+            return
+        for one in self._sent:
+            try:
+                self._client.delete(one.scope_prefix)
+            except RagEvalError as error:
+                self._say(f"documents below {one.scope_prefix} could not be deleted: {error}")
+            else:
+                self._say(f"documents below {one.scope_prefix} are deleted again")
+
+    def _say(self, text: str) -> None:
+        reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            reporter.ensure_newline()
+            if reporter._tw.width_of_current_line:  # the percentage of a quiet session
+                reporter.line("")
+            reporter.write_line(f"rageval: {clean(text, 500)}")
+
+
+@contextmanager
+def _as_usage_error(opened: Any) -> Iterator[Any]:
+    try:
+        with opened as value:
+            yield value
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _asks_configured_target(item: CaseItem) -> bool:
+    """Tell whether a case asks the target of the settings, if through a fixture around it."""
+    definitions = item._fixtureinfo.name2fixturedefs.get("rag_client", ())
+    for definition in reversed(definitions):
+        if definition.func.__module__ == _PLUGIN:
+            return True
+        if "rag_client" not in definition.argnames:
+            return False
+    return False
+
+
+def _no_way(item: CaseItem) -> str:
+    return (
+        f"{item.path.name}: the case {item.located.case.id!r} brings documents, and its rag_client "
+        f"fixture does not take them: add the argument {FIXTURE}, the documents of the session "
+        "with rel_path and text"
+    )

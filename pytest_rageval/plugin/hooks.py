@@ -1,0 +1,232 @@
+"""The front door: what pytest loads in every session of an environment that has the plugin.
+
+Imports the standard library and pytest alone. Everything else is imported when a session
+turns out to hold case files; until then the plugin adds options, a marker and fixtures, and
+does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_rageval.plugin.state import State
+from pytest_rageval.project.discovery import is_case_file
+from pytest_rageval.project.options import OPTIONS
+
+if TYPE_CHECKING:
+    from pytest_rageval.project.documents import LoadedDocument
+    from pytest_rageval.values.case import Case
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.settings import Settings
+
+STATE = pytest.StashKey[State]()
+_sessions: list[State | None] = []
+"""Those of this process, the innermost last: a test may run pytest within pytest. None: it
+evaluates nothing."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the flags of every option that has one."""
+    group = parser.getgroup("rageval", "evaluation of a RAG system")
+    for option in OPTIONS:
+        if option.flag is not None:
+            group.addoption(option.flag, **option.addoption_kwargs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker that every case carries."""
+    config.addinivalue_line(
+        "markers",
+        "case(category, difficulty, answerable, language, required): set on every evaluation "
+        "case, for -m \"case(category='multi_hop')\"",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Wake up if the command line asks for case files.
+
+    At session start, because the controller of an xdist run must have read every file, and
+    refused what is wrong with the right exit code, before it starts its workers.
+    """
+    from pytest_rageval.plugin.preflight import prepare
+
+    state = prepare(session.config)
+    _sessions.append(state)
+    session.config.add_cleanup(_forget_session)
+    if state is None:
+        return
+    session.config.stash[STATE] = state
+    from pytest_rageval.plugin.session import register
+
+    register(session.config, state)
+    if any((file.parent / "documents" / file.name).is_file() for file in state.files):
+        from pytest_rageval.plugin.document_session import register_documents
+
+        register_documents(session.config, state)
+
+
+def _forget_session() -> None:
+    _sessions.pop()
+
+
+def pytest_unconfigure() -> None:
+    """End the thread that async clients ran on; a process may hold several sessions."""
+    loop_thread = sys.modules.get("pytest_rageval.support.threads")
+    if loop_thread is not None:
+        loop_thread.session_loop().stop()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect case files."""
+    state = parent.config.stash.get(STATE, None)
+    if state is None or file_path.suffix != ".jsonl":
+        return None
+    settings = state.settings
+    if not parent.session.isinitpath(file_path) and not is_case_file(
+        file_path,
+        rootdir=parent.config.rootpath,
+        testpaths=settings.testpaths,
+        vault=settings.target.vault,
+        labels=settings.judging.labels,
+    ):
+        return None
+    from pytest_rageval.plugin.items import CaseFile
+
+    collector: CaseFile = CaseFile.from_parent(parent, path=file_path)
+    collector.state = state
+    return collector
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Let ``rag_client`` and ``judge`` be async fixtures without an async plugin."""
+    # A project that evaluates nothing now may have fixtures of these names, and a plugin for them.
+    if fixturedef.argname in {"rag_client", "judge"} and STATE in request.config.stash:
+        from pytest_rageval.plugin.async_fixtures import make_sync
+
+        make_sync(fixturedef)
+    return (yield)
+
+
+def _state(fixture: str) -> State:
+    # Not from ``request``, which costs each case as much as all its other fixtures together: pytest
+    # makes one anew for every fixture that asks for it, even where its value is known.
+    state = _sessions[-1] if _sessions else None
+    if state is None:
+        pytest.fail(
+            f"the fixture {fixture!r} belongs to evaluation cases, and this session "
+            "collects no case file",
+            pytrace=False,
+        )
+    return state
+
+
+def _case_item(request: pytest.FixtureRequest) -> Any:
+    if not hasattr(request.node, "located"):
+        pytest.fail(
+            f"the fixture {request.fixturename!r} belongs to evaluation cases (lines of a .jsonl "
+            f"case file) and cannot be used by {request.node.nodeid}",
+            pytrace=False,
+        )
+    return request.node
+
+
+@pytest.fixture(scope="session")
+def rageval_settings() -> Settings:
+    """The settings of the run."""
+    return _state("rageval_settings").settings
+
+
+@pytest.fixture(scope="session")
+def rageval_documents() -> tuple[LoadedDocument, ...]:
+    """The documents that the case files of the session bring along, with their texts.
+
+    For a ``rag_client`` of your own: it puts them into the system that it asks. The configured
+    target gets them over HTTP before the first case, without this fixture.
+    """
+    from pytest_rageval.plugin.document_session import loaded, read_sets
+
+    state = _state("rageval_documents")
+    return tuple(loaded(state, read_sets(state)))
+
+
+@pytest.fixture(scope="session")
+def rag_client() -> Iterator[object]:
+    """The system under test; override it in ``conftest.py`` to evaluate anything else.
+
+    Anything with ``ask(request)``, or a plain function of one request, sync or async, that
+    returns an ``AskResponse`` or a dictionary in the shape of the API's reply.
+    """
+    from pytest_rageval.target.opening import open_target
+
+    state = _state("rag_client")
+    if state.cassettes is not None:
+        opened = state.cassettes.open_target()
+    else:
+        opened = open_target(
+            state.settings, environ=os.environ, served_at=state.target_url, slots=state.slots
+        )
+    with opened as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def judge() -> Iterator[object]:
+    """The judge of answers; override it in ``conftest.py`` to judge with anything else.
+
+    Anything with ``judge(rubric, request, repeat=0)`` that returns a
+    ``pytest_rageval.values.verdict.Judgement``. None: answers are not judged.
+    """
+    from pytest_rageval.judges.opening import open_judge
+
+    state = _state("judge")
+    if state.cassettes is not None:
+        opened = state.cassettes.open_judge()
+    else:
+        opened = open_judge(state.settings, environ=os.environ, slots=state.slots)
+    with opened as found:
+        state.judges.append(found)
+        yield found
+
+
+@pytest.fixture(scope="session")
+def _rageval_second_judge() -> Iterator[object]:
+    """The judge of the spot check, opened when the first case needs it; None: there is none."""
+    from pytest_rageval.judges.opening import open_second_judge
+
+    state = _state("_rageval_second_judge")
+    if state.cassettes is not None:
+        opened = state.cassettes.open_second_judge()
+    else:
+        opened = open_second_judge(state.settings, environ=os.environ, slots=state.slots)
+    with opened as found:
+        state.judges.append(found)
+        yield found
+
+
+@pytest.fixture
+def eval_case(request: pytest.FixtureRequest) -> Case:
+    """The case that this item asks."""
+    case: Case = _case_item(request).located.case
+    return case
+
+
+@pytest.fixture
+def eval_record(
+    request: pytest.FixtureRequest,
+    rag_client: object,
+    judge: object,
+    _rageval_second_judge: object,
+) -> CaseRecord:
+    """The record of this case: asked, scored, ready for assertions of your own."""
+    record: CaseRecord = _case_item(request).measure(rag_client, judge, _rageval_second_judge)
+    return record

@@ -1,0 +1,333 @@
+"""Case files as pytest collectors and cases as pytest items.
+
+A case file is a ``pytest.Module`` whose module object is either the Python file beside it
+(``eval_set.py`` for ``eval_set.jsonl``) or ``default_case``; every line becomes one item of
+the test function found there. Building on Module and Function is what gives a case every
+feature of a test: fixtures of any scope, marks, setup functions, async plugins.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.case_groups import deciding_record
+from pytest_rageval.engine.case import measure, not_attempted
+from pytest_rageval.plugin import default_case
+from pytest_rageval.plugin.case_reports import decide_report, set_properties
+from pytest_rageval.plugin.state import CLIENT_FIXTURES, Clients, Evaluated
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
+from pytest_rageval.runs.record_json import record_to_json, redact
+from pytest_rageval.target.opening import configured_target
+from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.record import CaseRecord
+
+if TYPE_CHECKING:
+    from pytest_rageval.plugin.state import State
+    from pytest_rageval.values.verdict import Judge
+
+
+class CaseFile(pytest.Module):
+    """A JSON Lines file of cases."""
+
+    state: State
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Yield one item per line; faults of the file are reported all at once.
+
+        Raises:
+            pytest.Collector.CollectError: with every fault of the file.
+        """
+        loaded = load_set(self.state, self.path, self.config.rootpath)
+        self.obj = self._test_module()
+        templates = [t for t in super().collect() if isinstance(t, pytest.Function)]
+        if len({t.originalname for t in templates}) != 1:
+            names = ", ".join(sorted({t.originalname for t in templates})) or "none"
+            raise self.CollectError(
+                f"{self.path.with_suffix('.py').name}: expected exactly one test function for "
+                f"the cases of {self.path.name}, found {names}"
+            )
+        for located in loaded.cases:
+            for template in templates:
+                yield self._item(template, located, loaded.display)
+
+    def _test_module(self) -> Any:
+        sibling = self.path.with_suffix(".py")
+        if not sibling.is_file():
+            return default_case
+        # Its name hides it from pytest's own rule for which modules show the values of an assert.
+        # The dotted name depends on packages and import mode, so every suffix is registered.
+        parts = sibling.with_suffix("").parts[1:]
+        names = {".".join(parts[i:]) for i in range(len(parts))}
+        pytest.register_assert_rewrite(*sorted(names - sys.modules.keys()))
+        module = pytest.Module.from_parent(self.parent, path=sibling)
+        self.own_markers.extend(module.own_markers)
+        return module.obj
+
+    def _item(self, template: pytest.Function, located: LocatedCase, file: str) -> pytest.Item:
+        case = located.case
+        arguments: dict[str, Any] = {}
+        if hasattr(template, "callspec"):
+            arguments["callspec"] = template.callspec
+        suffix = template.name.removeprefix(template.originalname)
+        item: CaseItem = _item_class(type(template)).from_parent(
+            self,
+            name=case.id + suffix,
+            originalname=case.id,
+            callobj=template.obj,
+            # Computing this per item costs 90 us each; it is the same for every line.
+            fixtureinfo=getattr(template, "_fixtureinfo", None),
+            **arguments,
+        )
+        # pytest-asyncio's auto mode marks the template, not the function.
+        item.own_markers = list(template.own_markers)
+        item.located = located
+        item.file = file
+        item.state = self.state
+        item.add_marker(
+            _mark(case.category, case.difficulty, case.answerable, case.language, case.required)
+        )
+        item.extra_keyword_matches.update(_keywords(located))
+        return item
+
+
+@cache
+def _mark(
+    category: str, difficulty: str | None, answerable: bool, language: str | None, required: bool
+) -> pytest.MarkDecorator:
+    # One for all cases that are alike: there may be a hundred thousand.
+    return pytest.mark.case(
+        category=category,
+        difficulty=difficulty,
+        answerable=answerable,
+        language=language,
+        required=required,
+    )
+
+
+def _keywords(located: LocatedCase) -> set[str]:
+    case = located.case
+    words = {
+        case.id,
+        case.category,
+        *case.tags,
+        "answerable" if case.answerable else "unanswerable",
+    }
+    if case.difficulty is not None:
+        words.add(case.difficulty)
+    return words
+
+
+Deliver = Callable[[CaseRecord], None]
+"""Takes the record of a finished repeat, on any thread."""
+
+
+class CaseItem(pytest.Function):
+    """One case. Its outcome comes from ``records`` once it has been measured."""
+
+    located: LocatedCase
+    file: str
+    state: State
+    evaluated: Evaluated | None = None
+
+    @property
+    def finished(self) -> Mapping[int, CaseRecord | None]:
+        """Repeats that an earlier session of a resumed run finished; None: not held here."""
+        found = self.state.finished.get(self.nodeid, {})
+        if None in found.values() and "eval_record" in self.fixturenames:
+            return {}  # It is needed here, so it is asked again.
+        return found
+
+    @property
+    def nothing_to_do(self) -> bool:
+        """Whether every repeat is finished and no code of the user's wants to see them."""
+        return (
+            len(self.finished) == self.state.settings.repeats
+            and self.function is default_case.test_case
+            and "eval_record" not in self.fixturenames
+        )
+
+    @property
+    def records(self) -> tuple[CaseRecord, ...]:
+        """By repeat, as they are stored; empty: not measured yet."""
+        earlier = [record for record in self.finished.values() if record is not None]
+        if self.evaluated is None:
+            return tuple(earlier) if self.nothing_to_do else ()
+        return tuple(sorted([*earlier, *self.evaluated.records], key=lambda r: r.repeat))
+
+    def measure(
+        self, client: object, judge: object = None, second_judge: object = None
+    ) -> CaseRecord:
+        """Ask, score and judge the case once; later calls return the same record.
+
+        Of several repeats it is the one that decides the outcome.
+        """
+        if self.evaluated is None:
+            clients = Clients(client, judge, second_judge)
+            lookahead = self.state.lookahead
+            if lookahead is None or len(self.finished) == self.state.settings.repeats:
+                self.evaluated = self.evaluate(clients)
+            else:
+                self.evaluated = lookahead.measure(self, clients)
+        return deciding_record(self.records)
+
+    def evaluate(self, clients: Clients, deliver: Deliver | None = None) -> Evaluated:
+        """Ask, score and judge the case as often as it is not finished yet, on any thread.
+
+        Args:
+            clients: that are asked.
+            deliver: takes each record as soon as it is there; None: what the state says does.
+        """
+        started = time.perf_counter()
+        repeats = range(self.state.settings.repeats)
+        deliver = deliver or self.deliver
+        asked = tuple(self._ask(clients, r, deliver) for r in repeats if r not in self.finished)
+        return Evaluated(asked, time.perf_counter() - started)
+
+    def deliver(self, record: CaseRecord) -> None:
+        """Hand a record to whoever keeps it in this process."""
+        if self.state.deliver is not None:
+            self.state.deliver(self.nodeid, record)
+
+    def _ask(self, clients: Clients, repeat: int, deliver: Deliver) -> CaseRecord:
+        state, settings = self.state, self.state.settings
+        if state.breaker.open:
+            reason = state.breaker.reason
+            record = not_attempted(
+                self.located,
+                self.file,
+                settings,
+                reason,
+                repeat=repeat,
+                judge=cast("Judge | None", clients.judge),
+            )
+        else:
+            record = measure(
+                self.located,
+                self.file,
+                clients.client,
+                settings,
+                clock=time.perf_counter,
+                judge=cast("Judge | None", clients.judge),
+                second_judge=cast(
+                    "Judge | None", clients.second_judge if self.judged_twice else None
+                ),
+                slots=state.slots,
+                repeat=repeat,
+            )
+            state.breaker.count(record)
+        record = redact(record, full_text=settings.store_full_text)
+        record = replace(record, parameters=self.name.removeprefix(self.located.case.id))
+        deliver(record)
+        return record
+
+    @property
+    def judged_twice(self) -> bool:
+        """Whether the spot check chose this case."""
+        return (self.file, self.located.case.id) in self.state.judged_twice
+
+    def setup(self) -> None:
+        """Forget the record of an earlier attempt (rerun plugins reuse the item)."""
+        self.evaluated = None
+        if not self.nothing_to_do:  # The target need not even be there.
+            super().setup()
+
+    def runtest(self) -> None:
+        """Ask, by way of the test function where it is the user's own; unless all was done."""
+        if self.nothing_to_do:
+            return
+        if self.function is default_case.test_case:
+            self.measure(*(self.funcargs[name] for name in CLIENT_FIXTURES))
+        else:
+            super().runtest()
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Point at the line of the case file."""
+        return self.path, self.located.lineno - 1, self.located.case.id
+
+
+@cache
+def _item_class(base: type[pytest.Function]) -> type[CaseItem]:
+    # Async plugins replace Function by a subclass of theirs, which must survive.
+    if base is pytest.Function:
+        return CaseItem
+    return type("CaseItem", (CaseItem, base), {})
+
+
+def load_set(state: State, path: Path, rootdir: Path) -> LoadedSet:
+    """Load a case file once per process.
+
+    Raises:
+        pytest.Collector.CollectError: the file holds faults.
+    """
+    found = state.sets.get(path) or state.faulty.get(path) or read_set(path, rootdir)
+    if isinstance(found, DatasetError):
+        state.faulty[path] = found
+        raise pytest.Collector.CollectError(str(found)) from None
+    state.sets[path] = found
+    return found
+
+
+def asked_target(item: CaseItem) -> str | None:
+    """Say what a case asks: the configured target, or the fixture that takes its place.
+
+    An override that itself takes ``rag_client`` is named with what it wraps. None: the test
+    function uses no target.
+    """
+    definitions = item._fixtureinfo.name2fixturedefs.get("rag_client", ())
+    named = []
+    for definition in reversed(definitions):
+        if definition.func.__module__ == "pytest_rageval.plugin.hooks":
+            named.append(configured_target(item.state.settings) or "no target")
+            break
+        named.append(f"the rag_client fixture of {_place(definition.func, item.config.rootpath)}")
+        if "rag_client" not in definition.argnames:
+            break
+    return " around ".join(named) or None
+
+
+def _place(function: Any, rootdir: Path) -> str:
+    """Return the file of a fixture function; its module where that is no file of the project."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    path = Path(code.co_filename) if code else None
+    if path is not None and path.is_relative_to(rootdir):
+        return path.relative_to(rootdir).as_posix()
+    return str(getattr(function, "__module__", None) or "an unknown place")
+
+
+def attach_record(item: CaseItem, report: pytest.TestReport) -> None:
+    """Put the records on the call report and rewrite the report's outcome from them."""
+    if not item.records and not item.finished:
+        if "eval_record" not in item.fixturenames:
+            report.rageval_unasked = True  # type: ignore[attr-defined]
+        return
+    asked = item.evaluated.records if item.evaluated is not None else ()
+    if asked:
+        report.rageval_asked = asked_target(item) or "unknown"  # type: ignore[attr-defined]
+    if item.evaluated is not None:
+        # Waiting in vain for what was done ahead of its turn would show as no time at all.
+        report.duration = item.evaluated.took_s
+    if item.state.deliver is None:
+        # ASCII JSON: a lone surrogate or a subclass of str would kill an xdist worker.
+        report.rageval = json.dumps(  # type: ignore[attr-defined]
+            [record_to_json(record) for record in asked], allow_nan=False
+        )
+        # Who holds the rest of its records decides.
+        report.rageval_finished = sorted(item.finished)  # type: ignore[attr-defined]
+        if item.finished:
+            return
+    decide_report(report, item.records, on_miss_fails=item.state.on_miss_fails)
+    item.user_properties[:] = set_properties(item.user_properties, item.records)
+    report.user_properties = list(item.user_properties)

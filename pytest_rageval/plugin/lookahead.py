@@ -1,0 +1,265 @@
+"""Asks the cases that come next while pytest reports one after the other.
+
+pytest runs items strictly in turn. The first case that comes to its turn hands itself and those
+after it to threads, and waits for its own record alone; when the others come to their turn, their
+records are there or on the way. What a case needs comes from fixtures, so only cases that are
+bound to get the very same values go ahead of their turn.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Final
+
+import pytest
+
+from pytest_rageval.plugin import default_case
+from pytest_rageval.plugin.case_output import OutputKeeper, held_back
+from pytest_rageval.plugin.items import CaseItem
+from pytest_rageval.plugin.state import CLIENT_FIXTURES, Clients, Evaluated
+from pytest_rageval.support.case_threads import CaseThreads
+from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.turns import Turns
+from pytest_rageval.values.record import CaseRecord
+
+_SPARE: Final = 4
+"""One thread in four beyond the limit: it scores while the others' requests are in flight."""
+_WINDOW: Final = 64
+"""Cases ahead of the one being reported, for each request in flight: a slow case at their head
+must not leave the others idle."""
+
+
+class _Task:
+    """A case that is asked on a thread, as long as anybody wants to know."""
+
+    def __init__(self, item: CaseItem, clients: Clients, turns: Turns) -> None:
+        self.clients = clients
+        self.future: Future[Evaluated]
+        self._item = item
+        self._turns = turns
+        self._lock = threading.Lock()
+        self._wanted = True
+
+    def run(self) -> Evaluated:
+        with self._turns.computing(), held_back() as output:
+            evaluated = self._item.evaluate(self.clients, self._deliver)
+        return replace(evaluated, output=output)
+
+    def withdraw(self) -> None:
+        """Deliver nothing from now on, and do not start if it has not."""
+        with self._lock:
+            self._wanted = False
+        self.future.cancel()
+
+    def _deliver(self, record: CaseRecord) -> None:
+        with self._lock:
+            if self._wanted:
+                self._item.deliver(record)
+
+
+class Lookahead:
+    """Keeps cases in flight ahead of their turn.
+
+    Args:
+        session: whose items are run.
+        slots: of the requests in flight, at least 2.
+    """
+
+    def __init__(self, session: pytest.Session, slots: Slots) -> None:
+        concurrency = slots.limit
+        self._slots = slots
+        self.output = OutputKeeper(session.config)
+        self._threads: CaseThreads[Evaluated] = CaseThreads(
+            concurrency + max(1, concurrency // _SPARE)
+        )
+        self._window = concurrency * _WINDOW
+        if session.config.getoption("maxfail", 0):
+            # What is ahead of a failure was asked in vain.
+            self._window = concurrency
+        self._queue = _upcoming(session)
+        self._turns = Turns()
+        self._tasks: dict[CaseItem, _Task] = {}
+
+    def note_next(self, nextitem: pytest.Item | None) -> None:
+        """Learn which item pytest runs after the one that begins now."""
+        self._queue.note_next(nextitem)
+
+    def measure(self, item: CaseItem, clients: Clients) -> Evaluated:
+        """Return what came of a case, and set those on their way that come next."""
+        self.output.watch_streams()
+        task = self._tasks.pop(item, None)
+        if task is not None and not task.clients.are(clients):
+            task.withdraw()
+            task = None
+        if task is None:
+            task = self._start(item, clients, urgent=True)
+        self._withdraw_lost()
+        for ahead in self._ready(item):
+            self._tasks[ahead] = self._start(ahead, clients)
+        try:
+            evaluated = task.future.result()
+        except BaseException:
+            # Such as a limit of time: what comes later must not count as if it had been kept.
+            task.withdraw()
+            raise
+        if evaluated.output is not None:
+            self.output.let_out(evaluated.output)
+        return evaluated
+
+    def forget(self, item: CaseItem) -> None:
+        """Withdraw a case that was asked ahead, whose turn came to nothing."""
+        task = self._tasks.pop(item, None)
+        if task is not None:
+            task.withdraw()
+
+    def _withdraw_lost(self) -> None:
+        """Withdraw what another process took over."""
+        given = self._queue.given()
+        if given is not None:
+            for item in self._tasks.keys() - given:
+                self._tasks.pop(item).withdraw()
+
+    def stop(self) -> None:
+        """Start no case and no request more; requests in flight are left to themselves."""
+        self._threads.stop()
+        for task in self._tasks.values():
+            task.withdraw()
+        self._tasks.clear()
+        self._slots.close()
+
+    def _start(self, item: CaseItem, clients: Clients, *, urgent: bool = False) -> _Task:
+        task = _Task(item, clients, self._turns)
+        task.future = self._threads.submit(task.run, urgent=urgent)
+        return task
+
+    def _ready(self, item: CaseItem) -> Iterator[CaseItem]:
+        """Yield cases to come that may go ahead, as long as there is room."""
+        room = self._window - len(self._tasks)
+        wanted = _definitions(item)
+        scopes = {one.scope for one in wanted if one is not None}
+        if room <= 0 or scopes & {"function", "class"}:
+            return
+        # Values that last to the end; all others may be torn down between two cases.
+        lasting = scopes <= {"session"} and not _parameters(item)
+        for other in self._queue.after(item, wanted, limit=self._window):
+            if isinstance(other, CaseItem) and _same_values(item, other, lasting=lasting):
+                if other not in self._tasks and _measures(other):
+                    yield other
+                    room -= 1
+                    if room <= 0:
+                        return
+            elif not lasting:
+                return
+
+
+def _definitions(item: CaseItem) -> tuple[pytest.FixtureDef[Any] | None, ...]:
+    found = item._fixtureinfo.name2fixturedefs
+    return tuple(found[name][-1] if name in found else None for name in CLIENT_FIXTURES)
+
+
+def _same_values(item: CaseItem, other: CaseItem, *, lasting: bool) -> bool:
+    if item._fixtureinfo is not other._fixtureinfo and _definitions(item) != _definitions(other):
+        return False
+    if lasting:
+        return not _parameters(other)
+    return item.parent is other.parent and _parameters(item) == _parameters(other)
+
+
+def _parameters(item: CaseItem) -> dict[str, int]:
+    """Return which parameter of each parametrized fixture the clients of a case depend on."""
+    if not hasattr(item, "callspec"):
+        return {}
+    found = item._fixtureinfo.name2fixturedefs
+    needed: set[str] = set()
+    names = list(CLIENT_FIXTURES)
+    while names:
+        name = names.pop()
+        if name not in needed:
+            needed.add(name)
+            names += [one for definition in found.get(name, ()) for one in definition.argnames]
+    return {name: place for name, place in item.callspec.indices.items() if name in needed}
+
+
+def _measures(item: CaseItem) -> bool:
+    """Say whether a case is sure to be asked when its turn comes, as far as can be told."""
+    if len(item.finished) == item.state.settings.repeats:
+        return False
+    if any(mark.name in {"skip", "skipif", "xfail"} for mark in item.iter_markers()):
+        return False
+    return item.function is default_case.test_case or "eval_record" in item.fixturenames
+
+
+# --- what comes next -----------------------------------------------------------------------------
+
+
+class _SessionOrder:
+    """Items of a session that runs them all itself."""
+
+    def __init__(self, items: Sequence[pytest.Item]) -> None:
+        self._items = items
+        self._places: dict[pytest.Item, int] | None = None
+        self._looked_for: Any = None
+        self._looked_at = 0
+
+    def note_next(self, nextitem: pytest.Item | None) -> None:
+        """Its order is known."""
+
+    def given(self) -> None:
+        """Nobody takes items away."""
+
+    def after(self, item: CaseItem, wanted: object, *, limit: int) -> Iterator[pytest.Item]:
+        """Yield items after one, without those that were looked at for the same fixtures."""
+        if self._places is None:
+            self._places = {one: place for place, one in enumerate(self._items)}
+        if self._looked_for != wanted:
+            self._looked_for, self._looked_at = wanted, 0
+        here = self._places.get(item, -1) + 1
+        for place in range(max(here, self._looked_at), min(here + limit, len(self._items))):
+            yield self._items[place]
+            self._looked_at = place + 1
+
+
+class _WorkerQueue:
+    """Items that an xdist worker was given so far.
+
+    Args:
+        session: of the worker.
+        interactor: xdist's plugin; None: it has changed its ways, so the next item is all we know.
+    """
+
+    def __init__(self, session: pytest.Session, interactor: Any) -> None:
+        self._session = session
+        self._interactor = interactor
+        self._next: pytest.Item | None = None
+
+    def note_next(self, nextitem: pytest.Item | None) -> None:
+        """Remember the next item."""
+        self._next = nextitem
+
+    def given(self) -> set[pytest.Item]:
+        """Return the items that the worker has still to run."""
+        return set(self._waiting(None))
+
+    def after(self, item: CaseItem, wanted: object, *, limit: int) -> Iterator[pytest.Item]:
+        """Yield items that the worker has still to run, in their order."""
+        return self._waiting(limit)
+
+    def _waiting(self, limit: int | None) -> Iterator[pytest.Item]:
+        if self._next is not None:
+            yield self._next
+        if self._interactor is not None:
+            with self._interactor.torun.lock() as queue:
+                places = [place for place in islice(queue, limit) if isinstance(place, int)]
+            yield from (self._session.items[place] for place in places)
+
+
+def _upcoming(session: pytest.Session) -> _SessionOrder | _WorkerQueue:
+    if not hasattr(session.config, "workerinput"):
+        return _SessionOrder(session.items)
+    plugins = session.config.pluginmanager.get_plugins()
+    found = (one for one in plugins if hasattr(getattr(one, "torun", None), "lock"))
+    return _WorkerQueue(session, next(found, None))

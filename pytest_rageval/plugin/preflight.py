@@ -1,0 +1,281 @@
+"""Decides whether a session evaluates anything, and reads what it needs before it starts.
+
+``prepare`` runs in every pytest session, so it looks at paths first and imports nothing until
+a case file is in sight.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_rageval.engine.run_state import Breaker
+from pytest_rageval.plugin.state import State, is_xdist_controller
+from pytest_rageval.project.discovery import DEFAULT_TESTPATHS, iter_case_files, selected_files
+from pytest_rageval.project.options import OPTIONS
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.trust.reliability import JudgeLabels
+    from pytest_rageval.plugin.cassettes import Cassettes
+    from pytest_rageval.project.case_reader import LoadedSet
+    from pytest_rageval.values.errors import DatasetError
+    from pytest_rageval.values.gate import Thresholds
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.settings import Settings, TargetSettings
+
+
+def prepare(config: pytest.Config) -> State | None:
+    """Return the state of an evaluating session, or None for any other.
+
+    Raises:
+        pytest.UsageError: a setting or thresholds.toml is wrong (exit 4).
+        pytest.exit.Exception: a case file is wrong and workers would hide it (exit 2).
+    """
+    rootdir = config.rootpath
+    testpaths = _raw_testpaths(rootdir)
+    if not _asked_for(config, rootdir, testpaths):
+        return None
+    from pytest_rageval.values.errors import ConfigError, StorageError
+
+    try:
+        return _prepare(config, rootdir)
+    except (ConfigError, StorageError) as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _asked_for(config: pytest.Config, rootdir: Path, testpaths: tuple[str, ...]) -> list[Path]:
+    return selected_files(
+        config.args,
+        iter_case_files(rootdir=rootdir, testpaths=testpaths),
+        invocation_dir=config.invocation_params.dir,
+    )
+
+
+def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
+    # Unvalidated on purpose: a fault of these settings is no business of a session that
+    # evaluates nothing.
+    path = rootdir / "pyproject.toml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return DEFAULT_TESTPATHS
+    if "rageval" not in text or "testpaths" not in text:
+        return DEFAULT_TESTPATHS
+    import tomllib
+
+    try:
+        found: Any = tomllib.loads(text)["tool"]["rageval"]["testpaths"]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError):
+        return DEFAULT_TESTPATHS
+    if isinstance(found, list) and all(isinstance(f, str) for f in found):
+        return tuple(found)
+    return DEFAULT_TESTPATHS
+
+
+def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
+    from pytest_rageval.project.settings import load_settings
+    from pytest_rageval.support.slots import Slots
+
+    flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
+    settings = load_settings(rootdir, flags=flags, environ=os.environ)
+    whole = list(
+        iter_case_files(
+            rootdir=rootdir,
+            testpaths=settings.testpaths,
+            vault=settings.target.vault,
+            labels=settings.judging.labels,
+        )
+    )
+    files = selected_files(config.args, whole, invocation_dir=config.invocation_params.dir)
+    if not files:
+        return None
+    _check_judge(settings)
+    cassettes = _cassettes(config, settings, files)
+    _check_target(settings.target, os.environ if cassettes is None else cassettes.environ)
+    sets, faulty = _read_sets(sorted({*whole, *files}), rootdir)
+    if not config.option.collectonly:
+        _check_results_dir(rootdir, settings.results_dir)
+    if is_xdist_controller(config):
+        _refuse_faulty_sets(config, [faulty[f] for f in files if f in faulty])
+    from_controller = _worker_input(config)
+    notes: list[str] = []
+    return State(
+        settings=settings,
+        thresholds=_thresholds(rootdir, settings, sets.values(), whole=not faulty),
+        breaker=Breaker(limit=settings.max_errors),
+        files=tuple(files),
+        all_files=tuple(sorted({*sets, *faulty})),
+        sets=sets,
+        faulty=faulty,
+        target_url=_worker_input(config).get("rageval_target_url"),
+        slots=Slots(settings.concurrency),
+        cassettes=cassettes,
+        labels=None if from_controller else _labels(rootdir, settings, sets.values()),
+        finished=_finished(from_controller),
+        only=_only(from_controller, settings, sets.values(), notes),
+        part=_part(settings, sets),
+        notes=notes,
+    )
+
+
+def _finished(from_controller: Mapping[str, Any]) -> dict[str, dict[int, CaseRecord | None]]:
+    """Return what earlier sessions of a resumed run finished, in a worker: it was told."""
+    told = json.loads(from_controller.get("rageval_finished", "{}"))
+    if not told:
+        return {}
+    from pytest_rageval.runs.record_json import record_from_json
+
+    return {
+        nodeid: {
+            int(repeat): None if document is None else record_from_json(document)
+            for repeat, document in repeats.items()
+        }
+        for nodeid, repeats in told.items()
+    }
+
+
+def _only(
+    from_controller: Mapping[str, Any],
+    settings: Settings,
+    sets: Iterable[LoadedSet],
+    notes: list[str],
+) -> frozenset[tuple[str, str]] | None:
+    """Return the cases that failed in the run that the user named; a worker was told."""
+    if settings.failed_from is None:
+        return None
+    if from_controller:
+        told = json.loads(from_controller["rageval_only"])
+        return frozenset((file, case_id) for file, case_id in told)
+    from pytest_rageval.runs.failed_from import select_failed
+
+    found = select_failed(settings, [(s.display, c.case.id) for s in sets for c in s.cases])
+    notes += found.notes
+    return found.cases
+
+
+def _part(settings: Settings, sets: Mapping[Path, LoadedSet]) -> frozenset[tuple[str, str]] | None:
+    if settings.shard is None:
+        return None
+    from pytest_rageval.project.shards import Shard
+
+    files = [loaded for _, loaded in sorted(sets.items())]
+    cases = ((loaded.display, located.case.id) for loaded in files for located in loaded.cases)
+    return Shard.parse(settings.shard).part_of(cases)
+
+
+def _cassettes(config: pytest.Config, settings: Settings, files: list[Path]) -> Cassettes | None:
+    option = config.option  # of pytest-recording, which may be switched off
+    wanted = getattr(option, "record_mode", None) or getattr(option, "block_network", False)
+    if not wanted or getattr(option, "disable_recording", False):
+        return None
+    from pytest_rageval.plugin.cassettes import open_cassettes
+
+    return open_cassettes(config, settings, files)
+
+
+def _check_judge(settings: Settings) -> None:
+    from pytest_rageval.judges.spot_check import check_second_judge
+
+    check_second_judge(settings)
+
+
+def _labels(rootdir: Path, settings: Settings, sets: Iterable[LoadedSet]) -> JudgeLabels | None:
+    given = settings.judging.labels
+    if given is None or settings.judge == "none" or settings.retrieval_only:
+        return None
+    from pytest_rageval.analysis.trust.reliability import labels_by_case
+    from pytest_rageval.engine.judge_labels import load_judge_labels
+    from pytest_rageval.values.errors import ConfigError, DatasetError
+
+    try:
+        labels = load_judge_labels(rootdir / given, display=given)
+        labels_by_case(labels, [(s.display, located.case.id) for s in sets for located in s.cases])
+    except DatasetError as error:
+        # Of a file that a setting names, not of a case file.
+        raise ConfigError(str(error)) from error
+    return labels
+
+
+def _check_target(target: TargetSettings, environ: Mapping[str, str]) -> None:
+    # Here, so that a fault is one usage error before anything starts, not one error per case.
+    from pytest_rageval.support.http.address import resolve_headers
+
+    if target.url is not None:
+        resolve_headers(target.headers, environ)
+    if target.request is not None or target.response is not None:
+        from pytest_rageval.target.mappings import compile_mapping
+
+        compile_mapping(target.request, "request")
+        compile_mapping(target.response, "response")
+
+
+def _check_results_dir(rootdir: Path, results_dir: str) -> None:
+    from pytest_rageval.values.errors import ConfigError
+
+    folder = rootdir / results_dir
+    there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    effective = os.access in os.supports_effective_ids
+    if there.is_dir() and not os.access(there, os.W_OK | os.X_OK, effective_ids=effective):
+        raise ConfigError(
+            f"results {results_dir!r}: {str(there)!r} cannot be written, and there would be no "
+            "place for the answers; name another folder with --rageval-results"
+        )
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            shown = path.relative_to(rootdir) if path.is_relative_to(rootdir) else path
+            raise ConfigError(
+                f"results {results_dir!r}: {shown.as_posix()!r} is a file, expected a folder for "
+                "the results of runs; move it away, or name another folder with --rageval-results"
+            )
+
+
+def _worker_input(config: pytest.Config) -> dict[str, Any]:
+    return getattr(config, "workerinput", {})
+
+
+def _read_sets(
+    files: Iterable[Path], rootdir: Path
+) -> tuple[dict[Path, LoadedSet], dict[Path, DatasetError]]:
+    """Read case files; return those that could be loaded, and the faults of the others."""
+    from pytest_rageval.project.case_reader import LoadedSet, read_set
+
+    found = {file: read_set(file, rootdir) for file in files}
+    sets = {file: loaded for file, loaded in found.items() if isinstance(loaded, LoadedSet)}
+    return sets, {file: bad for file, bad in found.items() if not isinstance(bad, LoadedSet)}
+
+
+def _refuse_faulty_sets(config: pytest.Config, faulty: Sequence[DatasetError]) -> None:
+    if not faulty:
+        return
+    faults = [str(error) for error in faulty]
+    reason = "faults in case files; nothing was asked"
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is None:
+        reason = "\n".join([reason, *faults])
+    else:
+        # pytest writes the reason of an exit to standard error and to the terminal.
+        reporter.write_sep("=", "ERRORS")
+        reporter.write_line("\n".join(faults))
+    pytest.exit(reason, returncode=2)
+
+
+def _thresholds(
+    rootdir: Path, settings: Settings, sets: Iterable[LoadedSet], *, whole: bool
+) -> Thresholds:
+    from pytest_rageval.project.project_thresholds import project_thresholds
+
+    cases = [c.case for s in sets for c in s.cases]
+    # A faulty case file may be the one that holds the category, so any name goes then.
+    return project_thresholds(
+        rootdir,
+        gates=settings.extra_gates,
+        judge_configured=settings.judge != "none",
+        categories={c.category for c in cases} if whole else None,
+        tags={t for c in cases for t in c.tags} if whole else None,
+        allow_regressions=settings.allow_regressions,
+    )

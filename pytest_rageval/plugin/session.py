@@ -1,0 +1,501 @@
+"""An evaluating pytest session: reports become records, records become a verdict.
+
+``Reporting`` works in every process and puts the record on the report. ``Controller`` works in
+the one process that sees all reports: it alone writes files, decides the gate and prints.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.engine.run import FinishedRun, Run
+from pytest_rageval.plugin.case_reports import case_metadata, decide_report, set_properties
+from pytest_rageval.plugin.check_reports import check_report, incomplete_report, log_check
+from pytest_rageval.plugin.items import CaseItem, asked_target, attach_record
+from pytest_rageval.plugin.state import State, is_xdist_controller
+from pytest_rageval.plugin.terminal import Heartbeat
+from pytest_rageval.project.case_reader import LocatedCase, without_gc
+from pytest_rageval.project.discovery import THRESHOLDS
+from pytest_rageval.report.markdown.step_summary import append_step_summary
+from pytest_rageval.runs.index import put_into_index
+from pytest_rageval.runs.record_json import record_from_json
+from pytest_rageval.support.text import counted
+from pytest_rageval.support.whole_imports import import_whole
+from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.values.record import Outcome
+
+
+def register(config: pytest.Config, state: State) -> None:
+    """Install the hooks of an evaluating session."""
+    # One unpicklable log record would otherwise take an xdist worker down, and its tests with
+    # it, under a green exit code.
+    omit = getattr(config.option, "json_report_omit", None)
+    if omit is not None and "log" not in omit:
+        config.option.json_report_omit = [*omit, "log"]
+    config.pluginmanager.register(Reporting(state), "rageval-reporting")
+    if state.cassettes is not None:
+        config.pluginmanager.register(state.cassettes, "rageval-cassettes")
+    if not hasattr(config, "workerinput"):
+        try:
+            controller = Controller(config, state)
+        except (ConfigError, StorageError) as error:
+            raise pytest.UsageError(str(error)) from error
+        config.pluginmanager.register(controller, "rageval-controller")
+
+
+class Reporting:
+    """Hooks of every process that runs cases."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._other_parts: list[pytest.Item] = []
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Spare pytest and us the search for garbage among ever more items."""
+        with without_gc():
+            return (yield)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Leave out the cases of other shards, and those that did not fail in a stored run."""
+        _deselect(config, items, self._state.only)
+        # Last, as if the shards were one run up to here.
+        self._other_parts = _deselect(config, items, self._state.part)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Choose the cases that are judged twice, the same ones in every process."""
+        from pytest_rageval.judges.spot_check import choose_cases
+
+        items = [*session.items, *self._other_parts]
+        cases = [(i.file, i.located.case) for i in items if isinstance(i, CaseItem)]
+        self._state.judged_twice = choose_cases(cases, self._state.settings)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Keep cases in flight ahead of their turn while the loop runs."""
+        state, config = self._state, session.config
+        one_by_one = (
+            state.settings.concurrency == 1
+            or state.cassettes is not None  # a cassette takes in whatever is asked meanwhile
+            or config.getoption("usepdb", False)  # who debugs a case wants no other one running
+            or _asks_nothing(config)
+            or is_xdist_controller(config)
+            or getattr(config, "workerinput", {}).get("rageval_one_by_one", False)
+        )
+        if one_by_one or state.slots is None:
+            return (yield)
+        from pytest_rageval.plugin.lookahead import Lookahead
+
+        state.lookahead = lookahead = Lookahead(session, state.slots)
+        try:
+            with lookahead.output.keeping():
+                return (yield)
+        finally:
+            lookahead.stop()
+            state.lookahead = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Tell which item comes next, which is all that some runners let us know."""
+        if self._state.lookahead is not None:
+            self._state.lookahead.note_next(nextitem)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[Any]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Let the record decide the outcome of a case."""
+        report = yield
+        if isinstance(item, CaseItem):
+            lookahead = self._state.lookahead
+            if lookahead is not None and (report.when == "teardown" or not report.passed):
+                lookahead.forget(item)
+            if report.when == "call" and not _skipped(call):
+                attach_record(item, report)
+                report.rageval_notes = list(  # type: ignore[attr-defined]
+                    _judge_notes(self._state.judges)
+                )
+                if self._state.breaker.open:
+                    report.rageval_gave_up = _ascii(  # type: ignore[attr-defined]
+                        self._state.breaker.reason
+                    )
+            if call.excinfo is not None and isinstance(
+                call.excinfo.value, ConfigError | StorageError
+            ):
+                # No other case would fare better, and the report may come from a worker, whose
+                # exceptions go no further.
+                report.rageval_usage_error = str(  # type: ignore[attr-defined]
+                    call.excinfo.value
+                )
+        return report
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_json_runtest_metadata(
+        self, item: pytest.Item, call: pytest.CallInfo[Any]
+    ) -> dict[str, Any]:
+        """Put the numbers of a case under ``tests[].metadata.rageval``."""
+        if not isinstance(item, CaseItem) or call.when != "call" or not item.records:
+            return {}
+        return {"rageval": case_metadata(item.records)}
+
+
+def _deselect(
+    config: pytest.Config, items: list[pytest.Item], wanted: frozenset[tuple[str, str]] | None
+) -> list[pytest.Item]:
+    """Take the cases that are not wanted out of the items, and return them."""
+    if wanted is None:
+        return []
+    out = [item for item in items if isinstance(item, CaseItem) and wanted.isdisjoint(_names(item))]
+    if out:
+        left_out = set(out)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=out)
+    return list(out)
+
+
+def _names(item: CaseItem) -> tuple[tuple[str, str], ...]:
+    """Return how a selection may name an item: without parameters it means all of them."""
+    return (item.file, item.name), (item.file, item.located.case.id)
+
+
+def _asks_nothing(config: pytest.Config) -> bool:
+    """Say whether cases are only listed, or set up and left at that."""
+    return bool(config.option.collectonly or config.getoption("setuponly", False))
+
+
+def _skipped(call: pytest.CallInfo[Any]) -> bool:
+    """Say whether a test function skipped its case, even if it had looked at the record."""
+    return call.excinfo is not None and isinstance(call.excinfo.value, pytest.skip.Exception)
+
+
+def _judge_notes(judges: Iterable[object]) -> Iterator[str]:
+    """Yield what judges have to say of their caches."""
+    for judge in judges:
+        warning = getattr(judge, "cache_warning", None)
+        if isinstance(warning, str):
+            yield _ascii(warning)
+
+
+def _ascii(text: str) -> str:
+    """Return a text as the report of a worker must be."""
+    return text.encode("ascii", "backslashreplace").decode()
+
+
+class Controller:
+    """Hooks of the process that sees every report."""
+
+    def __init__(self, config: pytest.Config, state: State) -> None:
+        self.config = config
+        self.state = state
+        self.run = Run(state, list(state.sets.values()))
+        self.run.invocation = tuple(str(a) for a in config.invocation_params.args)
+        if state.settings.resume is not None and not config.option.collectonly:
+            self.run.resume()
+        if not is_xdist_controller(config):
+            state.deliver = self.run.add
+        self.finished: FinishedRun | None = None
+        self._target: Any = None
+        self._session: pytest.Session | None = None
+        self._checks_announced = False
+        self._crashed = False
+        self._unasked: set[str] = set()
+        self._heartbeat = Heartbeat(self.run.progress_text)
+
+    # --- before the cases
+
+    def pytest_report_header(self) -> list[str]:
+        """Say what is asked about what, as far as settings tell."""
+        lines = [self.run.header()]
+        if self.run.resumed is not None:
+            lines.append(f"rageval: {self.run.resumed.sentences(self.run.run_id)[0]}")
+        return [self._folded(line) for line in lines]
+
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """Name the fixtures that take the place of the configured target."""
+        cases = (item for item in items if isinstance(item, CaseItem))
+        lines = _override_lines(self.state, cases)
+        return [self._folded(line) for line in lines]
+
+    def _folded(self, text: str) -> str:
+        return textwrap.fill(
+            text,
+            self.config.get_terminal_writer().fullwidth,
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker what it cannot know: what is done, and where the target is served."""
+        settings = self.state.settings
+        # As text, which execnet carries whatever is in it.
+        node.workerinput["rageval_finished"] = json.dumps(self.run.finished_keys())
+        # A case that kills its process takes the one at its turn with it as long as it is asked
+        # ahead of its own: the worker that takes over goes one by one, and loses the culprit alone.
+        node.workerinput["rageval_one_by_one"] = self._crashed
+        only = self.state.only
+        node.workerinput["rageval_only"] = json.dumps(None if only is None else sorted(only))
+        here = node.gateway.spec.popen  # another host has a loopback interface of its own
+        if here and settings.target.url is None and settings.target.vault is not None:
+            if self._target is None:
+                from pytest_rageval.target.opening import serve_vault
+
+                self._target = serve_vault(settings)
+                try:
+                    self.state.target_url = self._target.__enter__()
+                except ConfigError as error:
+                    self._target = None
+                    raise pytest.UsageError(str(error)) from error
+            node.workerinput["rageval_target_url"] = self.state.target_url
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Learn which cases are selected, and refuse a run that has no target."""
+        items = [item for item in session.items if isinstance(item, CaseItem)]
+        if is_xdist_controller(self.config):
+            return
+        if items and not self.config.option.collectonly:
+            _require_target(self.state, items)
+        self._expect({item.nodeid: item.located for item in items})
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Learn from a worker which cases are selected."""
+        self._expect(self.run.cases.locate(ids))
+
+    def _announce_checks(self, session: pytest.Session) -> None:
+        # The checks are reported like items, so progress in percent must know of them.
+        if not self._checks_announced:
+            session.testscollected += len(self.run.gate_names)
+            self._checks_announced = True
+
+    def _expect(self, cases: dict[str, LocatedCase]) -> None:
+        self.run.cases.expect(cases)
+
+    # --- while the cases run
+
+    # Last, so that the checks are reported before the terminal writes its final percentage.
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Decide the gate once every case has been reported."""
+        if _asks_nothing(self.config):
+            return (yield)
+        self._session = session
+        if self.run.cases.expected or is_xdist_controller(self.config):
+            self._heartbeat.start(self.config)
+        if self.run.cases.expected:
+            self._announce_checks(session)
+        try:
+            result = yield
+        finally:
+            self._heartbeat.stop()
+        if self.run.cases.expected:
+            self.finished = self._finish(complete=True)
+            self._log_checks(session)
+        return result
+
+    # First, so that what others read of the report is there.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Store the record as soon as its case is reported."""
+        usage_error = getattr(report, "rageval_usage_error", None)
+        if usage_error is not None:
+            raise pytest.UsageError(usage_error)
+        self._take_notes(report)
+        outcome = getattr(report, "rageval_outcome", None)
+        if self._session is not None and self.run.cases.expected:
+            # Workers have all collected by now, after which nothing resets the count.
+            self._announce_checks(self._session)
+        try:
+            self._take_report(report, outcome)
+        except StorageError as error:
+            raise pytest.UsageError(str(error)) from error
+        if self.state.deliver is None and report.when != "setup":
+            self._complete_properties(report)
+        asked = getattr(report, "rageval_asked", None)
+        if asked is not None:
+            self.state.asked.add(asked)
+            # What sums up takes half a second to load, best while answers are awaited. Not on a
+            # thread of its own: where pytest parses what it loads, Python 3.11 can do so on one
+            # thread only.
+            import_whole("pytest_rageval.analysis.aggregate.run")
+            if not self.state.settings.no_report:
+                import_whole("pytest_rageval.report.html.files")
+
+    def _take_notes(self, report: pytest.TestReport) -> None:
+        self.run.notes.update(dict.fromkeys(getattr(report, "rageval_notes", ())))
+        if hasattr(report, "rageval_gave_up"):
+            self.state.breaker.opened_elsewhere(report.rageval_gave_up)
+
+    def _take_report(self, report: pytest.TestReport, outcome: Outcome | None) -> None:
+        if hasattr(report, "rageval"):
+            self._take_records(report)
+        elif str(report.when) == "???":  # xdist's word for a test whose worker died
+            self._crashed = True
+            self.run.note_crash(report.nodeid, str(report.longrepr))
+        elif outcome is None or report.when != "call":
+            if hasattr(report, "rageval_unasked"):
+                self._unasked.add(report.nodeid)
+            if report.skipped:
+                self.run.cases.excuse(report.nodeid)
+            elif report.when == "setup" and report.failed:
+                self.run.cases.drop(report.nodeid)
+
+    def _take_records(self, report: pytest.TestReport) -> None:
+        """Take what a worker sends, and add what only this process knows of the case."""
+        for document in json.loads(report.rageval):
+            self.run.add(report.nodeid, record_from_json(document))
+        if report.rageval_finished:
+            records = self.run.cases.records_of(report.nodeid)
+            decide_report(report, records, on_miss_fails=self.state.on_miss_fails)
+            extra = getattr(report, "_json_report_extra", {})  # of pytest-json-report
+            metadata = {**extra.get("metadata", {}), "rageval": case_metadata(records)}
+            report._json_report_extra = {  # type: ignore[attr-defined]
+                **extra,
+                "metadata": metadata,
+            }
+
+    def _complete_properties(self, report: pytest.TestReport) -> None:
+        """Give the reports of a worker the numbers of the records that it does not hold."""
+        # JUnit reads those of the teardown.
+        records = self.run.cases.records_of(report.nodeid)
+        if records and report.nodeid in self.state.finished:
+            report.user_properties = set_properties(report.user_properties, records)
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
+        """Name the outcomes that pytest has no name for."""
+        if report.when != "call":
+            return None
+        status = getattr(report, "rageval_check", None)
+        if status == "warn":
+            return "warned", "w", ("WARNED", {"yellow": True})
+        if not hasattr(report, "rageval_outcome") or not hasattr(report, "wasxfail"):
+            return None
+        if report.rageval_outcome == "error":
+            return "errored", "e", ("ERRORED", {"red": True})
+        return "missed", "m", ("MISSED", {"yellow": True})
+
+    def _finish(self, *, complete: bool) -> FinishedRun:
+        try:
+            finished = self.run.finish(gate=complete)
+        except StorageError as error:
+            raise pytest.UsageError(str(error)) from error
+        warnings = (append_step_summary(finished.summary, os.environ), self._put_into_index())
+        notes = [*finished.view.notes, *filter(None, warnings)]
+        view = replace(finished.view, notes=notes)
+        if getattr(self.config, "cache", None) is None:
+            # Nothing remembers what failed last, but the run does.
+            view = replace(view, rerun=f"pytest --rageval-failed-from {self.run.run_id}")
+        return replace(finished, view=view)
+
+    def _put_into_index(self) -> str | None:
+        settings = self.state.settings
+        rootdir = Path(settings.rootdir)
+        results = rootdir / settings.results_dir
+        return put_into_index([self.run.run_id], results, rootdir, os.environ)
+
+    def _log_checks(self, session: pytest.Session) -> None:
+        assert self.finished is not None
+        for result in self.finished.gate.checks:
+            log_check(self.config, check_report(result))
+        if not self.finished.gate.complete:
+            session.testscollected += 1
+            hint = _unasked_hint(self._unasked)
+            log_check(self.config, incomplete_report(self.finished.gate.sentence, hint))
+
+    # --- after the cases
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Keep what was measured however the session ends, and mind ``--lf``."""
+        try:
+            if self.finished is None and self.run.cases.records:
+                self.finished = self._finish(complete=False)
+            yield
+        finally:
+            self.run.close()
+            if self._target is not None:
+                self._target.__exit__(None, None, None)
+                self._target = None
+        self._mind_last_failed()
+
+    def _mind_last_failed(self) -> None:
+        # pytest drops what did not fail; a miss or an error is what --lf is for, and a check
+        # is no item that could be run again.
+        cache = getattr(self.config, "cache", None)
+        if cache is None or self.finished is None:
+            return
+        failed = dict(cache.get("cache/lastfailed", {}))
+        failed = {k: v for k, v in failed.items() if not k.startswith(f"{THRESHOLDS}::")}
+        failed.update({nodeid: True for nodeid in self.run.cases.to_rerun()})
+        cache.set("cache/lastfailed", failed)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
+        """Put aggregates and gate under the top-level key ``rageval``."""
+        if self.finished is not None:
+            json_report["rageval"] = {
+                "run_id": self.finished.view.run_id,
+                "metrics": self.finished.metrics_document,
+                "gate": self.finished.gate_document,
+            }
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the summary of the run."""
+        if self.finished is None:
+            for note in self.state.notes:
+                terminalreporter.write_line(f"rageval: {note}")
+            return
+        from pytest_rageval.plugin.terminal_more import write_lines
+        from pytest_rageval.report.text.summary import render_summary
+
+        lines = render_summary(
+            self.finished.view,
+            width=terminalreporter._tw.fullwidth,
+            verbosity=self.config.option.verbose,
+        )
+        write_lines(terminalreporter, lines)
+
+
+def _require_target(state: State, items: Sequence[CaseItem]) -> None:
+    from pytest_rageval.project.settings import NO_TARGET, target_kind
+
+    if target_kind(state.settings) != "none":
+        return
+    for item in items:
+        definitions = item._fixtureinfo.name2fixturedefs.get("rag_client", ())
+        if definitions and definitions[-1].func.__module__ == "pytest_rageval.plugin.hooks":
+            raise pytest.UsageError(NO_TARGET)
+
+
+def _override_lines(state: State, cases: Iterable[CaseItem]) -> Iterator[str]:
+    from pytest_rageval.target.opening import configured_target
+
+    configured = configured_target(state.settings)
+    asked = Counter(asked_target(item) for item in cases)
+    for target, count in asked.items():
+        if target and configured and target != configured:
+            verb = "ask" if count > 1 else "asks"
+            instead = "" if configured in target else ", not the configured target"
+            yield f"rageval: {counted(count, 'case')} {verb} {target}{instead}"
+
+
+def _unasked_hint(nodeids: set[str]) -> str:
+    if not nodeids:
+        return ""
+    example = min(nodeids)
+    return (
+        f"{counted(len(nodeids), 'case')} ran a test function that does not take the fixture "
+        f"eval_record, which is what asks and scores a case: such as {example}"
+    )

@@ -1,0 +1,160 @@
+"""Case files read for editing: every case with the line it came from, unknown keys and all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_rageval.project.case_fields import AnchorLine, CaseLine
+from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file_lines
+from pytest_rageval.project.case_reader import parse_case
+from pytest_rageval.support.strict_json import parse, survey
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import DatasetError, Fault
+
+_ANCHORS: Final = ("gold_supports", "irrelevant_supports")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditableCase:
+    """A case with the line that holds it."""
+
+    case: Case
+    """Without what of the line is unknown here."""
+    line: FileLine
+    values: Mapping[str, Any]
+    """Everything the line holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditableSet:
+    """The cases of one file, in its order."""
+
+    path: Path
+    display: str
+    cases: tuple[EditableCase, ...]
+    warnings: tuple[str, ...]
+    """One line for each unknown key, which an edit leaves as it is."""
+
+
+def load_editable(path: Path, *, display: str | None = None) -> EditableSet:
+    """Read a case file for editing.
+
+    What ``load_cases`` refuses is refused here, unknown keys apart.
+
+    Raises:
+        DatasetError: with every fault of the file, or it cannot be read.
+    """
+    shown = path.as_posix() if display is None else display
+    lines = read_file_lines(path, display=shown)
+    found: list[EditableCase] = []
+    faults: list[Fault] = []
+    unknown: dict[str, tuple[int, int]] = {}
+    first: dict[str, int] = {}
+    for line in lines.filled():
+        try:
+            one = read_case_line(line)
+        except DatasetError as error:
+            faults += [replace(f, file=shown, line=line.number) for f in error.faults]
+            continue
+        same = first.setdefault(one.case.id, line.number)
+        if same != line.number:
+            message = f"{one.case.id!r} is already the id of line {same}, expected a unique id"
+            faults.append(Fault(file=shown, line=line.number, field="id", message=message))
+        for key in unknown_keys(one.values):
+            number, n = unknown.get(key, (line.number, 0))
+            unknown[key] = number, n + 1
+        found.append(one)
+    if faults:
+        raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
+    return EditableSet(
+        path=path, display=shown, cases=tuple(found), warnings=_warnings(shown, unknown)
+    )
+
+
+def read_case_line(line: FileLine) -> EditableCase:
+    """Read one line.
+
+    Raises:
+        DatasetError: with every fault of the line but unknown keys.
+    """
+    values = _values(line)
+    known = {key: value for key, value in values.items() if key in CaseLine.__annotations__}
+    for name in _ANCHORS:
+        if isinstance(known.get(name), list):
+            known[name] = [_known_anchor(anchor) for anchor in known[name]]
+    return EditableCase(case=parse_case(known), line=line, values=values)
+
+
+def _values(line: FileLine) -> dict[str, Any]:
+    try:
+        text = line.text
+    except UnicodeDecodeError as error:
+        raise _fault(f"byte 0x{line.raw[error.start]:02x}, expected UTF-8 text") from None
+    try:
+        values = parse(text)
+    except (ValueError, RecursionError):
+        raise _syntax_error(text) from None
+    if not isinstance(values, dict):
+        raise _fault("expected a JSON object")
+    return values
+
+
+def _syntax_error(text: str) -> DatasetError:
+    try:
+        unfit = survey(text).unfit
+    except json.JSONDecodeError as error:
+        return _fault(f"{error.msg}, expected one JSON object", col=error.colno)
+    except (ValueError, RecursionError):
+        return _fault("cannot be read, expected one JSON object")
+    faults = tuple(
+        Fault(col=offset + 1, field=str(loc[0]) if loc else "", message=message)
+        for loc, offset, message in unfit
+    )
+    return DatasetError("\n".join(map(str, faults)), faults=faults)
+
+
+def _known_anchor(anchor: Any) -> Any:
+    if not isinstance(anchor, dict):
+        return anchor
+    return {key: value for key, value in anchor.items() if key in AnchorLine.__annotations__}
+
+
+def unknown_keys(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each key of a line that no field of a case has, once."""
+    seen = [key for key in values if key not in CaseLine.__annotations__]
+    for name in _ANCHORS:
+        anchors = values.get(name)
+        for anchor in anchors if isinstance(anchors, list) else ():
+            seen += [f"{name}[].{key}" for key in anchor if key not in AnchorLine.__annotations__]
+    yield from dict.fromkeys(seen)
+
+
+def lines_by_id(lines: FileLines) -> dict[str, FileLine]:
+    """Return the first line of each case that can be told by its id, whatever is wrong with it."""
+    found: dict[str, FileLine] = {}
+    for line in lines.filled():
+        try:
+            value = json.loads(line.text)
+        except (ValueError, RecursionError):
+            continue
+        case_id = value.get("id") if isinstance(value, dict) else None
+        if isinstance(case_id, str):
+            found.setdefault(case_id, line)
+    return found
+
+
+def _warnings(shown: str, unknown: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
+    return tuple(
+        f"{shown}:{number}: unknown field {key!r}"
+        f"{f' (and in {n - 1} more lines)' if n > 1 else ''}, left as it is"
+        for key, (number, n) in unknown.items()
+    )
+
+
+def _fault(message: str, *, col: int = 0) -> DatasetError:
+    fault = Fault(col=col, message=message)
+    return DatasetError(str(fault), faults=(fault,))

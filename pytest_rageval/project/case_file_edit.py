@@ -1,0 +1,379 @@
+"""Changes single lines of a case file and leaves every other byte of it alone.
+
+A change is made against the line as it was read. Meanwhile others may have changed the file: a
+change of another line is kept, a change of the same line is a conflict and nothing is written. The
+new file is complete beside the old one before it takes its place, so that whatever happens one of
+the two is there, whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from glob import escape
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_rageval.support.json_text import dump_like, edit_line
+from pytest_rageval.support.jsonl import cannot_be_read
+from pytest_rageval.values.errors import DatasetError, Fault
+
+_BOM: Final = b"\xef\xbb\xbf"
+_UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
+_TEMPORARY: Final = ".tmp"
+
+
+class EditConflictError(DatasetError):
+    """The line that was to be changed is not there any more as it was read.
+
+    Args:
+        message: one line for the user.
+        faults: the same as a value.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileLine:
+    """One line as it was read: what a later change of it goes out from."""
+
+    number: int
+    """From 1."""
+    raw: bytes
+    """Without BOM and without its final newline; a carriage return before that belongs to it."""
+
+    @property
+    def text(self) -> str:
+        r"""The line as text; a ``\r`` at its end is a blank to JSON.
+
+        Raises:
+            UnicodeDecodeError: it is not UTF-8.
+        """
+        return self.raw.decode("utf-8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileLines:
+    """The bytes of a file, line by line; joined they are the file again. Pure."""
+
+    bom: bytes
+    lines: tuple[bytes, ...]
+    """Each without its newline. The last one is empty where the file ends in a newline."""
+
+    @classmethod
+    def of(cls, data: bytes) -> FileLines:
+        """Take a file apart."""
+        bom = _BOM if data.startswith(_BOM) else b""
+        return cls(bom=bom, lines=tuple(data[len(bom) :].split(b"\n")))
+
+    def joined(self) -> bytes:
+        """Put the file together."""
+        return self.bom + b"\n".join(self.lines)
+
+    def filled(self) -> Iterator[FileLine]:
+        """Yield the lines that hold more than blanks."""
+        for number, raw in enumerate(self.lines, 1):
+            if raw.strip():
+                yield FileLine(number=number, raw=raw)
+
+    def find(self, line: FileLine) -> int | None:
+        """Return the index of a line: where it was, or where else it stands as the only one."""
+        index = line.number - 1
+        if index < len(self.lines) and self.lines[index] == line.raw:
+            return index
+        places = [i for i, raw in enumerate(self.lines) if raw == line.raw]
+        return places[0] if len(places) == 1 else None
+
+    def with_line(self, index: int, raw: bytes) -> FileLines:
+        """Return the file with another line in the place of one."""
+        return replace(self, lines=(*self.lines[:index], raw, *self.lines[index + 1 :]))
+
+    def without_line(self, index: int) -> FileLines:
+        """Return the file without one of its lines."""
+        return replace(self, lines=(*self.lines[:index], *self.lines[index + 1 :]))
+
+    def with_appended(self, text: str) -> tuple[FileLines, FileLine]:
+        """Return the file with one more line, ended as the others are, and that line.
+
+        A file whose last line has no newline gets none after the new one either.
+        """
+        filled = [raw for raw in self.lines if raw.strip()]
+        crlf = any(raw.endswith(b"\r") for raw in self.lines[:-1])
+        ended = not self.lines[-1].strip() and bool(filled or len(self.lines) > 1)
+        new = text.encode("utf-8")
+        if not filled:  # an empty file: end it as files are ended
+            lines: tuple[bytes, ...] = (*self.lines[:-1], new, b"")
+            number = len(self.lines)
+        elif ended:
+            lines = (*self.lines[:-1], new + (b"\r" if crlf else b""), self.lines[-1])
+            number = len(self.lines)
+        else:
+            last = self.lines[-1] + (b"\r" if crlf else b"")
+            lines = (*self.lines[:-1], last, new)
+            number = len(self.lines) + 1
+        return replace(self, lines=lines), FileLine(number=number, raw=lines[number - 1])
+
+
+# --- the file --------------------------------------------------------------------------------
+
+
+def read_file_lines(path: Path, *, display: str | None = None) -> FileLines:
+    """Read a case file for editing.
+
+    Args:
+        path: a JSONL file in UTF-8; a symlink is followed.
+        display: the path as shown in messages; ``path`` itself by default.
+
+    Raises:
+        DatasetError: it cannot be read, is no regular file or is UTF-16.
+    """
+    shown = path.as_posix() if display is None else display
+    return FileLines.of(_read(path, shown)[0])
+
+
+def change_line(
+    path: Path, line: FileLine, changes: Mapping[str, Any], *, display: str | None = None
+) -> FileLine:
+    """Change values of one line of a file.
+
+    Args:
+        path: the file; a symlink is followed, and stays.
+        line: as it was read.
+        changes: new value by key, as `edit_line` takes them.
+        display: the path as shown in messages.
+
+    Returns:
+        The line as it stands now, for the next change.
+
+    Raises:
+        EditConflictError: the line is not there any more as it was read; nothing was written.
+        DatasetError: the line cannot be edited, or the file cannot be read or written.
+    """
+    shown = path.as_posix() if display is None else display
+    try:
+        raw = edit_line(line.text, changes).encode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"byte 0x{line.raw[error.start]:02x}, expected UTF-8 text"
+        raise _fault(shown, message, line=line.number) from None
+    except UnicodeEncodeError:
+        raise _fault(shown, "half of a surrogate pair, expected whole characters",
+                     line=line.number) from None  # fmt: skip
+    except DatasetError as error:
+        faults = tuple(replace(f, file=shown, line=line.number) for f in error.faults)
+        raise DatasetError("\n".join(map(str, faults)), faults=faults) from None
+    with _locked(path, shown):
+        data, status = _read(path, shown)
+        lines = FileLines.of(data)
+        index = _index(lines, line, shown)
+        if raw != line.raw:
+            _write(path, lines.with_line(index, raw).joined(), status, shown)
+    return FileLine(number=index + 1, raw=raw)
+
+
+def remove_line(path: Path, line: FileLine, *, display: str | None = None) -> None:
+    """Take one line out of a file.
+
+    Raises:
+        EditConflictError: the line is not there any more as it was read; nothing was written.
+        DatasetError: the file cannot be read or written.
+    """
+    shown = path.as_posix() if display is None else display
+    with _locked(path, shown):
+        data, status = _read(path, shown)
+        lines = FileLines.of(data)
+        _write(path, lines.without_line(_index(lines, line, shown)).joined(), status, shown)
+
+
+def append_line(path: Path, value: Mapping[str, Any], *, display: str | None = None) -> FileLine:
+    """Add one line at the end of a file, written in the style of its last one.
+
+    Returns:
+        The line as it stands now.
+
+    Raises:
+        DatasetError: the value is no JSON value, or the file cannot be read or written.
+    """
+    shown = path.as_posix() if display is None else display
+    with _locked(path, shown):
+        data, status = _read(path, shown)
+        lines = FileLines.of(data)
+        text = dump_like(_last_text(lines), dict(value))
+        changed, line = lines.with_appended(text)
+        _write(path, changed.joined(), status, shown)
+    return line
+
+
+def append_texts(path: Path, texts: Iterable[str], *, display: str | None = None) -> None:
+    """Add lines at the end of a file, at once and as they are given.
+
+    Raises:
+        DatasetError: the file cannot be read or written.
+    """
+    shown = path.as_posix() if display is None else display
+    with _locked(path, shown):
+        data, status = _read(path, shown)
+        end = b"\r\n" if b"\r\n" in data[:100_000] else b"\n"
+        gap = b"" if not data.strip() or data.endswith(b"\n") else end
+        added = b"".join(text.encode("utf-8") + end for text in texts)
+        _write(path, data + gap + added, status, shown)
+
+
+def _last_text(lines: FileLines) -> str:
+    for raw in reversed(lines.lines):
+        if raw.strip():
+            try:
+                edit_line(text := raw.decode("utf-8"), {})
+            except (UnicodeDecodeError, DatasetError):
+                break
+            return text
+    return ""
+
+
+def _index(lines: FileLines, line: FileLine, shown: str) -> int:
+    index = lines.find(line)
+    if index is None:
+        fault = Fault(
+            file=shown,
+            line=line.number,
+            message="was changed by another program since it was read; nothing was written",
+        )
+        raise EditConflictError(str(fault), faults=(fault,))
+    return index
+
+
+# --- reading and writing whole files ---------------------------------------------------------
+
+
+def _read(path: Path, shown: str) -> tuple[bytes, os.stat_result]:
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise _fault(shown, "is no regular file, expected a JSONL file")
+            data = file.read()
+    except OSError as error:
+        raise cannot_be_read(shown, error) from error
+    if data.startswith(_UTF16_BOMS):
+        raise _fault(shown, "UTF-16 text, expected UTF-8")
+    return data, status
+
+
+def _write(path: Path, data: bytes, read: os.stat_result, shown: str) -> None:
+    """Put new content in the place of a file that was just read."""
+    target = Path(os.path.realpath(path))
+    try:
+        # A folder that may be written would let even a read-only file be replaced.
+        os.close(os.open(target, os.O_WRONLY))
+        beside = _write_beside(target, data, read)
+    except OSError as error:
+        raise _cannot_be_written(shown, error) from error
+    try:
+        now = os.stat(target)
+        # A program that takes no lock may have written since.
+        if (now.st_mtime_ns, now.st_size, now.st_ino) != (
+            read.st_mtime_ns, read.st_size, read.st_ino,
+        ):  # fmt: skip
+            fault = Fault(file=shown, message="is being changed by another program; try again")
+            raise EditConflictError(str(fault), faults=(fault,))
+        os.replace(beside, target)
+    except OSError as error:
+        raise _cannot_be_written(shown, error) from error
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+    _sync_folder(target.parent)
+
+
+def _write_beside(target: Path, data: bytes, read: os.stat_result) -> Path:
+    fd, name = tempfile.mkstemp(
+        dir=target.parent, prefix=_temporary_prefix(target), suffix=_TEMPORARY
+    )
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            if sys.platform != "win32":
+                if (read.st_uid, read.st_gid) != (os.geteuid(), os.getegid()):
+                    with contextlib.suppress(OSError):  # only root may give a file away
+                        os.fchown(file.fileno(), read.st_uid, read.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(read.st_mode))
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    return Path(name)
+
+
+def _temporary_prefix(target: Path) -> str:
+    return f".{target.name}.rageval-"
+
+
+def _sync_folder(folder: Path) -> None:
+    # So that the new name survives a power cut; not every file system can.
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+@contextlib.contextmanager
+def _locked(path: Path, shown: str) -> Iterator[None]:
+    """Let one editor of ours after the other read and write the files of a folder."""
+    target = Path(os.path.realpath(path))
+    try:
+        fd = _lock(target.parent)
+    except OSError as error:
+        raise cannot_be_read(shown, error) from error
+    try:
+        if fd is not None:
+            _remove_left_over(target)
+        yield
+    finally:
+        if fd is not None:
+            os.close(fd)
+
+
+def _remove_left_over(target: Path) -> None:
+    """Remove what a killed editor left; none is alive while the lock is ours."""
+    for path in target.parent.glob(f"{escape(_temporary_prefix(target))}*{_TEMPORARY}"):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+if sys.platform == "win32":
+
+    def _lock(folder: Path) -> int | None:
+        """Hold nothing: a folder cannot be opened here."""
+        return None
+
+else:
+    import fcntl
+
+    def _lock(folder: Path) -> int | None:
+        """Wait for the folder's turn; None: it cannot be locked here."""
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        except OSError as error:
+            os.close(fd)
+            if error.errno == errno.EINTR:
+                raise
+            return None
+        return fd
+
+
+def _fault(shown: str, message: str, *, line: int = 0) -> DatasetError:
+    fault = Fault(file=shown, line=line, message=message)
+    return DatasetError(str(fault), faults=(fault,))
+
+
+def _cannot_be_written(shown: str, error: OSError) -> DatasetError:
+    return _fault(shown, f"cannot be written: {error.strerror or error}")

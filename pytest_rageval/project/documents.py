@@ -1,0 +1,322 @@
+"""Documents that a set of cases brings along: where they stand, and how they are read.
+
+``evals/documents/<name>.jsonl`` belongs to ``evals/<name>.jsonl``. Its first line names the scope
+prefix, a folder of the target that holds nothing else; each further line is one document below it.
+No URL is opened here, and a data file can name no code: what loads a ``ref`` is a setting.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.support.strict_json import parse
+from pytest_rageval.support.text import shown
+from pytest_rageval.values.errors import ConfigError, DatasetError, Fault, faults_error
+
+FOLDER: Final = "documents"
+"""Beside the case files; nothing in it is a case file."""
+MIN_PREFIX_SEGMENTS: Final = 2
+MIN_PREFIX_CHARS: Final = 6
+PREFIX_RULE: Final = (
+    "a relative folder of at least two steps and six letters that holds nothing else, such as "
+    "evals/handbook/"
+)
+MAX_TEXT_BYTES: Final = 64 * 1024 * 1024
+_SOURCES: Final = ("text", "file", "ref")
+_FIELDS: Final = frozenset({"rel_path", *_SOURCES, "source_id", "metadata"})
+
+Loader = Callable[[str], str]
+"""Returns the text that a ``ref`` stands for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSet:
+    """The documents of one case file."""
+
+    path: Path
+    display: str
+    """The path as shown to the user."""
+    scope_prefix: str
+    """Folder of the target with its final ``/``."""
+    documents: tuple[Document, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedDocument:
+    """A document with its text, ready to be put into a target."""
+
+    rel_path: str
+    """Begins with the scope prefix."""
+    text: str
+    scope_prefix: str
+    source_id: str | None = None
+    metadata: Mapping[str, Any]
+
+
+def documents_path(case_file: Path) -> Path:
+    """Return where the documents of a case file stand, if it brings any."""
+    return case_file.parent / FOLDER / case_file.name
+
+
+def scope_prefix_fault(prefix: object) -> str | None:
+    """Say what is wrong with a scope prefix; None: nothing.
+
+    What is under it is deleted after a run, so it must be no folder that somebody uses.
+    """
+    if not isinstance(prefix, str):
+        return f"{shown(prefix)}, expected {PREFIX_RULE}"
+    folder = prefix.removesuffix("/")
+    segments = folder.split("/")
+    is_long = len(segments) >= MIN_PREFIX_SEGMENTS and len(folder) > MIN_PREFIX_CHARS
+    if is_long and is_plain_path(folder):
+        return None
+    return f"{shown(prefix)}, expected {PREFIX_RULE}"
+
+
+def is_plain_path(path: str) -> bool:
+    """Tell whether a path is relative, in normal form, and cannot leave its folder."""
+    parts = PurePosixPath(path).parts
+    normal = bool(parts) and "/".join(parts) == path and path.isprintable()
+    kept = not path.startswith("/") and path.strip() == path and "%" not in path
+    return normal and kept and ".." not in parts and "\\" not in path and ":" not in parts[0]
+
+
+# --- reading -------------------------------------------------------------------------------
+
+
+def read_document_set(path: Path, *, display: str | None = None) -> DocumentSet:
+    """Read the documents of a case file; texts in other files are read by ``load_text``.
+
+    Raises:
+        DatasetError: with every fault of the file.
+    """
+    shown_path = path.as_posix() if display is None else display
+    faults: list[Fault] = []
+    prefix: str | None = None
+    documents: list[Document] = []
+    paths: dict[str, int] = {}
+    try:
+        with open_lines(path, shown_path) as file:
+            for line in iterate_lines(file, shown_path, faults):
+                try:
+                    value = parse(line.text)
+                    if prefix is None:
+                        prefix = _prefix(value)
+                        continue
+                    document = _document(value, prefix)
+                    first = paths.setdefault(document.rel_path, line.number)
+                    if first != line.number:
+                        raise ValueError(f"rel_path: already that of line {first}")
+                    documents.append(document)
+                except (ValueError, RecursionError) as error:
+                    message = "nested too deeply" if isinstance(error, RecursionError) else ""
+                    message = message or " ".join(str(error).split()) or "cannot be read"
+                    faults.append(Fault(file=shown_path, line=line.number, message=message))
+                    prefix = "" if prefix is None else prefix
+    except OSError as error:
+        raise cannot_be_read(shown_path, error) from error
+    if prefix is None:
+        message = 'empty, expected a first line such as {"scope_prefix": "evals/handbook/"}'
+        faults.append(Fault(file=shown_path, message=message))
+    if faults or prefix is None:
+        raise faults_error(faults)
+    return DocumentSet(
+        path=path, display=shown_path, scope_prefix=prefix, documents=tuple(documents)
+    )
+
+
+def _prefix(value: object) -> str:
+    if not isinstance(value, dict) or value.keys() - {"scope_prefix"}:
+        raise ValueError('expected a first line such as {"scope_prefix": "evals/handbook/"}')
+    prefix = value.get("scope_prefix")
+    fault = scope_prefix_fault(prefix)
+    if fault is not None or not isinstance(prefix, str):
+        raise ValueError(f"scope_prefix: {fault}")
+    return f"{prefix.removesuffix('/')}/"
+
+
+def _document(value: object, prefix: str) -> Document:
+    if not isinstance(value, dict):
+        raise ValueError(f"{shown(value)}, expected a document")
+    if unknown := sorted(value.keys() - _FIELDS):
+        known = ", ".join(sorted(_FIELDS))
+        raise ValueError(f"{shown(unknown[0])}: unknown field, expected one of {known}")
+    path = value.get("rel_path")
+    if not isinstance(path, str) or not is_plain_path(path):
+        raise ValueError(f"rel_path: {shown(path)}, expected a relative path without '..'")
+    if prefix and not path.startswith(prefix):
+        raise ValueError(f"rel_path: {shown(path)} is outside the scope prefix {prefix!r}")
+    given = [name for name in _SOURCES if value.get(name) is not None]
+    if len(given) != 1 or not isinstance(value[given[0]], str):
+        raise ValueError("expected one of text, file and ref, and a text in it")
+    metadata = value.get("metadata") or {}
+    source_id = value.get("source_id")
+    if not isinstance(metadata, dict) or not isinstance(source_id, str | None):
+        raise ValueError("expected a text as source_id and an object as metadata")
+    return Document(
+        rel_path=path, source_id=source_id, metadata=metadata, **{given[0]: value[given[0]]}
+    )
+
+
+def document_lines(documents: Iterable[Document], scope_prefix: str) -> Iterator[str]:
+    """Yield the lines of a file of documents, line ends included."""
+    yield _json({"scope_prefix": scope_prefix})
+    for one in documents:
+        fields: dict[str, Any] = {"rel_path": one.rel_path}
+        fields |= {
+            name: getattr(one, name)
+            for name in (*_SOURCES, "source_id")
+            if getattr(one, name) is not None
+        }
+        if one.metadata:
+            fields["metadata"] = dict(one.metadata)
+        yield _json(fields)
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def check_documents(documents: Iterable[Document], scope_prefix: str) -> None:
+    """Refuse documents that could not be put under their prefix.
+
+    Raises:
+        DatasetError: with every fault.
+    """
+    faults: list[Fault] = []
+    if (fault := scope_prefix_fault(scope_prefix)) is not None:
+        message = f"{fault}; name one with --scope-prefix"
+        faults.append(Fault(field="scope prefix", message=message))
+    seen: set[str] = set()
+    for one in documents if not faults else ():
+        if not is_plain_path(one.rel_path) or not one.rel_path.startswith(scope_prefix):
+            message = f"{shown(one.rel_path)} is no path below the scope prefix {scope_prefix!r}"
+            faults.append(Fault(field="document", message=message))
+        elif one.rel_path in seen:
+            faults.append(Fault(field="document", message=f"{shown(one.rel_path)} stands twice"))
+        seen.add(one.rel_path)
+    if faults:
+        raise faults_error(faults)
+
+
+# --- texts -----------------------------------------------------------------------------------
+
+
+def load_documents(found: DocumentSet, loader: Loader | None) -> Iterator[LoadedDocument]:
+    """Yield the documents of a set with their texts, one in memory at a time.
+
+    Raises:
+        DatasetError: a text cannot be had.
+        ConfigError: the loader gave none.
+    """
+    for one in found.documents:
+        yield LoadedDocument(
+            rel_path=one.rel_path,
+            text=load_text(one, found.path.parent, loader),
+            scope_prefix=found.scope_prefix,
+            source_id=one.source_id,
+            metadata=one.metadata,
+        )
+
+
+def load_text(document: Document, folder: Path, loader: Loader | None) -> str:
+    """Return the text of a document.
+
+    Args:
+        document: of a file of documents.
+        folder: of that file; a ``file`` is relative to it and cannot leave it.
+        loader: of the project, for a ``ref``; None: there is none.
+
+    Raises:
+        DatasetError: the text cannot be had.
+        ConfigError: the loader gave none.
+    """
+    if document.text is not None:
+        return document.text
+    where = f"document {document.rel_path!r}"
+    if document.file is not None:
+        return _file_text(document.file, folder, where)
+    ref = document.ref or ""
+    if loader is None:
+        message = (
+            f"{where}: its text is that of the ref {shown(ref)}; name the function that returns "
+            'it, as in [tool.rageval.documents] loader = "my_package.texts:load"'
+        )
+        if ref.startswith(("http://", "https://")):
+            message += ", or import the dataset with --fetch, which stores the text"
+        raise ConfigError(message)
+    return _loaded(loader, ref, where)
+
+
+def _file_text(name: str, folder: Path, where: str) -> str:
+    base = folder.resolve()
+    path = (base / name).resolve()
+    if not path.is_relative_to(base) or Path(name).is_absolute():
+        raise DatasetError(f"{where}: {shown(name)} leaves the folder of the documents")
+    try:
+        if path.stat().st_size > MAX_TEXT_BYTES:
+            raise DatasetError(f"{where}: {shown(name)} is larger than {MAX_TEXT_BYTES >> 20} MB")
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        reason = error.strerror or error
+        raise DatasetError(f"{where}: {shown(name)} cannot be read: {reason}") from error
+    except UnicodeDecodeError:
+        raise DatasetError(f"{where}: {shown(name)} is not UTF-8 text") from None
+
+
+def _loaded(loader: Loader, ref: str, where: str) -> str:
+    try:
+        text = loader(ref)
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise ConfigError(f"{where}: the loader failed for {shown(ref)}: {reason}") from error
+    if not isinstance(text, str) or not text.strip():
+        raise ConfigError(f"{where}: the loader gave {shown(text)} for {shown(ref)}, not a text")
+    return text
+
+
+def find_loader(setting: str | None) -> Loader | None:
+    """Import the function that a setting names as ``module:function``.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    import importlib
+
+    if setting is None:
+        return None
+    where = "[tool.rageval.documents] loader"
+    module, colon, name = setting.partition(":")
+    if not colon or not module or not name:
+        raise ConfigError(f"{where}: got {setting!r}, expected module:function")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{where}: {setting!r} cannot be imported: {error}") from error
+    if not callable(found):
+        raise ConfigError(f"{where}: {setting!r} is no function")
+    loader: Loader = found
+    return loader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document that a dataset brings along; one of text, file and ref says what it holds."""
+
+    rel_path: str
+    """Path that the target reports for it; begins with the scope prefix."""
+    text: str | None = None
+    file: str | None = None
+    """File with the text, relative to the file of the documents."""
+    ref: str | None = None
+    """What the loader of the project is called with."""
+    source_id: str | None = None
+    """Its id where it came from."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,275 @@
+"""What a value of an option may be: pure readers for text and for TOML values.
+
+Text comes from flags and environment variables, values from pyproject.toml. Every reader
+returns the clean value or raises ``ValueError`` with what came and what was expected.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pytest_rageval.project.options import Kind, Option
+from pytest_rageval.support.text import shorten
+
+REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
+"""Fields of the ask request that have options or cases of their own."""
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+_CREDENTIALS = {
+    "target.url": 'them in [tool.rageval.target] headers, as in Authorization = "env:RAG_TOKEN"',
+    "judge.base_url": "its key in the environment variable that --judge-api-key-env names",
+}
+"""Where they belong instead of in a URL."""
+
+
+def fault(value: object, expected: str) -> ValueError:
+    """Build the error of a value that is not what was expected."""
+    return ValueError(f"got {shorten(value)}, expected {expected}")
+
+
+def read_option_text(option: Option, text: str) -> Any:
+    """Read the text of a flag or of an environment variable.
+
+    Args:
+        option: what the text is for; a repeatable one gets one piece, not the list.
+        text: as typed.
+
+    Raises:
+        ValueError: naming what came and what was expected.
+    """
+    if option.kind == "boolean":
+        return _boolean_from(text)
+    if option.kind in {"integer", "number"}:
+        return _checked_number(option, _number_from(option, text), came=text)
+    if option.kind == "params":
+        return _param_from(text)
+    if option.kind == "gates":
+        return _gates(option, [text])
+    if option.kind == "texts":
+        return _texts(option, [part.strip() for part in text.split(",")])
+    return read_option_value(option, text)
+
+
+def read_option_value(option: Option, value: object) -> Any:
+    """Read a value of pyproject.toml.
+
+    Raises:
+        ValueError: naming what came and what was expected; never the value of a header.
+    """
+    return _READERS[option.kind](option, value)
+
+
+def expected_number(option: Option) -> str:
+    """Say in words which numbers an option takes."""
+    noun = "an integer" if option.kind == "integer" else "a number"
+    if option.minimum is None:
+        return noun
+    bound = "above" if option.above_minimum else "of at least"
+    return f"{noun} {bound} {option.minimum:g}"
+
+
+# --- text ----------------------------------------------------------------------------------
+
+
+def _boolean_from(text: str) -> bool:
+    word = text.strip().lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise fault(text, "true or false (or 1, 0, yes, no, on, off)")
+
+
+def _number_from(option: Option, text: str) -> float:
+    try:
+        return int(text) if option.kind == "integer" else float(text)
+    except ValueError:
+        raise fault(text, expected_number(option)) from None
+
+
+def _param_from(text: str) -> dict[str, Any]:
+    key, sign, raw = text.partition("=")
+    key = key.strip()
+    if not sign or not key:
+        raise fault(text, "KEY=VALUE")
+    _refuse_request_field(key)
+    return {key: _json_scalar(raw)}
+
+
+def _json_scalar(text: str) -> Any:
+    """Return the JSON scalar that the text is, or the text itself."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, float) and not math.isfinite(value):
+        return text
+    return text if isinstance(value, (list, dict)) else value
+
+
+# --- TOML ----------------------------------------------------------------------------------
+
+
+def _text(option: Option, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise fault(value, "a string that is not empty")
+    return value
+
+
+def _url(option: Option, value: object) -> str:
+    from urllib.parse import urlsplit
+
+    text = _text(option, value).strip()
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        named = parts.username is not None
+        _ = parts.port
+    except ValueError:
+        usable, named = False, False
+    if named or (not usable and "@" in text):
+        # A URL is stored with the run: say so without repeating the secret.
+        raise ValueError(
+            f"got a URL with a user name or password, expected {_CREDENTIALS[option.key]}"
+        )
+    if not usable:
+        raise fault(value, "a URL such as http://127.0.0.1:8000")
+    return text.rstrip("/")
+
+
+def _run_id(option: Option, value: object) -> str:
+    from pytest_rageval.values.names import RUN_ID_RULE, is_run_id
+
+    text = _text(option, value)
+    if not is_run_id(text):
+        raise fault(value, RUN_ID_RULE)
+    return text
+
+
+def _shard(option: Option, value: object) -> str:
+    from pytest_rageval.project.shards import Shard
+
+    return str(Shard.parse(_text(option, value)))
+
+
+def _number(option: Option, value: object) -> float:
+    kinds: tuple[type, ...] = (int,) if option.kind == "integer" else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        raise fault(value, expected_number(option))
+    assert isinstance(value, (int, float))
+    return _checked_number(option, value, came=value)
+
+
+def _checked_number(option: Option, number: float, *, came: object) -> float:
+    try:
+        good = math.isfinite(number)
+    except OverflowError:  # an integer that no float can hold
+        good = False
+    low = option.minimum
+    if good and low is not None:
+        good = number > low or (number == low and not option.above_minimum)
+    if not good:
+        raise fault(came, expected_number(option))
+    return number
+
+
+def _boolean(option: Option, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise fault(value, "true or false")
+    return value
+
+
+def _choice(option: Option, value: object) -> str:
+    if not isinstance(value, str) or value not in option.choices:
+        raise fault(value, "one of " + ", ".join(option.choices))
+    return value
+
+
+def _judge(option: Option, value: object) -> str:
+    return _text(option, value).strip()
+
+
+def _texts(option: Option, value: object) -> tuple[str, ...]:
+    texts = isinstance(value, list) and all(isinstance(v, str) and v.strip() for v in value)
+    if not texts or not value:
+        raise fault(value, "a list of strings")
+    assert isinstance(value, list)
+    return tuple(value)
+
+
+def _gates(option: Option, value: object) -> tuple[str, ...]:
+    from pytest_rageval.project.thresholds import parse_gate_expression
+    from pytest_rageval.values.errors import ConfigError
+
+    for text in _texts(option, value):
+        try:
+            parse_gate_expression(text)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+    return _texts(option, value)
+
+
+def _params(option: Option, value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise fault(value, "a table")
+    for key, item in value.items():
+        _refuse_request_field(key)
+        try:
+            json.dumps(item, allow_nan=False)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{key}: got {shorten(item)}, expected a value that JSON can hold"
+            ) from None
+    return dict(value)
+
+
+def _refuse_request_field(key: str) -> None:
+    if key in REQUEST_FIELDS:
+        raise ValueError(
+            f"got {key!r}, expected a field that the request does not have yet "
+            f"(it has {', '.join(REQUEST_FIELDS)})"
+        )
+
+
+def _headers(option: Option, value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"got a value of type {type(value).__name__}, expected a table")
+    for name, item in value.items():
+        if not isinstance(item, str):
+            raise ValueError(
+                f"{name}: got a value of type {type(item).__name__}, "
+                'expected a string such as "env:RAG_TOKEN"'
+            )
+        if item.startswith("env:") and not item[4:].strip():
+            raise ValueError(f"{name}: got 'env:', expected env: and the name of a variable")
+    return dict(value)
+
+
+def _mapping(option: Option, value: object) -> str | dict[str, str]:
+    if isinstance(value, str) and value.strip():
+        return value
+    if isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values()):
+        return dict(value)
+    raise fault(value, "a JMESPath expression or a table of them")
+
+
+_READERS: Final[Mapping[Kind, Callable[[Option, object], Any]]] = {
+    "text": _text,
+    "url": _url,
+    "run_id": _run_id,
+    "shard": _shard,
+    "integer": _number,
+    "number": _number,
+    "boolean": _boolean,
+    "choice": _choice,
+    "judge": _judge,
+    "texts": _texts,
+    "gates": _gates,
+    "params": _params,
+    "headers": _headers,
+    "mapping": _mapping,
+}

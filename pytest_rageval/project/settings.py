@@ -1,0 +1,323 @@
+"""Settings of a run from flags, environment, pyproject.toml and defaults.
+
+A flag wins over its variable, a variable over ``[tool.rageval]``, and that over the default.
+``params`` merge key by key; every other value, ``gates`` included, comes whole from the highest
+source that sets it. A variable is ``RAGEVAL_`` and the flag without dashes and without a
+``rageval-`` prefix (``--rag-url``: ``RAGEVAL_RAG_URL``, ``--rageval-results``:
+``RAGEVAL_RESULTS``); an empty one counts as not set, and one of a repeatable flag holds one
+value per line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_rageval.project.option_values import read_option_text, read_option_value
+from pytest_rageval.project.options import OPTIONS, REPEATABLE, Option
+from pytest_rageval.support.http.address import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
+from pytest_rageval.support.text import shorten
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.settings import (
+    NUMBERLESS_SETTINGS,
+    JudgeSettings,
+    Settings,
+    TargetSettings,
+)
+
+NO_TARGET = """\
+rageval: no target to ask. Reach one in one of three ways:
+  1. a fixture in conftest.py that returns anything with ask(request) -> response:
+       @pytest.fixture(scope="session")
+       def rag_client(): return MyEngine()
+  2. the address of a RAG API:
+       pytest --rag-url http://127.0.0.1:8000      (or [tool.rageval.target] url)
+  3. a folder of Markdown, served by the embedded reference server:
+       [tool.rageval.target]
+       vault = "evals/vault"                       (in pyproject.toml)"""
+"""Text of the usage error when nothing can be asked."""
+
+_PYPROJECT = "pyproject.toml"
+_KEY_ALIASES = {"judge.model": "judge"}
+"""``judge = "offline"`` and a table ``[tool.rageval.judge]`` cannot stand in one file."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """Values by setting with their origins, and every fault so far."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def put(self, option: Option, value: Any, origin: str) -> None:
+        if option.kind == "params":
+            self.origins.update({f"{option.setting}.{key}": origin for key in value})
+            value = {**self.values.get(option.setting, {}), **value}
+        self.values[option.setting] = value
+        self.origins[option.setting] = origin
+
+
+def load_settings(
+    rootdir: Path, *, flags: Mapping[str, object], environ: Mapping[str, str]
+) -> Settings:
+    """Build the settings of a run.
+
+    Args:
+        rootdir: pytest's rootdir; its ``pyproject.toml`` is read if there is one.
+        flags: parsed flags by ``Option.dest``; None or an empty list means not given.
+        environ: environment variables.
+
+    Raises:
+        ConfigError: one line per fault, all sources in one message.
+    """
+    found = _Found()
+    table = _read_pyproject(rootdir / _PYPROJECT)
+    _take_pyproject(found, table)
+    for option in OPTIONS:
+        if option.env and environ.get(option.env, "").strip():
+            _take_text(found, option, environ[option.env], source=option.env, env=True)
+        if option.flag and flags.get(option.dest) not in (None, []):
+            _take_text(found, option, flags[option.dest], source=option.flag, env=False)
+    if found.faults:
+        raise ConfigError("\n".join(found.faults))
+    return _build(rootdir, found)
+
+
+def target_kind(settings: Settings) -> Literal["url", "vault", "none"]:
+    """Say how the target is reached where no ``rag_client`` fixture is overridden."""
+    if settings.target.url is not None:
+        return "url"
+    return "none" if settings.target.vault is None else "vault"
+
+
+# --- sources -------------------------------------------------------------------------------
+
+
+def _read_pyproject(path: Path) -> Mapping[str, Any]:
+    """Return the ``[tool.rageval]`` table, empty where there is none."""
+    import tomllib
+
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{_PYPROJECT}: cannot be read: {error}") from error
+    tool = document.get("tool", {})
+    table = tool.get("rageval", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise ConfigError(f"{_PYPROJECT}: [tool.rageval]: got {shorten(table)}, expected a table")
+    return table
+
+
+def _take_pyproject(found: _Found, table: Mapping[str, Any]) -> None:
+    by_key = {option.key: option for option in OPTIONS if option.key}
+    sections = {key.split(".")[0] for key in by_key if "." in key}
+    for section, key, value in _pyproject_items(table, sections):
+        place = ".".join(filter(None, ("tool.rageval", section)))
+        path = f"{section}.{key}" if section else key
+        option = by_key.get(_KEY_ALIASES.get(path, path))
+        where = f"{_PYPROJECT}: [{place}] {key}"
+        if key in sections and not section and option is None:
+            found.faults.append(f"{where}: got {shorten(value)}, expected a table")
+        elif option is None:
+            hint = _did_you_mean(section, key, set(by_key) | sections)
+            found.faults.append(f"{where}: unknown key{hint}")
+        else:
+            try:
+                found.put(option, read_option_value(option, value), _PYPROJECT)
+            except ValueError as error:
+                found.faults.append(f"{where}: {error}")
+
+
+def _pyproject_items(
+    table: Mapping[str, Any], sections: set[str]
+) -> Iterator[tuple[str, str, object]]:
+    """Yield section, key and value of every entry; the section is empty at the top."""
+    for key, value in table.items():
+        if key in sections and isinstance(value, dict):
+            yield from ((key, inner, item) for inner, item in value.items())
+        else:
+            yield "", key, value
+
+
+def _did_you_mean(section: str, key: str, known: set[str]) -> str:
+    import difflib
+
+    prefix = f"{section}." if section else ""
+    names = [name.removeprefix(prefix) for name in known if name.startswith(prefix)]
+    close = difflib.get_close_matches(key, [name for name in names if "." not in name], n=1)
+    if close:
+        return f', did you mean "{close[0]}"?'
+    homes = [name for name in known if name.split(".")[-1] == key]
+    return f', did you mean "{homes[0]}"?' if homes else ""
+
+
+def _take_text(found: _Found, option: Option, given: object, *, source: str, env: bool) -> None:
+    """Read one flag or variable: text, a list of texts, or True for a bare flag."""
+    origin = f"env {source}" if env else "flag"
+    if isinstance(given, str):
+        repeated = env and option.kind in REPEATABLE
+        pieces: list[Any] = given.strip().splitlines() if repeated else [given]
+    else:
+        pieces = list(given) if isinstance(given, (list, tuple)) else [given]
+    values = []
+    for piece in pieces:
+        try:
+            if isinstance(piece, str):
+                values.append(read_option_text(option, piece))
+            else:
+                values.append(read_option_value(option, piece))
+        except ValueError as error:
+            found.faults.append(f"{source}: {error}")
+    if option.kind == "gates":
+        found.put(option, tuple(gate for value in values for gate in value), origin)
+        return
+    for value in values:
+        found.put(option, value, origin)
+
+
+def _build(rootdir: Path, found: _Found) -> Settings:
+    values, origins = dict(found.values), dict(found.origins)
+    if "target.read_timeout_s" not in values and "target.timeout_s" in values:
+        # A longer limit would be in vain if the default read timeout cut in before it.
+        values["target.read_timeout_s"] = values["target.timeout_s"]
+        origins["target.read_timeout_s"] = origins["target.timeout_s"]
+    for option in OPTIONS:
+        origins.setdefault(option.setting, "default")
+    sections: dict[str, dict[str, Any]] = {"target": {}, "judging": {}, "": {}}
+    for name, value in values.items():
+        section, _, setting = name.rpartition(".")
+        sections[section][setting] = value
+    return Settings(
+        rootdir=str(rootdir),
+        target=TargetSettings(**sections["target"]),
+        judging=JudgeSettings(**sections["judging"]),
+        origins=origins,
+        **sections[""],
+    )
+
+
+# --- what is stored of settings --------------------------------------------------------------
+
+# The end of a parameter's name tells a token from a number of tokens.
+_SECRET_PARAM = re.compile(
+    r"(^|[-_])(authorization|api[-_]?key|token|secret|password|passwd|cookie)$", re.IGNORECASE
+)
+
+_TARGET_NOT_COMPARED = frozenset({"connect_timeout_s", "read_timeout_s", "timeout_s", "retries"})
+
+
+_JUDGING_COMPARED = frozenset(
+    {"base_url", "rubrics", "temperature", "seed", "max_tokens", "structured_output"}
+)
+
+
+def _is_secret_param(key: str, value: object) -> bool:
+    return isinstance(value, str) and _SECRET_PARAM.search(key) is not None
+
+
+def _without_secrets(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: "(hidden)" if _is_secret_param(key, value) else _plain_param(value)
+        for key, value in params.items()
+    }
+
+
+def _plain_param(value: object) -> object:
+    if isinstance(value, Mapping):
+        return _without_secrets(value)
+    return [_plain_param(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def config_warnings(settings: Settings) -> list[str]:
+    """Return one sentence for each setting that seems to hold a secret in the open."""
+    warnings = [
+        f"[tool.rageval.target] headers {name}: the value stands in the file; "
+        f'name an environment variable instead, as in "env:RAG_TOKEN"'
+        for name, value in settings.target.headers.items()
+        if SENSITIVE_HEADER.search(name) and not ENV_VALUE.fullmatch(value)
+    ]
+    warnings += [
+        f"params {key}: looks like a secret; send it in [tool.rageval.target] headers"
+        for key, value in settings.params.items()
+        if _is_secret_param(key, value)
+    ]
+    if without_query_secrets(settings.target.path) != settings.target.path:
+        warnings.append(
+            "[tool.rageval.target] path: a key stands in its query; send it in headers, "
+            'as in X-Api-Key = "env:RAG_TOKEN"'
+        )
+    return warnings
+
+
+def settings_document(settings: Settings) -> dict[str, Any]:
+    """Return the settings as JSON values without a secret, for ``config.json``.
+
+    Header values stay only where they name a variable (``env:NAME``); parameters, and fields of
+    the path's query, whose name looks like a secret lose their value.
+    """
+    document = {
+        item.name: getattr(settings, item.name)
+        for item in fields(settings)
+        if item.name not in {"target", "judging"}
+    }
+    document["testpaths"] = list(settings.testpaths)
+    document["extra_gates"] = list(settings.extra_gates)
+    document["origins"] = dict(settings.origins)
+    document["params"] = _without_secrets(settings.params)
+    target = {item.name: getattr(settings.target, item.name) for item in fields(settings.target)}
+    target["headers"] = {
+        name: value if ENV_VALUE.fullmatch(value) else "(hidden)"
+        for name, value in settings.target.headers.items()
+    }
+    target["path"] = without_query_secrets(settings.target.path)
+    document["target"] = target
+    document["judging"] = _judging_document(settings.judging)
+    return document
+
+
+def _judging_document(judging: JudgeSettings) -> dict[str, Any]:
+    document = {item.name: getattr(judging, item.name) for item in fields(judging)}
+    document["rubrics"] = list(judging.rubrics)
+    # The address of a database may hold a password; where verdicts are kept changes none.
+    document["cache_url"] = None if judging.cache_url is None else "(hidden)"
+    return document
+
+
+def _compared_judging(judge: object, judging: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of the judge's settings changes verdicts: nothing without a judge."""
+    if judge == "none":
+        return {}
+    compared = {"rubrics"} if judge == "offline" else _JUDGING_COMPARED
+    return {key: judging.get(key) for key in sorted(compared)}
+
+
+def compared_settings(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a ``settings_document`` makes the numbers of two runs comparable."""
+    kept = {key: value for key, value in document.items() if key not in NUMBERLESS_SETTINGS}
+    kept["target"] = {
+        key: value for key, value in document["target"].items() if key not in _TARGET_NOT_COMPARED
+    }
+    kept["judging"] = _compared_judging(document.get("judge"), document["judging"])
+    return kept
+
+
+def config_hash(settings: Settings) -> str:
+    """Return 16 hex digits over what makes the numbers of two runs comparable.
+
+    Left out is what says where a run is kept, which cases it asks or how patient it is: rootdir,
+    test paths (the dataset has its own hash), results folder, run id, resumed run, shard, origins,
+    stored text, gates, timeouts, retries and the error limit. Secrets are left out as in
+    ``settings_document``.
+    """
+    import hashlib
+    import json
+
+    kept = compared_settings(settings_document(settings))
+    canonical = json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]

@@ -1,0 +1,321 @@
+"""thresholds.toml and ``--gate`` expressions to checks. Pure but for ``load_thresholds``.
+
+Every fault of the file is reported at once, with line and column.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.project.threshold_words import (
+    CASES_RULES,
+    DEFAULTS_RULES,
+    LIMIT_RULES,
+    LIMIT_TEXT,
+    LIMITS,
+    TABLES,
+    TOP_RULES,
+    Rule,
+    is_metric_prefix,
+    joined,
+    resolve_gate_key,
+    short_limit,
+    suggest,
+    unknown_group,
+    unknown_metric,
+)
+from pytest_rageval.support.text import shorten
+from pytest_rageval.support.toml_text import Path, TomlSource, read_toml
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.gate import Check, CheckTable, Thresholds
+
+_GATE: Final = re.compile(
+    r"\s*(?P<metric>[^\s\[\]<>=]+)\s*"
+    r"(?:\[\s*(?P<tag>tag\s+)?(?P<group>[^\[\]\s]+)\s*\])?"
+    rf"(?P<limit>{LIMIT_TEXT})"
+)
+
+
+def load_thresholds(
+    path: pathlib.Path,
+    *,
+    display: str | None = None,
+    categories: Collection[str] | None = None,
+    tags: Collection[str] | None = None,
+    gates: Sequence[str] = (),
+) -> Thresholds:
+    """Read thresholds.toml; without the file, only the ``gates`` apply.
+
+    Args:
+        path: the file.
+        display: the path as shown to the user; ``path`` itself when None.
+        categories: those that the case files hold; None: any name goes.
+        tags: those that the case files hold; None: any name goes.
+        gates: ``--gate`` expressions.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds faults.
+    """
+    display = str(path) if display is None else display
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return add_gates(Thresholds(), gates, categories=categories, tags=tags)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{display}: not UTF-8 at byte {error.start}") from None
+    except OSError as error:
+        raise ConfigError(f"{display}: cannot be read: {error.strerror}") from error
+    return parse_thresholds(text, display=display, categories=categories, tags=tags, gates=gates)
+
+
+def parse_thresholds(
+    text: str,
+    *,
+    display: str,
+    categories: Collection[str] | None,
+    tags: Collection[str] | None,
+    gates: Sequence[str] = (),
+) -> Thresholds:
+    """Parse the text of thresholds.toml.
+
+    Args:
+        text: the content.
+        display: the path as shown to the user.
+        categories: those that the case files hold; None: any name goes.
+        tags: those that the case files hold; None: any name goes.
+        gates: ``--gate`` expressions, which take the ``[defaults]`` of the file too.
+
+    Raises:
+        ConfigError: all faults at once, each ``file:line:col: message``.
+    """
+    source = read_toml(text, display=display)
+    reader = _Reader(source, {"category": categories, "tag": tags})
+    thresholds = reader.read()
+    source.raise_faults()
+    return add_gates(thresholds, gates, categories=categories, tags=tags, defaults=reader.defaults)
+
+
+# --- gate expressions ------------------------------------------------------------------------
+
+
+def parse_gate_expression(text: str) -> Check:
+    """Parse an expression such as ``recall_at_k[multi_hop]>=0.9`` or ``mrr[tag work]>=0.7``.
+
+    Raises:
+        ConfigError: it is no expression, or limits an unknown metric.
+    """
+    match = _GATE.fullmatch(text)
+    limit = short_limit(match["limit"]) if match else None
+    if match is None or limit is None:
+        raise ConfigError(
+            f"got {shorten(text)}, expected METRIC>=NUMBER or METRIC<=NUMBER, such as "
+            "recall_at_k>=0.9, recall_all_at_k[multi_hop]>=0.7 or recall_at_k[tag work]>=0.8"
+        )
+    table: CheckTable = "overall"
+    if match["group"] is not None:
+        table = "tag" if match["tag"] else "category"
+    key = resolve_gate_key(match["metric"])
+    if key is None:
+        raise ConfigError(
+            f"got {shorten(text)}: " + joined(*unknown_metric(match["metric"], table))
+        )
+    if table != "overall" and key not in METRICS:
+        raise ConfigError(f"got {shorten(text)}: {key} is a figure of the whole run")
+    return Check(metric=key, kind=limit[0], limit=limit[1], table=table, group=match["group"])
+
+
+def add_gates(
+    thresholds: Thresholds,
+    gates: Iterable[str],
+    *,
+    categories: Collection[str] | None = None,
+    tags: Collection[str] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> Thresholds:
+    """Add checks from the command line; one replaces a check of the same metric and kind.
+
+    Raises:
+        ConfigError: all faulty expressions at once.
+    """
+    checks = {_identity(check): check for check in thresholds.checks}
+    faults = []
+    for gate in gates:
+        try:
+            check = parse_gate_expression(gate)
+            _check_group(gate, check, categories if check.table == "category" else tags)
+        except ConfigError as error:
+            faults.append(f"--gate: {error}")
+        else:
+            checks[_identity(check)] = replace(check, **(defaults or {}))
+    if faults:
+        raise ConfigError("\n".join(faults))
+    return replace(thresholds, checks=_name_apart(checks.values()))
+
+
+def _check_group(gate: str, check: Check, known: Collection[str] | None) -> None:
+    if check.group is not None and known is not None and check.group not in known:
+        unknown = unknown_group(check.table, check.group, known)
+        raise ConfigError(f"got {shorten(gate)}: {joined(*unknown)}")
+
+
+def _identity(check: Check) -> tuple[str, str | None, str, str]:
+    return check.table, check.group, check.metric, check.kind
+
+
+def _name_apart(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Mark each max that stands beside a min of the same metric, whose id it would share."""
+    listed = list(checks)
+    taken = {_identity(check) for check in listed}
+    return tuple(
+        replace(check, beside_min=check.kind == "max" and (*_identity(check)[:3], "min") in taken)
+        for check in listed
+    )
+
+
+# --- the file --------------------------------------------------------------------------------
+
+
+class _Reader:
+    """One pass over the values of a file; faults gather in ``source``."""
+
+    def __init__(
+        self, source: TomlSource, groups: Mapping[CheckTable, Collection[str] | None]
+    ) -> None:
+        self.source = source
+        self.groups = groups
+        self.defaults: dict[str, Any] = {}
+        self.checks: list[Check] = []
+        self.limited: dict[tuple[str, str | None, str], Path] = {}
+
+    def read(self) -> Thresholds:
+        values = self.source.values
+        for name in values:
+            if name not in TOP_RULES and name not in TABLES:
+                self._unknown_top(name)
+        top = self._plain((), {key: values[key] for key in values if key in TOP_RULES}, TOP_RULES)
+        top.pop("version", None)
+        self.defaults = self._plain(("defaults",), self._table(("defaults",)), DEFAULTS_RULES)
+        cases = self._plain(("cases",), self._table(("cases",)), CASES_RULES)
+        self._metrics(("overall",), self._table(("overall",)), "overall", None)
+        for table in ("category", "tag"):
+            self._grouped(table, self._table((table,)))
+        few = {key: value for key, value in self.defaults.items() if key == "min_n"}
+        return Thresholds(
+            checks=_name_apart(self.checks), path=self.source.display, **few, **top, **cases
+        )
+
+    def _unknown_top(self, name: str) -> None:
+        table = isinstance(self.source.values[name], (dict, list))
+        if resolve_gate_key(name) is not None or is_metric_prefix(name):
+            self.source.key_fault((name,), f'"{name}" stands in no table', "put it in [overall]")
+        elif table:
+            self.source.key_fault((name,), f"unknown table [{name}]", suggest(name, TABLES))
+        else:
+            known = [*TOP_RULES, *DEFAULTS_RULES, *CASES_RULES]
+            self.source.key_fault((name,), f'unknown key "{name}"', suggest(name, known))
+
+    def _table(self, path: Path) -> Mapping[str, Any]:
+        value: Any = self.source.values
+        for key in path:
+            value = value.get(key, {})
+        if isinstance(value, dict):
+            return value
+        self.source.value_fault(path, f"{path[-1]}: got {shorten(value)}, expected a table")
+        return {}
+
+    def _plain(
+        self, path: Path, values: Mapping[str, Any], rules: Mapping[str, Rule]
+    ) -> dict[str, Any]:
+        """Check a table of plain keys and return those that hold what they should."""
+        good = {}
+        for key, value in values.items():
+            rule = rules.get(key)
+            if rule is None:
+                self.source.key_fault((*path, key), f'unknown key "{key}"', suggest(key, rules))
+            elif not rule.accepts(value):
+                message = f"{key}: got {shorten(value)}, expected {rule.expected}"
+                self.source.value_fault((*path, key), message)
+            else:
+                good[key] = value
+        return good
+
+    def _grouped(self, table: CheckTable, groups: Mapping[str, Any]) -> None:
+        known = self.groups[table]
+        for name in groups:
+            path = (table, name)
+            if known is not None and name not in known:
+                self.source.key_fault(path, *unknown_group(table, name, known))
+            self._metrics(path, self._table(path), table, name)
+
+    def _metrics(
+        self, path: Path, values: Mapping[str, Any], table: CheckTable, group: str | None
+    ) -> None:
+        """Read the limits of one table; a dotted metric key nests tables in it."""
+        depth = 1 if group is None else 2
+        for key, value in values.items():
+            here = (*path, key)
+            name = ".".join(here[depth:])
+            metric = resolve_gate_key(name)
+            if metric is None and isinstance(value, dict) and is_metric_prefix(name):
+                self._metrics(here, value, table, group)
+                continue
+            if metric is None:
+                place = f" in [{'.'.join(here[:depth])}]"
+                self.source.key_fault(here, *unknown_metric(name, table, place), whole=True)
+            elif table != "overall" and metric not in METRICS:
+                message = f"{name} is a figure of the whole run"
+                self.source.key_fault(here, message, "put it in [overall]", whole=True)
+            else:
+                self._note_once(here, name, (table, group, metric))
+            self._limits(here, value, Check(
+                metric=metric or name, kind="min", limit=0.0, table=table, group=group
+            ))  # fmt: skip
+
+    def _note_once(self, path: Path, name: str, identity: tuple[str, str | None, str]) -> None:
+        first = self.limited.setdefault(identity, path)
+        if first != path:
+            line = self.source.line(first)
+            message = f'"{name}" is "{identity[2]}", which line {line} limits already'
+            self.source.key_fault(path, message, whole=True)
+
+    def _limits(self, path: Path, value: object, blank: Check) -> None:
+        """Turn the value of a metric into one check per limit."""
+        blank = replace(blank, line=self.source.line(path), **self.defaults)
+        if isinstance(value, str) and (limit := short_limit(value)):
+            self.checks.append(replace(blank, kind=limit[0], limit=limit[1]))
+        elif isinstance(value, dict):
+            self._limit_table(path, value, blank)
+        else:
+            self.source.value_fault(
+                path,
+                f"{path[-1]}: got {shorten(value)}, expected a limit such as "
+                '">= 0.85", "<= 0.05" or { min = 0.85 }',
+            )
+
+    def _limit_table(self, path: Path, value: Mapping[str, Any], blank: Check) -> None:
+        good = self._plain(path, value, LIMIT_RULES)
+        limits = [kind for kind in LIMITS if kind in value]
+        if not limits:
+            self.source.key_fault(
+                path, f"{path[-1]}: no limit, expected one of {', '.join(LIMITS)}"
+            )
+        if "min" in good and "max" in good and good["min"] > good["max"]:
+            message = f"min: got {good['min']}, which is above max {good['max']}"
+            self.source.value_fault((*path, "min"), message)
+        extras = {key: item for key, item in good.items() if key not in LIMITS}
+        self.checks += [
+            replace(
+                blank,
+                kind=kind,
+                limit=float(good[kind]),
+                line=self.source.line((*path, kind)),
+                **extras,
+            )
+            for kind in limits
+            if kind in good
+        ]

@@ -1,0 +1,126 @@
+"""A comparison of two runs as JSON values: what ``rageval compare --json`` prints. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pytest_rageval.analysis.compare.comparison_flips import CaseFlip
+from pytest_rageval.analysis.compare.groups import GroupChange
+from pytest_rageval.analysis.compare.metrics import LatencyChange, MetricChange
+from pytest_rageval.analysis.compare.settings import ConfigDifference
+from pytest_rageval.analysis.two_runs import RunComparison, RunSide
+from pytest_rageval.runs.record_json import to_plain
+from pytest_rageval.values.gate import CheckResult
+
+
+def comparison_document(
+    found: RunComparison,
+    checks: Sequence[CheckResult] = (),
+    notes: Sequence[str] = (),
+    groups: Sequence[GroupChange] = (),
+) -> dict[str, Any]:
+    """Return a comparison as JSON values, without ``schema_version``.
+
+    Args:
+        found: both runs and what came of comparing them.
+        checks: of thresholds.toml against the baseline.
+        notes: what a reader should know besides.
+        groups: by category and tag, exploratory.
+    """
+    comparison, comparability = found.comparison, found.comparability
+    document: dict[str, Any] = {
+        "base": found.base.run_id,
+        "new": found.new.run_id,
+        "comparable": found.comparable,
+        "differing_invariants": {
+            one.name: {"base": one.base, "new": one.new, "affects": one.affects}
+            for one in comparability.invariants
+        },
+        "invariants_ignored": found.ignored,
+        "n_paired": comparison.n_paired,
+        "n_left_out": comparison.n_left_out,
+        "left_out": [asdict(one) for one in comparison.pairing.left_out],
+        "confidence": comparison.confidence,
+        "metrics": {key: _metric(one) for key, one in comparison.metrics.items()},
+        "latency": {key: _latency(one) for key, one in comparison.latency.items()},
+        "flips": [_flip(one) for one in comparison.flips],
+        "newly_missed": list(comparison.newly_missed),
+        "versions_changed": _differences(comparability.versions),
+        "config_diff": _differences((*comparability.versions, *comparability.config)),
+        "warning": comparability.warning,
+        "runs": {"base": _side(found.base), "new": _side(found.new)},
+        "checks": [_check(one) for one in checks],
+        "notes": list(notes),
+        "groups": _groups(groups),
+    }
+    plain: dict[str, Any] = to_plain(document)
+    return plain
+
+
+def _metric(one: MetricChange) -> dict[str, Any]:
+    return {
+        "base": one.base,
+        "new": one.new,
+        "delta": one.delta,
+        "low": one.low,
+        "high": one.high,
+        "p": one.p,
+        "p_holm": one.p_holm,
+        "n": one.n,
+        "verdict": one.verdict,
+        "n_base_only": one.n_base_only,
+        "n_new_only": one.n_new_only,
+        "clusters": one.clusters,
+        "margin": one.margin,
+        "mde": one.mde,
+        "judge_noise": None if one.noise is None else asdict(one.noise),
+    }
+
+
+def _groups(groups: Sequence[GroupChange]) -> dict[str, Any]:
+    found: dict[str, dict[str, dict[str, Any]]] = {"category": {}, "tag": {}}
+    for one in groups:
+        change = one.change
+        found[one.table].setdefault(one.group, {})[change.key] = {
+            "base": change.base,
+            "new": change.new,
+            "delta": change.delta,
+            "low": change.low,
+            "high": change.high,
+            "n": change.n,
+            "clusters": change.clusters,
+            "verdict": one.verdict,
+        }
+    return found
+
+
+def _latency(one: LatencyChange) -> dict[str, Any]:
+    return {key: value for key, value in asdict(one).items() if key != "key"}
+
+
+def _flip(one: CaseFlip) -> dict[str, Any]:
+    fields = asdict(one)
+    return {"file": fields.pop("file"), "id": fields.pop("case_id"), **fields}
+
+
+def _differences(found: Iterable[ConfigDifference]) -> dict[str, Any]:
+    return {one.name: {"base": one.base, "new": one.new} for one in found}
+
+
+def _side(side: RunSide) -> dict[str, Any]:
+    git = side.config.get("git")
+    return {
+        "run_id": side.run_id,
+        "tags": list(side.tags),
+        "timestamp": side.config.get("timestamp"),
+        "n_cases": side.n_cases,
+        "dataset_hash": side.config.get("dataset_hash"),
+        "commit": git.get("commit") if isinstance(git, dict) else None,
+        "judge": side.settings.get("judge"),
+    }
+
+
+def _check(result: CheckResult) -> dict[str, Any]:
+    return {"name": result.check.name, **asdict(result)}

@@ -1,0 +1,213 @@
+"""One record in, its explanation out: the entry of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pytest_rageval.metrics.matching import document_key
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.rerank import order_before_rerank
+from pytest_rageval.metrics.retrieval import anchor_ranking, document_ranking
+from pytest_rageval.report.explain.answer_figures import (
+    abstention_sentences,
+    citation_sentences,
+    embedding_figures,
+    judge_failure,
+    judged_figures,
+    list_sentences,
+    scope_sentences,
+)
+from pytest_rageval.report.explain.chunks import explain_chunks
+from pytest_rageval.report.explain.computed import computed_scores
+from pytest_rageval.report.explain.figures import (
+    Figure,
+    Terms,
+    cut_text,
+    group_sentences,
+    ranking_sentences,
+)
+from pytest_rageval.report.explain.golds import (
+    explain_citations,
+    explain_golds,
+    explain_groups,
+    explain_irrelevant,
+)
+from pytest_rageval.report.explain.judged import explain_judgements
+from pytest_rageval.report.explain.values import (
+    AnchorReason,
+    ChunkReason,
+    CitationReason,
+    Explanation,
+    MetricReason,
+    MetricStatus,
+)
+from pytest_rageval.report.explain.verdict import STAGE_MEANING, explain_expectations, next_steps
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+
+_TOLERANCE: Final = 1e-9
+_CASE_UNKNOWN: Final = (
+    "The record does not hold its case, and the case in its file is no longer the one that was "
+    "asked: golds and the arithmetic over them cannot be shown."
+)
+_AS_RECORDED: Final = "as recorded; without the case its arithmetic cannot be shown"
+
+
+def explain_record(
+    record: CaseRecord, settings: ScoreSettings, *, case: Case | None = None
+) -> Explanation:
+    """Explain one record.
+
+    Args:
+        record: as stored. What its chunks match was decided when their full text was at hand,
+            and stands.
+        settings: matching settings of the run.
+        case: the case as it was asked, where the record itself does not hold it.
+    """
+    case = record.case or case
+    selection = record.folder_selection
+    folders = selection.selected_folders if selection is not None else None
+    chunks = citations = None
+    golds: tuple[AnchorReason, ...] = ()
+    if record.retrieved_chunks is not None:
+        chunks = explain_chunks(case, record.retrieved_chunks, record.k, settings, folders)
+    if case is not None:
+        golds = explain_golds(
+            case, record.retrieved_chunks, record.citations, selection, record.k, settings
+        )
+        if record.citations is not None:
+            citations = explain_citations(case, record.citations, record.retrieved_chunks, settings)
+    groups = explain_groups(case, golds, reported=chunks is not None) if case is not None else ()
+    irrelevant = explain_irrelevant(case, chunks, record.k) if case is not None else ()
+    metrics = _metrics(record, case, settings, chunks, golds, citations)
+    return Explanation(
+        record=record,
+        stage_meaning=STAGE_MEANING.get(record.failure_stage) if record.failure_stage else None,
+        next_steps=next_steps(record, golds, groups, irrelevant),
+        expectations=explain_expectations(case, record, metrics),
+        case_known=case is not None,
+        golds=golds,
+        groups=groups,
+        irrelevant=irrelevant,
+        chunks=chunks,
+        citations=citations,
+        judgements=explain_judgements(record, case),
+        metrics=metrics,
+        notes=tuple(_notes(case, metrics)),
+    )
+
+
+def _notes(case: Case | None, metrics: Sequence[MetricReason]) -> list[str]:
+    notes = [] if case is not None else [_CASE_UNKNOWN]
+    differing = [
+        metric.key
+        for metric in metrics
+        if metric.value is not None
+        and metric.computed is not None
+        and abs(metric.value - metric.computed) > _TOLERANCE
+    ]
+    if differing:
+        notes.append(
+            f"What is stored gives other values than those recorded for {', '.join(differing)}: "
+            "the run was scored with other settings, or with texts that are stored cut."
+        )
+    return notes
+
+
+def _metrics(
+    record: CaseRecord,
+    case: Case | None,
+    settings: ScoreSettings,
+    chunks: Sequence[ChunkReason] | None,
+    golds: Sequence[AnchorReason],
+    citations: Sequence[CitationReason] | None,
+) -> tuple[MetricReason, ...]:
+    sentences = {**abstention_sentences(record), **scope_sentences(record, golds)}
+    if chunks is not None:
+        sentences |= list_sentences(chunks, record.k)
+    before: dict[str, Figure] = {}
+    if case is not None:
+        sentences |= _retrieval_sentences(record, case, settings)
+        before = _figures_before_rerank(record, case, settings)
+        if citations is not None:
+            sentences |= citation_sentences(case, golds, citations)
+    figures = _figures(sentences, computed_scores(record, case, settings))
+    figures |= {**embedding_figures(), **judged_figures(record)}
+    order = [*(key for key in METRICS if key in record.metrics)]
+    order += [key for key in record.metrics if key not in METRICS]
+    return tuple(_metric(key, record, figures.get(key), before.get(key)) for key in order)
+
+
+def _figures(sentences: Mapping[str, str], scores: Mapping[str, float]) -> dict[str, Figure]:
+    return {key: Figure(scores.get(key), text) for key, text in sentences.items()}
+
+
+def _metric(
+    key: str, record: CaseRecord, figure: Figure | None, before: Figure | None
+) -> MetricReason:
+    value, info = record.metrics[key], METRICS.get(key)
+    status: MetricStatus = "scored"
+    computed = None
+    if value is not None:
+        figure = figure or Figure(None, _AS_RECORDED)
+        computed, text = figure.value, figure.text
+    elif key in record.not_applicable:
+        status, text = "not_applicable", record.not_applicable[key]
+    else:
+        status, text = "error", _failure(record, key)
+    return MetricReason(
+        key=key,
+        level=info.level if info is not None else "other",
+        status=status,
+        value=value,
+        computed=computed,
+        before_rerank=(record.metrics_before_rerank or {}).get(key),
+        computed_before_rerank=before.value if before is not None else None,
+        reason=text,
+        reason_before_rerank=before.text if before is not None else None,
+        population=info.population if info is not None else "",
+    )
+
+
+def _failure(record: CaseRecord, key: str) -> str:
+    if record.error is None:
+        return judge_failure(record, key)
+    return f"{record.error.kind}: {record.error.message}"
+
+
+def _retrieval_sentences(record: CaseRecord, case: Case, settings: ScoreSettings) -> dict[str, str]:
+    chunks, k = record.retrieved_chunks, record.k
+    if chunks is None or not case.gold_supports:
+        return {}
+    place = cut_text(len(chunks), k)
+    names = tuple(f"[{index}]" for index in range(len(case.gold_supports)))
+    terms = Terms(unit="chunk", gold="gold", names=names, place=place)
+    ranking = anchor_ranking(case, chunks, k, settings)
+    sentences = ranking_sentences(ranking, terms)
+    if case.required_support_groups:
+        sentences |= group_sentences(ranking, case.required_support_groups, terms)
+    documents = dict.fromkeys(document_key(g, settings.path_case)[1] for g in case.gold_supports)
+    names = tuple(documents)
+    ranking = document_ranking(case, chunks, k, settings)
+    if len(names) != len(ranking.grades):  # two vaults may hold one path
+        names = tuple(f"document {index}" for index in range(len(ranking.grades)))
+    terms = Terms(unit="document", gold="gold document", names=names, place=place)
+    for key, text in ranking_sentences(ranking, terms).items():
+        sentences[f"doc_{key}"] = text
+    return sentences
+
+
+def _figures_before_rerank(
+    record: CaseRecord, case: Case, settings: ScoreSettings
+) -> dict[str, Figure]:
+    before = order_before_rerank(record.retrieved_chunks)
+    if before is None or record.metrics_before_rerank is None:
+        return {}
+    reordered = replace(record, retrieved_chunks=before, metrics=record.metrics_before_rerank)
+    listed = explain_chunks(case, before, record.k, settings, None)
+    sentences = list_sentences(listed, record.k) | _retrieval_sentences(reordered, case, settings)
+    figures = _figures(sentences, computed_scores(reordered, case, settings))
+    scored = record.metrics_before_rerank
+    return {key: figure for key, figure in figures.items() if scored.get(key) is not None}

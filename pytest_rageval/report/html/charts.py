@@ -1,0 +1,226 @@
+"""The charts, drawn as SVG on a coordinate system of pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_rageval.report.html.markup import Element, element
+from pytest_rageval.report.html.svg import circle, label, line, picture, rect
+from pytest_rageval.report.html.values import MetricView
+from pytest_rageval.support.numbers import format_value
+
+_NAME_CHARS: Final = 34
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """Where names, bars and numbers stand, in pixels."""
+
+    suffix: str
+    left: int
+    plot: int
+    right: int
+    row: int
+    above: bool
+    """Whether a name stands above its row instead of before it."""
+
+    @property
+    def width(self) -> int:
+        return self.left + self.plot + self.right
+
+    def x(self, share: float) -> float:
+        return self.left + self.plot * share
+
+    def name(self, y: float, text: str) -> Element:
+        """Return the name of the row whose middle is at y."""
+        short = text if len(text) <= _NAME_CHARS else f"{text[: _NAME_CHARS - 3]}..."
+        if self.above:
+            return label(self.left, y - 14, short, "name")
+        return label(self.left - 10, y + 4, short, "name", "end")
+
+    def middle(self, number: int, top: float = 0.0) -> float:
+        """Return y of the middle of a row."""
+        return top + self.row * number + (self.row - 12 if self.above else self.row / 2)
+
+
+_WIDE: Final = _Layout(suffix="", left=265, plot=415, right=130, row=26, above=False)
+_NARROW: Final = _Layout(suffix="-narrow", left=8, plot=240, right=110, row=44, above=True)
+
+
+def forest_plot(
+    rows: Sequence[MetricView], *, baseline: str = ""
+) -> tuple[Element, Element] | None:
+    """Draw each mean with its interval, its limits and the baseline, on the metric's own scale.
+
+    Two charts, for wide and for narrow windows: one that shrinks cannot be read.
+
+    Args:
+        rows: those without a bounded scale are left to the table.
+        baseline: name of the run behind the hollow dots; empty: there is none.
+    """
+    shown = [row for row in rows if row.places is not None]
+    if not shown:
+        return None
+    return _forest(shown, baseline, _WIDE), _forest(shown, baseline, _NARROW)
+
+
+def _forest(shown: Sequence[MetricView], baseline: str, layout: _Layout) -> Element:
+    height = 30 + layout.row * len(shown) + 8
+    parts = [*_axis(height, layout)]
+    for number, row in enumerate(shown):
+        parts += _forest_row(row, layout.middle(number, 30), layout)
+    other = f"; hollow dot: {baseline}" if baseline else ""
+    described = "; ".join(f"{row.key} {row.value}, interval {row.interval}" for row in shown)
+    return picture(
+        f"forest{layout.suffix}",
+        f"Means with their intervals, each on its own scale; bar: limit{other}",
+        described,
+        parts,
+        width=layout.width,
+        height=height,
+    )
+
+
+def _axis(height: int, layout: _Layout) -> Iterator[Element]:
+    for share, name in ((0.0, "lowest"), (0.25, ""), (0.5, "half"), (0.75, ""), (1.0, "highest")):
+        x = layout.x(share)
+        yield line(x, 22, x, height - 4, "grid")
+        anchor = "start" if layout.above and not share else "middle"
+        yield label(x, 14, name, "axis", anchor)
+
+
+def _forest_row(row: MetricView, y: float, layout: _Layout) -> Iterator[Element]:
+    assert row.places is not None
+    low, mean, high = map(layout.x, row.places)
+    failed = any(limit.status == "fail" for limit in row.limits)
+    style = "bad" if failed else "mark"
+    yield layout.name(y, row.key)
+    yield line(low, y, high, y, f"interval {style}")
+    for limit in row.limits:
+        if limit.place is not None:
+            x = layout.x(limit.place)
+            yield line(x, y - 9, x, y + 9, "limit")
+    if row.change is not None and row.change.place is not None:
+        yield circle(layout.x(row.change.place), y, 5, "base")
+    yield circle(mean, y, 4.5, f"dot {style}")
+    word = "  FAIL" if failed else ""
+    yield label(layout.x(1) + 12, y + 4, f"{row.value}{word}", f"number {style}")
+
+
+# --- latency -----------------------------------------------------------------------------------
+
+
+def latency_bars(
+    rows: Sequence[tuple[str, float, float, int]],
+) -> tuple[Element, Element] | None:
+    """Draw median and 95th percentile of each phase as bars, for wide and for narrow windows.
+
+    Args:
+        rows: name, p50 and p95 in milliseconds, and count.
+    """
+    longest = max((p95 for _, _, p95, _ in rows), default=0.0)
+    if longest <= 0:
+        return None
+    return _latency(rows, longest, _WIDE), _latency(rows, longest, _NARROW)
+
+
+def _latency(
+    rows: Sequence[tuple[str, float, float, int]], longest: float, layout: _Layout
+) -> Element:
+    parts: list[Element] = []
+    for number, (name, p50, p95, _) in enumerate(rows):
+        y = layout.middle(number, 4)
+        parts.append(layout.name(y, name))
+        parts.append(rect(layout.left, y - 8, layout.plot * p95 / longest, 16, "p95"))
+        parts.append(rect(layout.left, y - 8, layout.plot * p50 / longest, 16, "p50"))
+        shown = f"{format_value(p50, 'ms')} / {format_value(p95, 'ms')} ms"
+        parts.append(label(layout.x(p95 / longest) + 8, y + 4, shown, "number"))
+    described = "; ".join(
+        f"{name}: p50 {format_value(p50, 'ms')} ms, p95 {format_value(p95, 'ms')} ms"
+        for name, p50, p95, _ in rows
+    )
+    return picture(
+        f"latency{layout.suffix}",
+        "Time by phase: median (strong) and 95th percentile (pale)",
+        described,
+        parts,
+        width=layout.width,
+        height=layout.row * len(rows) + 8,
+    )
+
+
+# --- trend -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    """One run's mean of one metric."""
+
+    run_id: str
+    place: float | None
+    """Share of the scale; None: no data."""
+    text: str
+    breaks: bool
+    """Whether figures before it are of another kind."""
+    current: bool
+
+
+_PANEL: Final = (300, 110)
+_MARGIN: Final = (10, 26, 60, 14)
+"""Left, top, right, bottom."""
+
+
+def trend_panel(name: str, key: str, points: Sequence[TrendPoint]) -> Element:
+    """Draw one metric over the runs, oldest first; the line breaks where the invariants changed.
+
+    Args:
+        name: id within the page.
+        key: of the metric.
+        points: one per run.
+    """
+    width, height = _PANEL
+    left, top, right, bottom = _MARGIN
+    wide, high = width - left - right, height - top - bottom
+    step = wide / max(len(points) - 1, 1)
+    parts = [
+        label(left, 14, key, "name"),
+        line(left, top, left + wide, top, "grid"),
+        line(left, top + high, left + wide, top + high, "grid"),
+    ]
+    track: list[tuple[float, float]] = []
+    last: tuple[float, float, str] | None = None
+    for number, point in enumerate(points):
+        x = left + step * number
+        if point.breaks:
+            parts += _polyline(track)
+            track = []
+            parts.append(line(x - step / 2, top - 4, x - step / 2, top + high + 4, "break"))
+        if point.place is None:
+            continue
+        y = top + high * (1 - point.place)
+        track.append((x, y))
+        parts.append(circle(x, y, 4 if point.current else 2.5, "dot mark"))
+        last = (x, y, point.text)
+    parts += _polyline(track)
+    if last is not None:
+        parts.append(label(last[0] + 8, last[1] + 4, last[2], "number"))
+    described = ", ".join(
+        f"{'(changed) ' if point.breaks else ''}{point.run_id} {point.text}" for point in points
+    )
+    return picture(
+        name,
+        f"{key} over the last {len(points)} runs",
+        described,
+        parts,
+        width=width,
+        height=height,
+    )
+
+
+def _polyline(track: Sequence[tuple[float, float]]) -> list[Element]:
+    if len(track) < 2:
+        return []
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in track)
+    return [element("polyline", points=points, class_="trend")]

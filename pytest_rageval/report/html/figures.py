@@ -1,0 +1,287 @@
+"""From metrics.json and gate.json to the figures of the page: means, groups, times and money."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from pytest_rageval.metrics.registry import METRICS, MetricInfo
+from pytest_rageval.report.html.documents import count, items, number, part, text
+from pytest_rageval.report.html.values import (
+    ChangeView,
+    CheckView,
+    HeatCell,
+    HeatMap,
+    LatencyView,
+    LimitView,
+    MetricView,
+)
+from pytest_rageval.report.text.summary import HEADLINE, interval_text
+from pytest_rageval.support.numbers import format_limit_pair, format_value, unit_of
+from pytest_rageval.support.text import counted
+
+_SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
+_BETTER: Final = {"higher": "higher is better", "lower": "lower is better", "neutral": ""}
+_GROUPS: Final = (
+    ("by_category", "Category"),
+    ("by_tag", "Tag"),
+    ("by_difficulty", "Difficulty"),
+)
+_HEAT_LEVELS: Final = 7
+_HEAT_COLUMNS: Final = len(HEADLINE)
+_GROUPS_SHOWN: Final = 60
+"""Groups of one kind: hundreds of tags are read as a list, not as a picture."""
+
+
+def known_metrics(metrics: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the statistics of the metrics that any case could have had, in their order."""
+    found = part(metrics, "statistics")
+    order = [key for key in METRICS if key in found]
+    order += [key for key in found if key not in METRICS and isinstance(key, str)]
+    return {
+        key: part(found, key)
+        for key in order
+        if count(found, key, "n") or count(found, key, "n_error")
+    }
+
+
+def view_metrics(
+    metrics: Mapping[str, Any], gate: Mapping[str, Any], changes: Mapping[str, ChangeView]
+) -> tuple[MetricView, ...]:
+    """Show every mean with its interval, its limits and what became of it since the baseline."""
+    limits: dict[str, list[Mapping[str, Any]]] = {}
+    for result in items(gate, "checks"):
+        if text(result, "check", "table") == "overall":
+            limits.setdefault(text(result, "check", "metric"), []).append(result)
+    return tuple(
+        _metric(key, found, limits.get(key, ()), changes.get(key))
+        for key, found in known_metrics(metrics).items()
+    )
+
+
+def _metric(
+    key: str,
+    found: Mapping[str, Any],
+    checks: Iterable[Mapping[str, Any]],
+    change: ChangeView | None,
+) -> MetricView:
+    info = METRICS.get(key)
+    mean = number(found, "mean")
+    low, high = number(found, "low"), number(found, "high")
+    limits = tuple(_limit(result, info) for result in checks)
+    return MetricView(
+        key=key,
+        title=info.title if info is not None else key,
+        n=count(found, "n"),
+        n_not_applicable=count(found, "n_not_applicable"),
+        n_error=count(found, "n_error"),
+        mean=mean,
+        value=_shown(mean, checks),
+        interval=interval_text(low, high),
+        limits=limits,
+        change=change,
+        places=_places(low, mean, high, info),
+        better=_BETTER[info.direction] if info is not None else "",
+        headline=key in HEADLINE or bool(limits),
+    )
+
+
+def _shown(mean: float | None, checks: Iterable[Mapping[str, Any]]) -> str:
+    """Show a mean with the decimals that tell it from its limit."""
+    if mean is None:
+        return "no data"
+    for result in checks:
+        limit = number(result, "check", "limit")
+        if limit is not None and text(result, "check", "kind") in {"min", "max"}:
+            return format_limit_pair(mean, limit)[0]
+    return format_value(mean)
+
+
+def signed(delta: float) -> str:
+    """Show a difference with its sign."""
+    shown = format_value(abs(delta))
+    return shown if float(shown) == 0 else f"{'+' if delta > 0 else '-'}{shown}"
+
+
+def _limit(result: Mapping[str, Any], info: MetricInfo | None) -> LimitView:
+    kind, limit = text(result, "check", "kind"), number(result, "check", "limit")
+    about_mean = kind in {"min", "max"}
+    return LimitView(
+        text=f"{_SIGNS.get(kind, kind)} {format_limit(limit)}",
+        status=text(result, "status"),
+        place=place_on_scale(limit, info) if about_mean else None,
+    )
+
+
+def format_limit(limit: float | None) -> str:
+    """Show a limit as it was written."""
+    return "-" if limit is None else f"{limit:g}"
+
+
+def place_on_scale(value: float | None, info: MetricInfo | None) -> float | None:
+    """Return where a value stands on the scale of its metric, 0 to 1; None: it has no ends."""
+    low, high = (0.0, None) if info is None else info.scale
+    if value is None or high is None:
+        return None
+    return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+def _places(
+    low: float | None, mean: float | None, high: float | None, info: MetricInfo | None
+) -> tuple[float, float, float] | None:
+    middle = place_on_scale(mean, info)
+    if middle is None:
+        return None
+    left, right = place_on_scale(low, info), place_on_scale(high, info)
+    return middle if left is None else left, middle, middle if right is None else right
+
+
+# --- checks ------------------------------------------------------------------------------------
+
+
+def view_checks(
+    gate: Mapping[str, Any], anchors: Mapping[str, str]
+) -> tuple[tuple[CheckView, ...], tuple[CheckView, ...]]:
+    """Return the checks that failed, and the others with warnings first.
+
+    Args:
+        gate: gate.json.
+        anchors: the place in the page of each case id.
+    """
+    order = {"warn": 0, "skip": 1, "pass": 2}
+    shown = [_check(result, anchors) for result in items(gate, "checks")]
+    others = sorted(
+        (check for check in shown if check.status != "fail"),
+        key=lambda check: order.get(check.status, 3),
+    )
+    return tuple(check for check in shown if check.status == "fail"), tuple(others)
+
+
+def _check(result: Mapping[str, Any], anchors: Mapping[str, str]) -> CheckView:
+    n = number(result, "n")
+    missed = [case for case in items(result, "missed_cases") if isinstance(case, str)]
+    return CheckView(
+        name=text(result, "name"),
+        status=text(result, "status"),
+        message=text(result, "message"),
+        interval=_check_interval(result),
+        n="-" if n is None else str(int(n)),
+        cases=tuple((case, anchors.get(case, "")) for case in missed),
+    )
+
+
+def _check_interval(result: Mapping[str, Any]) -> str:
+    low, high = number(result, "low"), number(result, "high")
+    kind = text(result, "check", "kind")
+    if kind not in {"max_drop", "max_rise"} or low is None or high is None:
+        return interval_text(low, high)
+    # The message tells of a drop, which is the difference the other way round.
+    low, high = (-high, -low) if kind == "max_drop" else (low, high)
+    return f"{low:+.2f} to {high:+.2f}"
+
+
+# --- groups ------------------------------------------------------------------------------------
+
+
+def view_heat_maps(metrics: Mapping[str, Any]) -> tuple[HeatMap, ...]:
+    """Show the means of each category, tag and difficulty."""
+    keys = [key for key in HEADLINE if key in known_metrics(metrics)][:_HEAT_COLUMNS]
+    maps = (_heat_map(title, part(metrics, name), keys) for name, title in _GROUPS)
+    return tuple(found for found in maps if found.rows and found.columns)
+
+
+def _heat_map(title: str, groups: Mapping[str, Any], keys: Iterable[str]) -> HeatMap:
+    columns = [
+        key
+        for key in keys
+        if any(count(group, "statistics", key, "n") for group in groups.values())
+    ]
+    largest = sorted(groups, key=lambda name: (-count(groups[name], "total_tests"), name))
+    kept = set(largest[:_GROUPS_SHOWN])
+    return HeatMap(
+        title=title,
+        columns=tuple((key, METRICS[key].title) for key in columns),
+        rows=tuple(
+            (
+                name,
+                count(groups[name], "total_tests"),
+                tuple(_heat_cell(key, part(groups[name], "statistics", key)) for key in columns),
+            )
+            for name in sorted(kept)
+        ),
+    )
+
+
+def _heat_cell(key: str, found: Mapping[str, Any]) -> HeatCell:
+    mean, info = number(found, "mean"), METRICS[key]
+    if mean is None:
+        return HeatCell(text="-", level="", n=0)
+    place = place_on_scale(mean, info)
+    if place is None or info.direction == "neutral":
+        level = "hn"
+    else:
+        good = 1 - place if info.direction == "lower" else place
+        level = f"h{min(int(good * _HEAT_LEVELS), _HEAT_LEVELS - 1)}"
+    return HeatCell(text=format_value(mean), level=level, n=count(found, "n"))
+
+
+# --- times and money ---------------------------------------------------------------------------
+
+
+def latency_rows(metrics: Mapping[str, Any]) -> Iterator[tuple[str, float, float, int]]:
+    """Yield name, p50 and p95 in milliseconds and count of each phase that took any time."""
+    latency = part(metrics, "aggregate_metrics", "latency")
+    phases = {"total": latency, **part(latency, "by_phase")}
+    for name, found in phases.items():
+        p50, p95 = number(found, "p50_ms"), number(found, "p95_ms")
+        if p50 is not None and p95 is not None and (p95 > 0 or name == "total"):
+            yield name, p50, p95, count(found, "n")
+
+
+def view_latency(metrics: Mapping[str, Any]) -> tuple[LatencyView, ...]:
+    """Show the percentiles of each phase; a censored one is a lower bound."""
+    latency = part(metrics, "aggregate_metrics", "latency")
+    phases = {"total": latency, **part(latency, "by_phase")}
+    return tuple(
+        LatencyView(
+            phase=name,
+            n=n,
+            p50=_at_least(phases[name], "p50") + format_value(p50, "ms"),
+            p95=_at_least(phases[name], "p95") + format_value(p95, "ms"),
+        )
+        for name, p50, p95, n in latency_rows(metrics)
+    )
+
+
+def _at_least(found: Mapping[str, Any], name: str) -> str:
+    return ">= " if found.get(f"{name}_censored") is True else ""
+
+
+def view_cost(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Show what judging cost; an unknown price stays unknown."""
+    cost = part(metrics, "aggregate_metrics", "cost")
+    wall = number(config, "wall_s")
+    rows = [
+        ("Judge, this run", _money(number(cost, "total_usd"))),
+        ("Judge, without its cache", _money(number(cost, "uncached_usd"))),
+        ("Judge tokens", f"{count(cost, 'judge_tokens'):,}"),
+    ]
+    if wall is not None:
+        rows.append(("Wall time", f"{wall:.1f} s"))
+    return tuple(rows)
+
+
+def _money(usd: float | None) -> str:
+    return "price unknown" if usd is None else f"${format_value(usd, unit_of('cost_usd'))}"
+
+
+def view_counts(metrics: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Count the cases by outcome."""
+    names = ("passed", "missed", "errored", "unchecked")
+    return tuple((name, count(metrics, name)) for name in names)
+
+
+def counts_text(counts: Iterable[tuple[str, int]], total: int) -> str:
+    """Say the same in words."""
+    listed = ", ".join(f"{n} {name}" for name, n in counts if n)
+    return f"{counted(total, 'case')}: {listed}" if listed else counted(total, "case")

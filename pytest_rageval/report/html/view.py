@@ -1,0 +1,132 @@
+"""A run, its baseline and its history in; every value of the page out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pytest_rageval.analysis.aggregate.run import target_warnings
+from pytest_rageval.report.html.cases import CasesView, view_cases
+from pytest_rageval.report.html.charts import forest_plot, latency_bars
+from pytest_rageval.report.html.compare import (
+    flips_by_case,
+    paired_records,
+    view_changes,
+    view_comparison,
+)
+from pytest_rageval.report.html.documents import items, text, value
+from pytest_rageval.report.html.figures import (
+    latency_rows,
+    view_checks,
+    view_cost,
+    view_counts,
+    view_heat_maps,
+    view_latency,
+    view_metrics,
+)
+from pytest_rageval.report.html.trend import view_trend
+from pytest_rageval.report.html.values import BaselineRun, ReportOptions, ReportView, RunFiles
+
+_VERDICTS: Final = frozenset({"pass", "fail", "not_evaluated"})
+_FACTS: Final = (
+    ("Begun", ("timestamp",)),
+    ("Judge", ("judge",)),
+    ("k", ("settings", "k")),
+    ("Answers by", ("target_models", "llm_model")),
+    ("Embeddings by", ("target_models", "embedding_model")),
+    ("Index", ("index_build_version",)),
+    ("Dataset", ("dataset_hash",)),
+    ("Configuration", ("config_hash",)),
+    ("Git commit", ("git", "commit")),
+    ("Git branch", ("git", "branch")),
+    ("pytest-rageval", ("versions", "pytest-rageval")),
+)
+
+
+def view_report(
+    run: RunFiles,
+    *,
+    baseline: BaselineRun | None = None,
+    history: Sequence[RunFiles] = (),
+    options: ReportOptions | None = None,
+) -> ReportView:
+    """Work out everything that the page shows.
+
+    Args:
+        run: what the page is about.
+        baseline: the run that it is held against, and what that gave; None: none.
+        history: the last runs of the results folder with this one, oldest first; their records
+            are not needed.
+        options: how much is shown.
+    """
+    chosen = options or ReportOptions()
+    cases = _cases(run, baseline, chosen)
+    by_id: dict[str, str] = {}
+    for (_, case_id, _), anchor in cases.anchors.items():
+        by_id.setdefault(case_id, anchor)
+    failed, others = view_checks(run.gate, by_id)
+    changes = {} if baseline is None else view_changes(baseline.comparison)
+    metrics = view_metrics(run.metrics, run.gate, changes)
+    headline = [row for row in metrics if row.headline]
+    verdict = text(run.gate, "verdict")
+    return ReportView(
+        run_id=run.run_id,
+        verdict=verdict if verdict in _VERDICTS else "unknown",
+        sentence=text(run.gate, "sentence") or "The run holds no decision of the gate.",
+        counts=view_counts(run.metrics),
+        failed=failed,
+        others=others,
+        facts=tuple(_facts(run)),
+        notes=tuple(_notes(run, chosen)),
+        compare=None
+        if baseline is None
+        else view_comparison(baseline, cases.anchors, redact=chosen.redact),
+        metrics=metrics,
+        forest=forest_plot(headline, baseline="" if baseline is None else baseline.run.run_id),
+        heat_maps=view_heat_maps(run.metrics),
+        trend=view_trend(history, run.run_id),
+        latency=view_latency(run.metrics),
+        latency_chart=latency_bars([*latency_rows(run.metrics)]),
+        cost=view_cost(run.metrics, run.config),
+        columns=cases.columns,
+        cases=cases.rows,
+        categories=tuple(sorted({row.category for row in cases.rows})),
+        outcomes=tuple(o for o in _OUTCOMES if any(row.outcome == o for row in cases.rows)),
+        n_hidden=cases.n_hidden,
+        redacted=chosen.redact,
+    )
+
+
+_OUTCOMES: Final = ("error", "missed", "unchecked", "passed")
+
+
+def _facts(run: RunFiles) -> Iterator[tuple[str, str]]:
+    for name, path in _FACTS:
+        found = text(run.config, *path)
+        if found:
+            yield name, found
+    if value(run.config, "git", "dirty") is True:
+        yield "Git tree", "had uncommitted changes"
+    asked = [name for name in items(run.config, "asked") if isinstance(name, str)]
+    if asked:
+        yield "Asked", ", ".join(asked)
+
+
+def _notes(run: RunFiles, options: ReportOptions) -> Iterator[str]:
+    yield from run.notes
+    if not options.redact:  # what the target wrote of its index is among them
+        yield from (note for note in items(run.metrics, "warnings") if isinstance(note, str))
+        coverages = (record.indexing_coverage for record in reversed(run.records))
+        yield from target_warnings([coverage for coverage in coverages if coverage][:1])
+
+
+def _cases(run: RunFiles, baseline: BaselineRun | None, options: ReportOptions) -> CasesView:
+    if baseline is None:
+        return view_cases(run, options)
+    flips = flips_by_case(baseline.comparison)
+    return view_cases(
+        run,
+        options,
+        baseline=paired_records(baseline, run.records),
+        flips={key: flip.direction for key, flip in flips.items()},
+    )

@@ -1,0 +1,1 @@
+"""Markdown for ``summary.md`` and CI step summaries; numbers only, no user or model text."""

@@ -1,0 +1,149 @@
+"""``diff.md``: a comparison of two runs in Markdown: ids and numbers, no text of anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pytest_rageval.analysis.compare.settings import shown
+from pytest_rageval.analysis.two_runs import RunComparison
+from pytest_rageval.report.markdown.summary import LISTED_CASES, escape
+from pytest_rageval.report.text.comparison import (
+    BANNER,
+    ComparisonView,
+    conclusion,
+    describe_side,
+    difference_text,
+    flip_counts,
+    flip_value,
+    noise_text,
+    pairing_text,
+)
+from pytest_rageval.report.text.comparison_groups_text import group_verdict, groups_text
+from pytest_rageval.report.text.comparison_numbers import interval_text, p_text
+from pytest_rageval.report.text.detectable import detectable_text
+from pytest_rageval.report.text.summary import change_text
+from pytest_rageval.support.numbers import format_value, unit_of
+
+GROUP_ROWS: Final = 200
+"""Rows by category and tag: a comment on a change has a limit."""
+
+
+def render_comparison_markdown(view: ComparisonView) -> str:
+    """Render a comparison: verdict, checks, metrics, flips, then what was made differently."""
+    return "\n".join(_lines(view)) + "\n"
+
+
+def _lines(view: ComparisonView) -> Iterator[str]:
+    found = view.found
+    title = conclusion(view)[0] if found.comparable else BANNER
+    yield f"## rageval: {escape(title)}"
+    yield from ("", f"- base {escape(describe_side(found.base))}")
+    yield f"- new {escape(describe_side(found.new))}"
+    yield f"- {pairing_text(found)}"
+    yield from (f"- {escape(note)}" for note in view.notes)
+    yield from _invariants(found)
+    yield from _checks(view)
+    yield from _metrics(found)
+    yield from _groups(view)
+    yield from _flips(found)
+    yield from _config(found)
+
+
+def _invariants(found: RunComparison) -> Iterator[str]:
+    if found.comparable:
+        return
+    said = "The runs were not made alike"
+    yield from ("", f"**{BANNER}.** {said}{', which was ignored' if found.ignored else ''}:", "")
+    for one in found.comparability.invariants:
+        values = f"{escape(shown(one.base))} in base, {escape(shown(one.new))} in new"
+        yield f"- {escape(one.name)}: {values}"
+
+
+def _checks(view: ComparisonView) -> Iterator[str]:
+    if not view.checks:
+        return
+    yield from ("", "| check | result | |", "|---|---|---|")
+    words = {"pass": "ok", "fail": "**FAIL**", "warn": "warn", "skip": "skipped"}
+    for result in view.checks:
+        seen = detectable_text(result)
+        text = escape(result.message) + (f" ({seen})" if seen else "")
+        yield f"| {escape(result.check.name)} | {words[result.status]} | {text} |"
+
+
+def _metrics(found: RunComparison) -> Iterator[str]:
+    comparison = found.comparison
+    if not comparison.metrics and not comparison.latency:
+        return
+    percent = f"{comparison.confidence * 100:g} % interval of delta"
+    yield from (
+        "",
+        f"| metric | n | base | new | delta | {percent} | p | p (Holm) | verdict |",
+        "|---|---:|---:|---:|---:|---|---:|---:|---|",
+    )
+    for one in comparison.metrics.values():
+        noise = noise_text(one)
+        yield (
+            f"| {one.key} | {one.n} | {format_value(one.base)} | {format_value(one.new)} "
+            f"| {change_text(one.key, one.delta)} | {interval_text(one)} | {p_text(one.p)} "
+            f"| {p_text(one.p_holm)} | {one.verdict}{f' ({noise})' if noise else ''} |"
+        )
+    for late in comparison.latency.values():
+        unit = unit_of(late.key)
+        yield (
+            f"| {late.key} | {late.n_new} | {format_value(late.base, unit)} "
+            f"| {format_value(late.new, unit)} | {change_text(late.key, late.delta)} "
+            "| - | - | - | not paired |"
+        )
+
+
+def _groups(view: ComparisonView) -> Iterator[str]:
+    if not view.groups:
+        return
+    percent = f"{view.found.comparison.confidence * 100:g} % interval of delta"
+    yield from (
+        "",
+        "<details><summary>By category and tag</summary>",
+        "",
+        f"{escape(groups_text(view.min_n)).capitalize()}.",
+        "",
+        f"| group | metric | n | base | new | delta | {percent} | verdict |",
+        "|---|---|---:|---:|---:|---:|---|---|",
+    )
+    for one in view.groups[:GROUP_ROWS]:
+        change = one.change
+        yield (
+            f"| {escape(one.name)} | {change.key} | {change.n} | {format_value(change.base)} "
+            f"| {format_value(change.new)} | {change_text(change.key, change.delta)} "
+            f"| {interval_text(change)} | {group_verdict(one)} |"
+        )
+    more = len(view.groups) - GROUP_ROWS
+    if more > 0:
+        yield from ("", f"And {more} more.")
+    yield from ("", "</details>")
+
+
+def _flips(found: RunComparison) -> Iterator[str]:
+    flips = found.comparison.flips
+    if not flips:
+        return
+    yield from ("", f"Flips: {flip_counts(found)}.", "")
+    yield from ("| | case | category | change | why |", "|---|---|---|---|---|")
+    for flip in flips[:LISTED_CASES]:
+        sign = "worse" if flip.direction == "worse" else "better"
+        yield (
+            f"| {sign} | {escape(flip.case_id)} | {escape(flip.category)} | {flip_value(flip)} "
+            f"| {escape(flip.brief_reason)} |"
+        )
+    more = len(flips) - LISTED_CASES
+    if more > 0:
+        yield from ("", f"And {more} more.")
+
+
+def _config(found: RunComparison) -> Iterator[str]:
+    changed = (*found.comparability.versions, *found.comparability.config)
+    if found.comparability.warning is not None:
+        yield from ("", f"Warning: {escape(found.comparability.warning)}.")
+    if changed:
+        yield from ("", "Configuration:", "")
+        yield from (f"- {escape(difference_text(one))}" for one in changed)

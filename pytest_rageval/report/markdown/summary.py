@@ -1,0 +1,170 @@
+"""``summary.md``: a run in Markdown, with ids and numbers and no text of anybody's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pytest_rageval.analysis.trust.reliability import reliability_lines, worst_disagreements
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.report.text.detectable import detectable_size
+from pytest_rageval.report.text.summary import (
+    GROUP_COLUMNS,
+    SummaryView,
+    change_text,
+    held_value_text,
+    interval_text,
+    limit_text,
+    parts_of,
+)
+from pytest_rageval.support.numbers import format_value
+from pytest_rageval.support.text import clean, counted
+from pytest_rageval.values.gate import CheckResult, GateResult
+from pytest_rageval.values.numbers import MetricSummary
+
+LISTED_CASES: Final = 200
+"""Ids listed of the missed and of the failed cases: a comment on a change has a limit."""
+
+
+def render_markdown(view: SummaryView) -> str:
+    """Render the summary: verdict, checks, metrics, categories, then the cases to look at."""
+    return "\n".join(_lines(view)) + "\n"
+
+
+def _lines(view: SummaryView) -> Iterator[str]:
+    aggregate = view.aggregate
+    yield f"## rageval: {escape(view.gate.sentence)}"
+    yield ""
+    yield (
+        f"Run `{view.run_id}`: {counted(aggregate.total, 'case')}, {aggregate.passed} passed, "
+        f"{aggregate.missed} missed, {counted(aggregate.errored, 'error')}."
+    )
+    yield from baseline_line(view.gate)
+    yield from check_table(view.gate)
+    yield from _metric_table(view)
+    yield from _category_table(view.aggregate.by_category)
+    yield from _judge_list(view)
+    yield from _case_list(view)
+
+
+def baseline_line(gate: GateResult) -> Iterator[str]:
+    """Say after an empty line what the run was held against; nothing where nobody asked."""
+    if gate.baseline is not None:
+        sentence = gate.baseline.sentence
+        there = gate.baseline.problem is None
+        told = f"Baseline {sentence}" if there else f"{sentence[:1].upper()}{sentence[1:]}"
+        yield from ("", f"{escape(told)}.")
+
+
+def check_table(gate: GateResult) -> Iterator[str]:
+    """Render the checks, failed ones first, after an empty line; nothing where there are none."""
+    if not gate.checks:
+        return
+    yield from (
+        "",
+        "| check | value | limit | n | can detect | result |",
+        "|---|---:|---|---:|---:|---|",
+    )
+    order = {"fail": 0, "warn": 1, "skip": 2, "pass": 3}
+    for result in sorted(gate.checks, key=lambda r: order[r.status]):
+        value = held_value_text(result, result.estimate)
+        n = "-" if result.n is None else str(result.n)
+        yield (
+            f"| {escape(result.check.name)} | {value} | {limit_text(result)} | {n} "
+            f"| {detectable_size(result) or '-'} | {_result_text(result)} |"
+        )
+
+
+def _result_text(result: CheckResult) -> str:
+    if result.status == "fail":
+        return "**FAIL**"
+    if result.status == "pass":
+        return "ok"
+    return f"{result.status}: {escape(result.message)}"
+
+
+def _metric_table(view: SummaryView) -> Iterator[str]:
+    percent = f"{view.confidence * 100:g} % interval"
+    versus = (f" {escape(view.versus)} |", "---:|") if view.changes else ("", "")
+    yield from (
+        "",
+        f"| metric | n | mean | {percent} | n/a | errors |{versus[0]}",
+        f"|---|---:|---:|---|---:|---:|{versus[1]}",
+    )
+    for key in METRICS:
+        summary = view.aggregate.metrics.get(key)
+        if summary is None or (summary.n == 0 and summary.n_error == 0):
+            continue
+        change = f" {change_text(key, view.changes.get(key))} |" if view.changes else ""
+        yield _metric_row(key, summary) + change
+        for name, part in parts_of(view.aggregate, key).items():
+            yield _metric_row(f"{key} {name}", part) + (" - |" if view.changes else "")
+
+
+def _metric_row(name: str, summary: MetricSummary) -> str:
+    mean = "no data" if summary.mean is None else format_value(summary.mean)
+    return (
+        f"| {name} | {summary.n} | {mean} | {interval_text(summary.low, summary.high)} "
+        f"| {summary.n_not_applicable} | {summary.n_error} |"
+    )
+
+
+def _category_table(groups: Mapping[str, Mapping[str, MetricSummary]]) -> Iterator[str]:
+    if not groups:
+        return
+    heads = " | ".join(name for _, name in GROUP_COLUMNS)
+    yield from ("", f"| category | {heads} |", "|---|" + "---:|" * len(GROUP_COLUMNS))
+    for name, summaries in sorted(groups.items()):
+        cells = []
+        for key, _ in GROUP_COLUMNS:
+            summary = summaries.get(key)
+            mean = None if summary is None else summary.mean
+            cells.append("-" if mean is None else format_value(mean))
+        yield f"| {escape(name)} | {' | '.join(cells)} |"
+
+
+def _judge_list(view: SummaryView) -> Iterator[str]:
+    if view.reliability is None:
+        return
+    lines = [*reliability_lines(view.reliability)]
+    if lines:
+        yield ""
+        yield from (f"- {escape(line)}" for line in lines)
+    worst = [*worst_disagreements(view.reliability)]
+    if worst:
+        yield from ("", "| first and second judge | case | first | second |", "|---|---|---:|---:|")
+        for key, case_id, first, second in worst:
+            yield f"| {key} | {escape(case_id)} | {first:g} | {second:g} |"
+
+
+def _case_list(view: SummaryView) -> Iterator[str]:
+    for outcome in ("error", "missed"):
+        found = view.aggregate.failed_cases.get(outcome, ())
+        n = len(found)
+        if found:
+            title = counted(n, "error") if outcome == "error" else f"{n} missed"
+            yield from ("", f"<details><summary>{title}</summary>", "")
+            shown = found[:LISTED_CASES]
+            more = f" and {n - len(shown)} more" if n > len(shown) else ""
+            # A backtick would end the code span that keeps an id inert.
+            yield ", ".join(f"`{clean(i).replace('`', chr(39))}`" for i in shown) + more
+            yield from ("", "</details>")
+
+
+def escape(text: str) -> str:
+    """Make text inert in Markdown: no markup, no HTML, no table cell, link or mention of its own.
+
+    GitHub looks for names, issues and addresses in what the Markdown has become, where a backslash
+    before them is gone; a zero-width space within them stays.
+    """
+    text = clean(text)
+    for character in "\\`*_{}[]<>#|!&~$":
+        if character in text:
+            text = text.replace(character, f"\\{character}")
+    return _LINKED.sub(rf"\g<0>{_GAP}", text)
+
+
+_GAP: Final = "&#8203;"
+_LINKED: Final = re.compile(r"@|#(?=\d)|(?i:\bGH-)(?=\d)|:(?=//)|(?i:\bwww)(?=\.)")
+"""After these a name, the number of an issue or an address would begin."""

@@ -1,0 +1,1 @@
+"""Plain text for terminals: summaries, comparisons, explanations, agreement."""

@@ -1,0 +1,107 @@
+"""A judge's calibration as text of at most 80 columns."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pytest_rageval.report.text.summary import interval_text
+from pytest_rageval.support.numbers import format_value
+from pytest_rageval.support.text import clean, counted
+
+_CLASSES: Final = {
+    "groundedness": "answers that are not grounded",
+    "correctness": "incorrect answers",
+    "abstention": "answers that abstain",
+}
+_PROBES: Final = {"verbosity": "padded", "order": "reordered"}
+_WIDTH: Final = 80
+_NOTED: Final = 0.05
+"""Kappa that another pass line must gain to be worth a word."""
+
+
+def calibration_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a calibration for people, fit for any terminal.
+
+    Args:
+        document: what ``rageval calibrate --json`` prints.
+    """
+    yield from _wrap(
+        f"{document['judge']} under {document['rubric_version'] or document['rubric']}: "
+        f"{counted(document['n'], 'labelled answer')} judged, "
+        f"{counted(document['n_error'], 'error')}{_kinds(document['errors'])}"
+    )
+    yield from _left_out(document)
+    yield (
+        f"{'source':<16}{'n':>6}{'errors':>7}{'AUROC':>8}{'kappa':>8}{'95% CI':>13}"
+        f"{'prec.':>7}{'rec.':>7}{'F1':>7}"
+    )
+    yield _row("all", document)
+    if len(document["by_source"]) > 1:
+        yield from (_row(name, row) for name, row in document["by_source"].items())
+    yield from _explanation(document)
+    for name, probe in (document["probes"] or {}).items():
+        yield from _wrap(_probe(name, probe))
+    if document["drift"] is not None:
+        yield from _wrap(document["drift"]["text"])
+
+
+def _wrap(text: str) -> Iterator[str]:
+    yield from textwrap.wrap(clean(text), _WIDTH, subsequent_indent="  ")
+
+
+def _kinds(errors: Mapping[str, int]) -> str:
+    named = ", ".join(f"{kind} {n}" for kind, n in errors.items())
+    return f" ({named})" if named else ""
+
+
+def _left_out(document: Mapping[str, Any]) -> Iterator[str]:
+    for label, n in document["left_out"].items():
+        yield from _wrap(f"left out: {n} labelled {label}")
+    if document["n_not_applicable"]:
+        yield from _wrap(f"nothing to score: {counted(document['n_not_applicable'], 'answer')}")
+
+
+def _row(name: str, row: Mapping[str, Any]) -> str:
+    figures = (format_value(row[key]) for key in ("precision", "recall", "f1"))
+    interval = interval_text(row["kappa_low"], row["kappa_high"])
+    return (
+        f"{clean(name, 15):<16}{row['n']:>6}{row['n_error']:>7}{format_value(row['auroc']):>8}"
+        f"{format_value(row['kappa']):>8}{interval:>13}{''.join(f'{text:>7}' for text in figures)}"
+    )
+
+
+def _explanation(document: Mapping[str, Any]) -> Iterator[str]:
+    line = document["threshold"]
+    below = "" if line is None else f", which score below {line:g}"
+    n = len(document["by_source"])
+    pooled = format_value(document["auroc_pooled"])
+    macro = f" AUROC is the mean over sources; pooled {pooled}." if n > 1 else ""
+    yield from _wrap(
+        f"accuracy {format_value(document['accuracy'])}; precision and recall of "
+        f"{_CLASSES[document['rubric']]}{below}.{macro}"
+    )
+    best = document["best_threshold"]
+    if best is not None and best["kappa"] >= (document["kappa"] or 0.0) + _NOTED:
+        yield from _wrap(
+            f"note: on these answers kappa is highest, {best['kappa']:.2f}, at --threshold "
+            f"{_rounded_down(best['threshold'])}; chosen here, it flatters the judge"
+        )
+
+
+def _rounded_down(threshold: float) -> str:
+    # Rounded up it would leave out the very answers that it was chosen for.
+    return f"{math.floor(threshold * 1000) / 1000:g}"
+
+
+def _probe(name: str, probe: Mapping[str, Any]) -> str:
+    if not probe["n"]:
+        return f"{_PROBES[name]} answers: none could be compared"
+    interval = interval_text(probe["low"], probe["high"])
+    return (
+        f"{_PROBES[name]} answers: {probe['n_higher']} of {probe['n']} scored higher ({interval}), "
+        f"{probe['n_newly_passed']} of them rose over the threshold; "
+        f"mean shift {probe['mean_shift']:+.3f}"
+    )

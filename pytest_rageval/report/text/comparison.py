@@ -1,0 +1,375 @@
+"""A comparison of two runs on a terminal: values in, styled lines out, at most ``width`` wide.
+
+Plain ASCII as far as names, paths and headings are; words carry the meaning, colour repeats it.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pytest_rageval.analysis.compare.comparison_flips import CaseFlip
+from pytest_rageval.analysis.compare.groups import GroupChange
+from pytest_rageval.analysis.compare.metrics import LatencyChange, MetricChange
+from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
+from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
+from pytest_rageval.analysis.two_runs import RunComparison, RunSide
+from pytest_rageval.report.text.comparison_groups_text import (
+    group_head,
+    group_row,
+    group_verdict,
+    groups_text,
+    telling,
+)
+from pytest_rageval.report.text.comparison_numbers import interval_text, p_text
+from pytest_rageval.report.text.detectable import detectable_text
+from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line
+from pytest_rageval.report.text.summary import HEADLINE, change_text
+from pytest_rageval.support.numbers import format_value, unit_of
+from pytest_rageval.support.text import clean, counted
+from pytest_rageval.values.gate import CheckResult
+
+BANNER: Final = "NOT COMPARABLE"
+_STYLES: Final[Mapping[Verdict, Style]] = {
+    "better": "green",
+    "worse": "red",
+    "same": "",
+    "unclear": "yellow",
+}
+_SHORT: Final = {
+    "hit_at_k": "hit",
+    "recall_at_k": "recall",
+    "recall_all_at_k": "all",
+    "abstention_accuracy": "abstain",
+    "over_abstention_rate": "over-abstain",
+    "specificity_accuracy": "specific",
+    "recency_conflict_accuracy": "conflict",
+    "attribution_hit_rate": "cited",
+}
+WIDE: Final = 90
+"""Columns from which on the adjusted p has one of its own."""
+FLIPS_SHOWN: Final = 12
+CONFIG_SHOWN: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonView:
+    """What a comparison shows."""
+
+    found: RunComparison
+    checks: tuple[CheckResult, ...] = ()
+    """Of thresholds.toml against the baseline; empty: there are none, or nothing is decided."""
+    thresholds: str | None = None
+    """The file as shown; None: there is none."""
+    notes: tuple[str, ...] = ()
+    groups: tuple[GroupChange, ...] = ()
+    """By category and tag; empty: not looked at."""
+    min_n: int = 20
+    """Pairs below which a group has no verdict."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether a check against the baseline failed."""
+        return any(result.status == "fail" for result in self.checks)
+
+
+def render_comparison(
+    view: ComparisonView, *, width: int = 80, verbose: bool = False
+) -> list[Line]:
+    """Lay out a comparison.
+
+    Args:
+        view: both runs and what came of comparing them.
+        width: columns of the terminal.
+        verbose: show every metric and every flip.
+    """
+    found = view.found
+    lines: list[Line] = [*_head(found, width)]
+    if found.ignored:
+        lines.append(((BANNER, "red"), (": compared all the same", "bold")))
+        lines += _wrapped("", found.comparability.sentence(), width, style="red")
+    elif not found.comparable:
+        lines += _refusal(found, width)
+    lines += _config_lines(found, width)
+    lines += _metric_lines(found, width, verbose)
+    lines += _latency_lines(found, width)
+    lines += _noise_lines(found, width)
+    lines += _group_lines(view, width, verbose)
+    lines += _flip_lines(found, width, verbose)
+    for note in view.notes:
+        lines += _wrapped("note", note, width, style="yellow")
+    lines += _check_lines(view, width)
+    return [fit_line(line, width) for line in lines]
+
+
+# --- what is compared --------------------------------------------------------------------------
+
+
+def _head(found: RunComparison, width: int) -> Iterator[Line]:
+    for word, side in (("base", found.base), ("new", found.new)):
+        yield ((f"{word:<9}", "bold"), (clean(describe_side(side)), ""))
+    yield from _wrapped("", pairing_text(found), width)
+
+
+def describe_side(side: RunSide) -> str:
+    """Name a run with its tags, its commit, its judge and its number of cases."""
+    git = side.config.get("git")
+    facts: Mapping[str, Any] = git if isinstance(git, Mapping) else {}
+    parts = [f"{side.run_id} [{', '.join(side.tags)}]" if side.tags else side.run_id]
+    commit = facts.get("commit")
+    if isinstance(commit, str):
+        dirty = "+" if facts.get("dirty") else ""
+        parts.append(f"{facts.get('branch') or 'detached'}@{commit[:7]}{dirty}")
+    parts.append(counted(side.n_cases, "case"))
+    judge = side.settings.get("judge")
+    if judge is not None:
+        parts.append(f"judge {'off' if judge == 'none' else judge}")
+    return ", ".join(parts)
+
+
+def pairing_text(found: RunComparison) -> str:
+    """Say how many cases are compared, and why others are not."""
+    pairing = found.comparison.pairing
+    reasons: dict[LeftOutReason, str] = {
+        "content_changed": "changed content",
+        "k_changed": "changed k",
+        "only_in_base": "only in base",
+        "only_in_new": "only in new",
+    }
+    left = [f"{n} {text}" for r, text in reasons.items() if (n := pairing.count(r))]
+    text = f"{counted(len(pairing.pairs), 'paired case')}"
+    return f"{text}; left out: {', '.join(left)}" if left else text
+
+
+def _refusal(found: RunComparison, width: int) -> Iterator[Line]:
+    yield ((BANNER, "red"), (": the runs were not made alike", "bold"))
+    for one in found.comparability.invariants:
+        text = f"{shown(one.base)} in base, {shown(one.new)} in new"
+        yield from _wrapped("", f"{one.name}: {text}", width, style="red")
+    if found.comparison.metrics:
+        rest = "what this leaves unaffected:"
+    elif found.comparison.n_paired or found.comparison.pairing.count("k_changed"):
+        rest = "which leaves nothing unaffected; --ignore-invariants compares all the same"
+    else:
+        rest = "no case of the same content is in both"
+    yield from _wrapped("", rest, width)
+
+
+def _config_lines(found: RunComparison, width: int) -> Iterator[Line]:
+    changed = (*found.comparability.versions, *found.comparability.config)
+    head = "config"
+    for one in changed[:CONFIG_SHOWN]:
+        yield from _wrapped(head, difference_text(one), width)
+        head = ""
+    more = len(changed) - CONFIG_SHOWN
+    if more > 0:
+        yield from _wrapped("", f"and {more} more", width)
+    if found.comparability.warning is not None:
+        yield from _wrapped("warning", found.comparability.warning, width, style="yellow")
+
+
+def difference_text(one: ConfigDifference) -> str:
+    """Show a difference of configuration as ``name base -> new``."""
+    return f"{one.name} {shown(one.base)} -> {shown(one.new)}"
+
+
+# --- numbers -----------------------------------------------------------------------------------
+
+
+def _metric_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[Line]:
+    changes = [c for c in found.comparison.metrics.values() if verbose or is_shown(c)]
+    if not changes:
+        return
+    yield from _banner(found)
+    percent = f"{found.comparison.confidence * 100:g}% CI of delta"
+    names = ("metric", "n", "base", "new", "delta", percent, "p", "p (Holm)")
+    yield ((_row(names, width) + "verdict", "dim"),)
+    for change in changes:
+        cells = (
+            change.key,
+            str(change.n),
+            format_value(change.base),
+            format_value(change.new),
+            change_text(change.key, change.delta),
+            interval_text(change),
+            p_text(change.p),
+            p_text(change.p_holm),
+        )
+        yield ((_row(cells, width), ""), (change.verdict, _STYLES[change.verdict]))
+        if change.n_base_only or change.n_new_only:
+            lost = f"scored only in base {change.n_base_only}, only in new {change.n_new_only}"
+            yield ((f"  {lost}", "yellow"),)
+    hidden = len(found.comparison.metrics) - len(changes)
+    if hidden:
+        yield ((f"  and {counted(hidden, 'more metric')} (-v)", "dim"),)
+
+
+def is_shown(change: MetricChange) -> bool:
+    """Whether a metric is shown without being asked for: a headline, or one that changed."""
+    return change.key in HEADLINE or change.verdict in {"better", "worse"}
+
+
+def _row(cells: tuple[str, str, str, str, str, str, str, str], width: int) -> str:
+    key, n, base, new, delta, interval, p, p_holm = cells
+    adjusted = f"{p_holm:>10}" if width >= WIDE else ""
+    room = min(max(width - 59 - len(adjusted), 21), 31)
+    cut = _cut(key, room)
+    return f"{cut:<{room}}{n:>5}{base:>7}{new:>7}{delta:>8}{interval:>16}{p:>7}{adjusted}  "
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 2]}.."
+
+
+def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:
+    for change in found.comparison.latency.values():
+        yield ((_row(_latency_cells(change), width), ""), ("-", "dim"))
+
+
+def _latency_cells(change: LatencyChange) -> tuple[str, str, str, str, str, str, str, str]:
+    unit = unit_of(change.key)
+    return (
+        change.key,
+        str(change.n_new),
+        format_value(change.base, unit),
+        format_value(change.new, unit),
+        change_text(change.key, change.delta),
+        "-",
+        "-",
+        "-",
+    )
+
+
+def _noise_lines(found: RunComparison, width: int) -> Iterator[Line]:
+    for change in found.comparison.metrics.values():
+        text = noise_text(change)
+        if text:
+            yield from _wrapped("judge", f"{change.key}: {text}", width)
+
+
+def noise_text(change: MetricChange) -> str:
+    """Say how noisy the judge of a metric is; empty: nothing tells."""
+    noise = change.noise
+    if noise is None:
+        return ""
+    parts = []
+    if noise.disagreement_rate is not None:
+        parts.append(
+            f"a second judge disagrees on {noise.disagreement_rate:.2f} of "
+            f"{counted(noise.n_checked, 'score')}"
+        )
+    if noise.repeat_sd is not None:
+        parts.append(
+            f"repeats of a case differ by a standard deviation of {format_value(noise.repeat_sd)}"
+        )
+    return "; ".join(parts)
+
+
+def _group_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Line]:
+    if not view.groups:
+        return
+    yield from _banner(view.found)
+    yield from _wrapped("groups", groups_text(view.min_n), width)
+    rows = view.groups if verbose else telling(view.groups)
+    if rows:
+        yield ((group_head(view.found.comparison.confidence, width), "dim"),)
+    for one in rows:
+        style: Style = "dim" if one.verdict is None else _STYLES[one.verdict]
+        yield ((group_row(one, width), ""), (group_verdict(one), style))
+    hidden = len(view.groups) - len(rows)
+    if hidden:
+        yield ((f"  and {counted(hidden, 'more row')} (-v)", "dim"),)
+
+
+# --- cases -------------------------------------------------------------------------------------
+
+
+def flip_counts(found: RunComparison) -> str:
+    """Count the cases that changed."""
+    flips = found.comparison.flips
+    worse = sum(flip.direction == "worse" for flip in flips)
+    same = found.comparison.n_paired - len(flips)
+    return f"{worse} worse, {len(flips) - worse} better, {same} unchanged"
+
+
+def _flip_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[Line]:
+    if not found.comparison.n_paired or (not found.comparable and not found.comparison.metrics):
+        return
+    yield from _banner(found)
+    yield (("flips    ", "bold"), (flip_counts(found), ""))
+    flips = found.comparison.flips
+    shown_flips = flips if verbose else _both_ways(flips)
+    rows = [
+        (f"{clean(flip.case_id, 24)} {clean(flip.category, 12)}", flip_value(flip), flip)
+        for flip in shown_flips
+    ]
+    room = max((len(names) for names, _, _ in rows), default=0)
+    wide = max((len(value) for _, value, _ in rows), default=0)
+    for names, value, flip in rows:
+        sign, style = "-" if flip.direction == "worse" else "+", _STYLES[flip.direction]
+        text = f"{names:<{room}}  {value:<{wide}}  {clean(flip.reason)}"
+        yield ((f"  {sign} ", style), (text, ""))
+    more = len(flips) - len(shown_flips)
+    if more:
+        yield ((f"    and {more} more (-v)", "dim"),)
+
+
+def _both_ways(flips: Sequence[CaseFlip]) -> list[CaseFlip]:
+    """Return the first flips, mostly the worse ones, but not without any better one."""
+    worse = [flip for flip in flips if flip.direction == "worse"]
+    better = [flip for flip in flips if flip.direction == "better"]
+    kept = better[: max(FLIPS_SHOWN - len(worse), FLIPS_SHOWN // 4)]
+    return [*worse[: FLIPS_SHOWN - len(kept)], *kept]
+
+
+def flip_value(flip: CaseFlip) -> str:
+    """Show what changed of a case, such as ``recall 1.00 -> 0.00``."""
+    if not flip.changes:
+        return f"{flip.base_outcome} -> {flip.new_outcome}"
+    first = flip.changes[0]
+    return f"{_SHORT[first.metric]} {first.base:.2f} -> {first.new:.2f}"
+
+
+# --- verdict -----------------------------------------------------------------------------------
+
+
+def _check_lines(view: ComparisonView, width: int) -> Iterator[Line]:
+    if not view.found.comparable and not view.found.ignored:
+        return
+    yield from _banner(view.found)
+    for result in view.checks:
+        word, style = VERDICTS[result.status]
+        seen = detectable_text(result)
+        text = f"{result.check.name}: {result.message}" + (f" ({seen})" if seen else "")
+        yield from _wrapped(word, text, width, style=style)
+    text, style = conclusion(view)
+    yield from _wrapped("result", text, width, style=style)
+
+
+def conclusion(view: ComparisonView) -> tuple[str, Style]:
+    """Say in one sentence what the checks against the baseline came to."""
+    failed = sum(result.status == "fail" for result in view.checks)
+    if failed:
+        return f"regression: {failed} of {counted(len(view.checks), 'check')} failed", "red"
+    if not view.checks:
+        where = view.thresholds or "thresholds.toml"
+        return f"no check against a baseline in {where}, such as max_drop: nothing decided", ""
+    if all(result.status == "skip" for result in view.checks):
+        return "nothing decided: every check was skipped", "yellow"
+    return f"no regression beyond {view.thresholds or 'thresholds.toml'}", "green"
+
+
+def _banner(found: RunComparison) -> Iterator[Line]:
+    if found.ignored:
+        names = ", ".join(one.name for one in found.comparability.invariants)
+        yield ((f"{BANNER} ({names})", "red"),)
+
+
+def _wrapped(head: str, text: str, width: int, *, style: Style = "") -> Iterator[Line]:
+    parts = textwrap.wrap(clean(text), max(width - 9, 20)) or [""]
+    head_style: Style = style if style else "bold"
+    for part in parts:
+        yield ((f"{head:<9}", head_style), (part, ""))
+        head = ""

@@ -1,0 +1,140 @@
+"""The embedding analysis of a run as a document and as text. Neither holds a question or a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_rageval.report.text.summary import interval_text
+from pytest_rageval.runs.metrics_document import statistics_document
+from pytest_rageval.support.numbers import format_value
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.embeddings.run import (
+        CaseKey,
+        EmbeddingAnalysis,
+        SilhouetteSummary,
+        VectorTable,
+        WantedTexts,
+    )
+    from pytest_rageval.metrics.cross_lingual import CrossLingualConsistency
+    from pytest_rageval.values.numbers import MetricSummary
+
+_CONSISTENCY: Final = "cross_lingual_consistency"
+
+
+def embedding_document(
+    *,
+    run_id: str,
+    source: Mapping[str, Any],
+    n_cases: int,
+    wanted: WantedTexts,
+    vectors: VectorTable,
+    analysis: EmbeddingAnalysis,
+    translations: tuple[MetricSummary, CrossLingualConsistency[CaseKey]],
+    warnings: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the content of embeddings.json as plain JSON values, without NaN.
+
+    Args:
+        run_id: name of the run.
+        source: where the vectors come from.
+        n_cases: cases of the run.
+        wanted: the texts that the run holds.
+        vectors: those that were had.
+        analysis: similarities and silhouettes.
+        translations: cross-lingual consistency with its pairs.
+        warnings: what the source had to say.
+    """
+    summary, consistency = translations
+    n_questions = sum(question in vectors.by_text for question in wanted.questions)
+    return {
+        "run_id": run_id,
+        "source": {**source, "dimensions": _dimensions(vectors)},
+        "n_cases": n_cases,
+        "questions": {"n": len(wanted.questions), "n_with_vector": n_questions},
+        "chunks": {
+            "n": analysis.n_chunks,
+            "n_with_vector": analysis.n_chunks_with_vector,
+            "n_cut_texts": wanted.n_cut,
+        },
+        "statistics": statistics_document({**analysis.similarity, _CONSISTENCY: summary}),
+        "embedding_silhouette": {
+            name: _silhouette_document(found) for name, found in analysis.silhouette.items()
+        },
+        "translations": _translations_document(consistency),
+        "warnings": [*warnings, *_warnings(wanted, analysis, n_questions, consistency)],
+    }
+
+
+def _dimensions(vectors: VectorTable) -> int | None:
+    for table in (vectors.by_text, vectors.by_chunk_id):
+        for vector in table.values():
+            return len(vector)
+    return None
+
+
+def _silhouette_document(found: SilhouetteSummary) -> dict[str, Any]:
+    document = {"value": found.value, "n": found.n, "n_labels": found.n_labels}
+    if found.value is None:
+        return {**document, "reason": "needs at least 2 labels, and fewer labels than chunks"}
+    return document
+
+
+def _translations_document(found: CrossLingualConsistency[CaseKey]) -> dict[str, Any]:
+    pairs = [
+        {
+            "file": pair.case[0],
+            "case_id": pair.case[1],
+            "translation_of": pair.original[1],
+            "status": pair.status,
+            "value": pair.value,
+        }
+        for pair in found.pairs
+    ]
+    return {"n_unpaired": found.n_unpaired, "pairs": pairs}
+
+
+def _warnings(
+    wanted: WantedTexts,
+    analysis: EmbeddingAnalysis,
+    n_questions: int,
+    consistency: CrossLingualConsistency[CaseKey],
+) -> Iterator[str]:
+    if wanted.n_cut:
+        yield f"chunk texts cut when they were stored: {wanted.n_cut} of {len(wanted.chunks)}"
+    if wanted.n_textless:
+        yield f"chunks without text: {wanted.n_textless} (counted at every case)"
+    if missing := len(wanted.questions) - n_questions:
+        yield f"questions without vector: {missing} of {len(wanted.questions)}"
+    if missing := analysis.n_chunks - analysis.n_chunks_with_vector:
+        yield f"chunks without vector: {missing} of {analysis.n_chunks}"
+    if consistency.n_unpaired:
+        yield f"cases whose translation_of names no other case: {consistency.n_unpaired}"
+
+
+def embedding_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the document as lines for people, fit for any terminal."""
+    yield _heading(document)
+    yield f"{'mean over cases':<28}{'n':>6}{'n/a':>6}{'errors':>8}{'value':>9}{'95% CI':>14}"
+    for key, row in document["statistics"].items():
+        yield (
+            f"{key:<28}{row['n']:>6}{row['n_not_applicable']:>6}{row['n_error']:>8}"
+            f"{format_value(row['mean']):>9}{interval_text(row['low'], row['high']):>14}"
+        )
+    yield f"{'silhouette of chunks by':<28}{'n':>6}{'labels':>8}{'value':>9}"
+    for name, row in document["embedding_silhouette"].items():
+        yield f"{name:<28}{row['n']:>6}{row['n_labels']:>8}{format_value(row['value']):>9}"
+
+
+def _heading(document: Mapping[str, Any]) -> str:
+    source = document["source"]
+    where = source["file"] if source["kind"] == "file" else f"{source['model']}, {source['url']}"
+    numbers = "no vectors" if source["dimensions"] is None else f"{source['dimensions']} numbers"
+    chunks = document["chunks"]
+    cut = ", some texts cut" if chunks["n_cut_texts"] else ""
+    return clean(
+        f"{document['run_id']}: {document['n_cases']} cases, {chunks['n']} distinct chunks{cut}; "
+        f"vectors of {where} ({numbers})"
+    )

@@ -1,0 +1,472 @@
+"""The explanation of one record as styled lines: verdict first, then evidence, then numbers.
+
+Lines are at most ``width`` characters and plain ASCII but for what a case, a document or a model
+wrote, all of which is made harmless before any of it is laid out. Meaning stands in words; colour
+only repeats it.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
+
+from pytest_rageval.report.explain.values import (
+    AnchorReason,
+    ChunkReason,
+    CitationReason,
+    ClaimReason,
+    Expectation,
+    Explanation,
+    JudgementReason,
+    MetricReason,
+)
+from pytest_rageval.report.text.lines import Line, Style
+from pytest_rageval.support.numbers import TOLERANCE, format_value
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.record import CaseRecord
+
+_OUTCOMES: Final[dict[str, tuple[str, Style]]] = {
+    "passed": ("PASSED", "green"),
+    "missed": ("MISSED", "yellow"),
+    "error": ("ERROR", "red"),
+}
+_LEVELS: Final = {
+    "anchor": "sections",
+    "document": "documents",
+    "list": "list",
+    "scope": "folders",
+    "embedding": "vectors",
+    "answer": "answer",
+    "judged": "judge",
+    "other": "other",
+}
+_ROLES: Final[dict[str, Style]] = {"relevant": "green", "irrelevant": "red", "undecided": "yellow"}
+_LABEL: Final = 10
+_ANSWER_CHARS: Final = 300
+_TEXT_CHARS: Final = 200
+_PLACE_CHARS: Final = 300
+_REASON_CHARS: Final = 600
+_KEY_CHARS: Final = 44
+_TEXT_READ: Final = 4000
+"""More of one text than any line shows unless the whole is asked for."""
+_CLAIMS_SHOWN: Final = 12
+_NARROWEST: Final = 60
+_REASON_COLUMN: Final = 24
+"""Least width beside a number; a narrower terminal gets the reason below it."""
+
+
+def render_explanation(
+    explanation: Explanation, *, run_id: str, width: int = 80, verbose: bool = False
+) -> list[Line]:
+    """Lay out one explanation.
+
+    Args:
+        explanation: what ``explain_record`` returned.
+        run_id: name of the run, for the heading.
+        width: columns of the terminal; fewer than 60 are taken as 60.
+        verbose: adds the beginning of each chunk's text and the whole answer.
+    """
+    width = max(width, _NARROWEST)
+    explanation = _harmless(explanation, None if verbose else _TEXT_READ)
+    parts = (
+        _verdict(explanation, run_id, width, verbose=verbose),
+        _expectations(explanation, width),
+        _anchors("golds", explanation.golds, width, grades=True),
+        _groups(explanation, width),
+        _anchors("irrelevant supports", explanation.irrelevant, width),
+        _folders(explanation, width),
+        _chunks(explanation, width, verbose=verbose),
+        _citations(explanation.citations, width),
+        _judgements(explanation.judgements, width, verbose=verbose),
+        _metrics(explanation, width),
+        _reranking(explanation, width),
+        _unscored(explanation, width),
+    )
+    lines: list[Line] = []
+    for part in parts:
+        found = list(part)
+        if found and lines:
+            lines.append(())
+        lines += found
+    return lines
+
+
+def _harmless(value: Any, limit: int | None) -> Any:
+    """Return a value with every text in it made safe for a terminal, keys of mappings too.
+
+    It happens here for all of an explanation: any field, also the key of a metric, may come from
+    a file that others wrote, and what is measured must be what is shown.
+    """
+    if isinstance(value, str):
+        return clean(value, limit)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {f.name: _harmless(getattr(value, f.name), limit) for f in fields(value) if f.init}
+        return replace(value, **parts)
+    if isinstance(value, Mapping):
+        return {_harmless(key, limit): _harmless(part, limit) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return tuple(_harmless(part, limit) for part in value)
+    return value
+
+
+def _wrap(
+    text: str, width: int, *, first: str = "", rest: str = "", limit: int = _REASON_CHARS
+) -> list[str]:
+    """Shorten a text and break it into lines with the given beginnings."""
+    return textwrap.wrap(
+        clean(text, limit), width, initial_indent=first, subsequent_indent=rest,
+        break_on_hyphens=False,
+    ) or [first.rstrip()]  # fmt: skip
+
+
+def _labelled(
+    label: str, text: str, width: int, *, style: Style = "", limit: int = _REASON_CHARS
+) -> Iterator[Line]:
+    for part in _wrap(text, max(width - _LABEL, 20), limit=limit):
+        yield ((f"{label:<{_LABEL}}", "bold"), (part, style))
+        label = ""
+
+
+def _heading(text: str) -> Line:
+    return ((text, "bold"),)
+
+
+# --- verdict -------------------------------------------------------------------------------
+
+
+def _verdict(explanation: Explanation, run_id: str, width: int, *, verbose: bool) -> Iterator[Line]:
+    record = explanation.record
+    word, style = _OUTCOMES[record.outcome]
+    link = "though" if record.outcome == "passed" else "at"
+    stage = f"  {link} {record.failure_stage}" if record.failure_stage else ""
+    name = clean(record.name, width - len(word) - len(stage) - 2)
+    yield ((name, "bold"), ("  ", ""), (word, style), (stage, style))
+    yield from (((line, "dim"),) for line in _wrap(_origin(record, run_id), width))
+    yield from _labelled("question", record.question, width)
+    limit = None if verbose else _ANSWER_CHARS
+    yield from _answer(record, width, limit)
+    if (error := record.error) is not None:
+        yield from _labelled("error", f"{error.kind}: {error.message}", width, style="red")
+    if record.unchecked:
+        yield from _labelled("note", "Nothing of this case could be checked.", width)
+    if explanation.stage_meaning:
+        yield from _labelled("why", explanation.stage_meaning, width, style=style)
+    for number, step in enumerate(explanation.next_steps):
+        yield from _labelled("" if number else "try", step, width)
+    for note in explanation.notes:
+        yield from _labelled("note", note, width, style="yellow")
+
+
+def _origin(record: CaseRecord, run_id: str) -> str:
+    parts = [
+        f"{record.file}:{record.lineno}",
+        ", ".join(filter(None, (record.category, record.difficulty))),
+        f"run {run_id}",
+        f"k {record.k}",
+    ]
+    if record.repeat:
+        parts.append(f"repeat {record.repeat}")
+    return " | ".join(parts)
+
+
+def _answer(record: CaseRecord, width: int, limit: int | None) -> Iterator[Line]:
+    if record.answer is None:
+        return
+    if record.abstained:
+        reason = clean(record.abstain_reason or "", _PLACE_CHARS)
+        yield from _labelled("abstained", reason or "yes", width)
+    whole = len(record.answer) if limit is None else limit
+    yield from _labelled("answer", record.answer, width, limit=whole)
+
+
+def _expectations(explanation: Explanation, width: int) -> Iterator[Line]:
+    asked = [e for e in explanation.expectations if e.met is not None]
+    if not asked or explanation.record.outcome == "error":
+        return
+    yield _heading("to pass")
+    for expectation in asked:
+        yield from _expectation(expectation, width)
+
+
+def _expectation(expectation: Expectation, width: int) -> Iterator[Line]:
+    style: Style = "green" if expectation.met else "red"
+    word = "  ok    " if expectation.met else "  FAIL  "
+    text = f"{expectation.key} {expectation.value:g}"
+    if not expectation.met:
+        text += f", expected {expectation.expected:g}"
+    yield from _marked(word, f"{text}: {expectation.reason}", width, style=style)
+
+
+# --- evidence ------------------------------------------------------------------------------
+
+
+def _place(path: str, heading: str | None, lines: str = "") -> str:
+    shown = f"{path}{lines}"
+    return f"{shown} | {heading}" if heading else shown
+
+
+def _anchors(
+    title: str, anchors: Sequence[AnchorReason], width: int, *, grades: bool = False
+) -> Iterator[Line]:
+    if not anchors:
+        return
+    graded = grades and any(anchor.grade != 1 for anchor in anchors)
+    yield _heading(title)
+    for anchor in anchors:
+        mark = f"  [{anchor.index}] "
+        place = _place(anchor.rel_path, anchor.heading_path)
+        if anchor.vault:
+            place = f"{anchor.vault}: {place}"
+        if graded:
+            place += f" (grade {anchor.grade})"
+        for line in _wrap(place, width, first=mark, rest=" " * len(mark), limit=_PLACE_CHARS):
+            yield ((line, ""),)
+        good = anchor.found if grades else not anchor.found
+        style: Style = "green" if good else "yellow" if grades else "red"
+        blank = " " * len(mark)
+        for line in _wrap(anchor.reason, width, first=blank, rest=blank):
+            yield ((line, style),)
+
+
+def _groups(explanation: Explanation, width: int) -> Iterator[Line]:
+    if not explanation.groups:
+        return
+    yield _heading("groups (one of them must be whole)")
+    for group in explanation.groups:
+        golds = " ".join(f"[{index}]" for index in group.golds)
+        if group.lacks is None:
+            yield ((f"  {golds}"[:width], ""),)
+            continue
+        lacks = " ".join(f"[{index}]" for index in group.lacks)
+        text = f"{golds}: lacks {lacks}" if lacks else f"{golds}: whole"
+        style: Style = "yellow" if lacks else "green"
+        for line in _wrap(text, width, first="  ", rest="    "):
+            yield ((line, style),)
+
+
+def _folders(explanation: Explanation, width: int) -> Iterator[Line]:
+    selection = explanation.record.folder_selection
+    if selection is None or selection.selected_folders is None:
+        return
+    yield _heading("folders")
+    names = ", ".join(name or '""' for name in selection.selected_folders) or "none"
+    text = f"selected: {names}"
+    if selection.available_folders is not None:
+        text += f" (of {len(selection.available_folders)})"
+    if selection.fallback_used:
+        text += "; fallback used, everything was searched"
+    if selection.reasoning:
+        text += f"; {clean(selection.reasoning, _PLACE_CHARS)}"
+    for line in _wrap(text, width, first="  ", rest="    "):
+        yield ((line, ""),)
+
+
+def _chunks(explanation: Explanation, width: int, *, verbose: bool) -> Iterator[Line]:
+    chunks = explanation.chunks
+    if chunks is None:
+        return
+    if not chunks:
+        yield _heading("chunks: none were returned")
+        return
+    yield _heading("chunks: rank, gold matched, passage")
+    cut_shown = False
+    column = max(len(_match(chunk)) for chunk in chunks) + 2
+    for chunk in chunks:
+        if not chunk.in_cut and not cut_shown:
+            cut_shown = True
+            rule = f"  ---- cut at k = {explanation.record.k}: nothing below counts "
+            yield ((rule.ljust(min(width, 76), "-"), "dim"),)
+        yield from _chunk(chunk, column, width, verbose=verbose)
+
+
+def _match(chunk: ChunkReason) -> str:
+    if chunk.role == "irrelevant":
+        return "BAD"
+    if chunk.role == "undecided":
+        return "?"
+    shown = "".join(f"[{index}]" for index in chunk.golds[:4])
+    return (shown + ("+" if len(chunk.golds) > 4 else "")) or "-"
+
+
+def _chunk(chunk: ChunkReason, column: int, width: int, *, verbose: bool) -> Iterator[Line]:
+    style: Style = _ROLES.get(chunk.role, "")
+    blank = " " * (column + 6)
+    lines = ""
+    if chunk.start_line is not None:
+        lines = f":{chunk.start_line}"
+        lines += f"-{chunk.end_line}" if chunk.end_line is not None else ""
+    place = _place(chunk.rel_path, chunk.heading_path, lines)
+    mark = f"{chunk.rank:>4}  "
+    first, *more = _wrap(place, width - len(blank), limit=_PLACE_CHARS)
+    yield ((mark, ""), (f"{_match(chunk):<{column}}", style), (first, ""))
+    yield from (((blank + line, ""),) for line in more)
+    reason = "; ".join(_chunk_facts(chunk, verbose=verbose))
+    dim = style or "dim"
+    if reason:
+        yield from (((line, dim),) for line in _wrap(reason, width, first=blank, rest=blank))
+    if verbose and chunk.text:
+        text = f"> {chunk.text}"
+        quoted = _wrap(text, width, first=blank, rest=f"{blank}  ", limit=_TEXT_CHARS)
+        yield from (((line, "dim"),) for line in quoted)
+
+
+def _chunk_facts(chunk: ChunkReason, *, verbose: bool) -> Iterator[str]:
+    if chunk.rule != "no_anchor" or chunk.duplicate_of is not None or chunk.in_scope is False:
+        yield chunk.reason
+    moved = chunk.rank_before_rerank
+    if moved is not None and moved != chunk.rank:
+        yield f"rank {moved} before reranking"
+    if verbose and chunk.score is not None:
+        yield f"score {chunk.score:.4g}"
+
+
+def _citations(citations: Sequence[CitationReason] | None, width: int) -> Iterator[Line]:
+    if citations is None:
+        return
+    if not citations:
+        yield _heading("citations: none")
+        return
+    yield _heading("citations")
+    for one in citations:
+        mark = f"  #{one.number} "
+        blank = " " * len(mark)
+        place = _place(one.citation.rel_path or "(nothing)", one.citation.heading_path)
+        for line in _wrap(place, width, first=mark, rest=blank, limit=_PLACE_CHARS):
+            yield ((line, ""),)
+        style: Style = "green" if one.golds else "dim"
+        for line in _wrap(one.reason, width, first=blank, rest=blank):
+            yield ((line, style),)
+
+
+# --- verdicts ------------------------------------------------------------------------------
+
+
+def _judgements(
+    judgements: Sequence[JudgementReason], width: int, *, verbose: bool
+) -> Iterator[Line]:
+    for verdict in judgements:
+        scores = ", ".join(f"{key} {format_value(value)}" for key, value in verdict.scores.items())
+        title = " ".join(filter(None, (f"judge: {verdict.rubric}", f"by {verdict.judge}")))
+        yield _heading(clean(title, width))
+        if verdict.error is not None:
+            yield from _lines("  ", f"no valid verdict: {verdict.error}", width, style="red")
+        elif scores:
+            yield from _lines("  ", scores, width)
+        if verdict.reasoning:
+            yield from _lines("  ", verdict.reasoning, width, style="dim")
+        yield from _claims(verdict.claims, width, verbose=verbose)
+        for fact in verdict.facts:
+            word = "  found    " if fact.found else "  MISSING  "
+            style: Style = "green" if fact.found else "red"
+            yield from _marked(word, f'key fact "{fact.text}"', width, style=style)
+
+
+def _lines(start: str, text: str, width: int, *, style: Style = "") -> Iterator[Line]:
+    for line in _wrap(text, width, first=start, rest=start):
+        yield ((line, style),)
+
+
+def _marked(word: str, text: str, width: int, *, style: Style) -> Iterator[Line]:
+    blank = " " * len(word)
+    for part in _wrap(text, width - len(word)):
+        yield ((word, style), (part, ""))
+        word = blank
+
+
+def _claims(claims: Sequence[ClaimReason], width: int, *, verbose: bool) -> Iterator[Line]:
+    """Show each claim with the passage that decides, those without support first."""
+    ordered = sorted(claims, key=lambda claim: claim.supported)
+    shown = ordered if verbose else ordered[:_CLAIMS_SHOWN]
+    for claim in shown:
+        word = "  supported    " if claim.supported else "  UNSUPPORTED  "
+        style: Style = "green" if claim.supported else "red"
+        yield from _marked(word, f'"{claim.text}"', width, style=style)
+        yield from _lines(" " * len(word), _deciding(claim), width, style="dim")
+    if len(ordered) > len(shown):
+        yield ((f"  ... and {len(ordered) - len(shown)} more claims; -v shows them", "dim"),)
+
+
+def _deciding(claim: ClaimReason) -> str:
+    """Name the passage that a claim was decided by, and what was found there or not."""
+    if claim.rank is None:
+        place = "" if claim.supported else "no passage"
+    else:
+        nearest = "" if claim.supported else "nearest is "
+        place = f"{nearest}rank {claim.rank}, {_place(claim.rel_path or '', claim.heading_path)}"
+    return ": ".join(filter(None, (clean(place, _PLACE_CHARS), claim.reason))) or "no reason given"
+
+
+# --- numbers -------------------------------------------------------------------------------
+
+
+def _metrics(explanation: Explanation, width: int) -> Iterator[Line]:
+    scored = [metric for metric in explanation.metrics if metric.status == "scored"]
+    if not scored:
+        return
+    for level, title in _LEVELS.items():
+        group = [metric for metric in scored if metric.level == level]
+        if group:
+            yield _heading(f"metrics: {title}")
+            column = min(max(len(metric.key) for metric in group), _KEY_CHARS)
+            for metric in group:
+                yield from _metric(metric, column, width)
+
+
+def _metric(metric: MetricReason, column: int, width: int) -> Iterator[Line]:
+    head = f"  {clean(metric.key, column):<{column}}  {format_value(metric.value):>6}"
+    blank = " " * (len(head) + 3)
+    if width - len(blank) < _REASON_COLUMN:
+        yield ((head, ""),)
+        lines = _wrap(f"= {metric.reason}", width, first=" " * 6, rest=" " * 8)
+        yield from (((line, "dim"),) for line in lines)
+        return
+    first, *more = _wrap(metric.reason, width - len(blank))
+    yield ((head, ""), (" = ", "dim"), (first, "dim"))
+    yield from (((blank + line, "dim"),) for line in more)
+
+
+def _reranking(explanation: Explanation, width: int) -> Iterator[Line]:
+    pairs = [
+        metric
+        for metric in explanation.metrics
+        if metric.before_rerank is not None and metric.value is not None
+    ]
+    if not pairs:
+        return
+    changed = [m for m in pairs if abs((m.value or 0.0) - (m.before_rerank or 0.0)) > TOLERANCE]
+    if not changed:
+        yield _heading("reranking changed no metric")
+        return
+    yield _heading("reranking")
+    column = max(len(metric.key) for metric in changed)
+    for metric in changed:
+        now, before = metric.value or 0.0, metric.before_rerank or 0.0
+        style: Style = "green" if now > before else "red"
+        text = f"{format_value(before)} -> {format_value(now)}"
+        head = f"  {metric.key:<{column}}  {text} ({now - before:+.3f})"
+        yield ((head[:width], style),)
+        blank = " " * (column + 4)
+        reason = f"before: {metric.reason_before_rerank}" if metric.reason_before_rerank else ""
+        if reason:
+            yield from (((line, "dim"),) for line in _wrap(reason, width, first=blank, rest=blank))
+
+
+def _unscored(explanation: Explanation, width: int) -> Iterator[Line]:
+    for status, title in (("error", "metrics in error"), ("not_applicable", "not applicable")):
+        reasons: dict[str, list[str]] = {}
+        for metric in explanation.metrics:
+            if metric.status == status:
+                reasons.setdefault(metric.reason, []).append(metric.key)
+        if reasons:
+            yield _heading(title)
+        for reason, keys in reasons.items():
+            yield from _reason_with_keys(reason, keys, width)
+
+
+def _reason_with_keys(reason: str, keys: Iterable[str], width: int) -> Iterator[Line]:
+    yield from (((line, ""),) for line in _wrap(reason, width, first="  ", rest="    "))
+    names = ", ".join(keys)
+    lines = _wrap(names, width, first="      ", rest="      ", limit=_TEXT_READ)
+    yield from (((line, "dim"),) for line in lines)

@@ -1,0 +1,492 @@
+"""The terminal summary of a run: values in, styled lines out.
+
+Lines are plain ASCII (as far as categories and ids are), at most ``width`` wide, and carry
+their meaning in words; colour only repeats it.
+"""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytest_rageval.analysis.trust.reliability import (
+    JudgeReliability,
+    reliability_lines,
+    worst_disagreements,
+)
+from pytest_rageval.metrics.outcomes import below_pass_line
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.report.explain.judged import missing_facts, unsupported_claims
+from pytest_rageval.report.text.detectable import detectable_text
+from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line
+from pytest_rageval.support.numbers import format_limit_pair, format_value, unit_of
+from pytest_rageval.support.text import clean, counted, cut_columns
+from pytest_rageval.values.gate import Check, CheckResult, GateResult
+from pytest_rageval.values.numbers import Aggregate, MetricSummary
+from pytest_rageval.values.record import CaseRecord
+
+HEADLINE = (
+    "hit_at_k",
+    "recall_at_k",
+    "recall_all_at_k",
+    "mrr",
+    "ndcg_at_k",
+    "precision_at_k",
+    "scope_miss_rate",
+    "attribution_hit_rate",
+    "specificity_accuracy",
+    "recency_conflict_accuracy",
+    "abstention_accuracy",
+    "hallucination_rate_unanswerable",
+    "over_abstention_rate",
+    "groundedness",
+    "correctness",
+)
+"""Metrics shown without being asked for; others appear when they are gated or with ``-v``."""
+
+GROUP_COLUMNS = (
+    ("hit_at_k", "hit"),
+    ("recall_at_k", "recall"),
+    ("recall_all_at_k", "all"),
+    ("mrr", "mrr"),
+    ("abstention_accuracy", "abstain"),
+)
+
+PARTS = {"reference": "with a reference", "no_reference": "without a reference"}
+"""What ``correctness`` is averaged apart by, in words."""
+NARROW = 60
+VERSUS = 80
+"""Columns from which on the differences to a baseline have one of their own."""
+_JUDGED = frozenset({"ungrounded", "incorrect"})
+"""Stages at which only a judge sees a case fail."""
+_FLAWS_SHOWN = 2
+_FLAW_CHARS = 200
+_WEAK_SHOWN = 5
+_ID_CHARS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryView:
+    """What the summary shows."""
+
+    run_id: str
+    aggregate: Aggregate
+    gate: GateResult
+    records: Sequence[CaseRecord]
+    wall_s: float
+    judge: str
+    folder: str
+    """Run folder as shown to the user."""
+    notes: Sequence[str] = ()
+    confidence: float = 0.95
+    reliability: JudgeReliability | None = None
+    gave_up: str = ""
+    """Why the target was asked no further; empty: it was asked to the end. Among ``notes`` too."""
+    resume: str = ""
+    """Command that goes on with the run; empty: it is complete."""
+    rerun: str = "pytest --lf"
+    """Command that asks misses and errors again."""
+    report: str = ""
+    """The page of the run as shown to the user; empty: none was written."""
+    changes: Mapping[str, float] = field(default_factory=dict)
+    """Difference to the baseline by metric key, over the cases in common; empty: none is
+    compared."""
+
+    @property
+    def versus(self) -> str:
+        """Heading of the differences to the baseline."""
+        name = self.gate.baseline.name if self.gate.baseline is not None else None
+        return f"vs {name}" if name is not None and len(name) <= 4 else "vs base"
+
+
+def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) -> list[Line]:
+    """Lay out the summary.
+
+    Args:
+        view: the finished run.
+        width: columns of the terminal; below 60 the tables become a list.
+        verbosity: pytest's; negative leaves only the gate, positive adds metrics and tags.
+    """
+    if verbosity < 0:
+        cut_short = [*_wrapped("note", "yellow", view.gave_up, "", width)] if view.gave_up else []
+        return [*cut_short, *_gate_lines(view, width), *_command_lines("go on", view.resume, width)]
+    lines: list[Line] = [_run_line(view)]
+    lines += _metric_table(view, width, verbosity)
+    lines += _group_table("category", view.aggregate.by_category, view, width)
+    if verbosity > 0:
+        lines += _group_table("tag", view.aggregate.by_tag, view, width)
+        lines += _group_table("difficulty", view.aggregate.by_difficulty, view, width)
+    lines += _case_lines(view, width)
+    if view.reliability is not None:
+        lines += _reliability_lines(view.reliability, width, verbosity)
+    for note in _notes(view):
+        lines += _wrapped("note", "yellow", note, "", width)
+    lines += _baseline_lines(view, width)
+    lines += _gate_lines(view, width)
+    lines += _next_lines(view, width)
+    return [fit_line(line, width) for line in lines]
+
+
+def _run_line(view: SummaryView) -> Line:
+    total = view.aggregate.total
+    judge = "off" if view.judge == "none" else view.judge
+    text = (
+        f"{counted(total, 'case')}, {view.aggregate.missed} missed, "
+        f"{counted(view.aggregate.errored, 'error')}   {view.wall_s:.1f} s   judge {judge}"
+    )
+    return ((f"run {view.run_id}", "bold"), (f"   {text}", ""))
+
+
+# --- metrics -------------------------------------------------------------------------------
+
+
+def _overall_checks(gate: GateResult) -> dict[str, list[CheckResult]]:
+    found: dict[str, list[CheckResult]] = {}
+    for result in gate.checks:
+        if result.check.table == "overall":
+            found.setdefault(result.check.metric, []).append(result)
+    return found
+
+
+def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Line]:
+    checks = _overall_checks(view.gate)
+    percent = f"{view.confidence * 100:g}% CI"
+    table = _Table(width=width, changes=view.changes)
+    if width >= NARROW:
+        yield ((table.row("metric", "n", "value", percent, "limit", view.versus), "dim"),)
+    for key in METRICS:
+        summary = view.aggregate.metrics.get(key)
+        shown = key in HEADLINE or verbosity > 0
+        if summary is None or not (key in checks or (shown and summary.n)):
+            continue
+        yield from _metric_rows(table, key, summary, checks.get(key, []))
+        for name, part in parts_of(view.aggregate, key).items():
+            yield from _metric_rows(table, f"  {name}", part, [])
+    yield from _run_rows(view, checks, table)
+
+
+def _metric_rows(
+    table: _Table, key: str, summary: MetricSummary, checks: Sequence[CheckResult]
+) -> Iterator[Line]:
+    interval = interval_text(summary.low, summary.high)
+    yield from table.rows(key, str(summary.n), summary.mean, interval, checks)
+
+
+def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:
+    """Return what a metric is averaged apart by, in words; empty: nothing."""
+    if key != "correctness":
+        return {}
+    return {PARTS[name]: part for name, part in aggregate.correctness_by_reference.items()}
+
+
+def _run_rows(
+    view: SummaryView, checks: Mapping[str, Sequence[CheckResult]], table: _Table
+) -> Iterator[Line]:
+    latency = view.aggregate.latency
+    rows = {"latency_ms.p50": latency.p50_ms, "latency_ms.p95": latency.p95_ms}
+    censored = {"latency_ms.p50": latency.p50_censored, "latency_ms.p95": latency.p95_censored}
+    if view.aggregate.errored:
+        rows["error_rate"] = view.aggregate.rates.get("error_rate")
+    for metric, results in checks.items():
+        if metric not in METRICS and metric not in rows:
+            # A check that is skipped has no estimate, but the run may know the figure.
+            rows[metric] = view.aggregate.rates.get(metric, results[0].estimate)
+    for metric, value in rows.items():
+        n = str(latency.n if metric.startswith("latency_ms") else view.aggregate.total)
+        sign = ">=" if censored.get(metric) else ""
+        yield from table.rows(metric, n, value, "-", checks.get(metric, []), sign=sign)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """The rows of the metric table, as wide as they may be."""
+
+    width: int
+    changes: Mapping[str, float]
+
+    @property
+    def compares(self) -> bool:
+        return bool(self.changes) and self.width >= VERSUS
+
+    def rows(
+        self,
+        key: str,
+        n: str,
+        value: float | None,
+        interval: str,
+        checks: Sequence[CheckResult],
+        *,
+        sign: str = "",
+    ) -> Iterator[Line]:
+        for result in checks or (None,):
+            shown = value_text(key, value) if result is None else held_value_text(result, value)
+            yield self._one(key, n, sign + shown, interval, result)
+
+    def _one(self, key: str, n: str, value: str, interval: str, result: CheckResult | None) -> Line:
+        limit = limit_text(result) if result else "-"
+        word, style = VERDICTS[result.status] if result else ("", "")
+        row_style: Style = "red" if result is not None and result.status == "fail" else ""
+        if self.width < NARROW:
+            text = f"{key}: {value}" + (f" ({limit})" if result else "")
+            return ((f"{text} ", row_style), (word, style))
+        row = self.row(key, n, value, interval, limit, change_text(key, self.changes.get(key)))
+        if self.compares and word == "skipped":
+            word = "skip"
+        return ((row, row_style), (f"  {word}", style)) if word else ((row.rstrip(), ""),)
+
+    def row(self, key: str, n: str, value: str, interval: str, limit: str, change: str) -> str:
+        if self.compares:
+            row = f"{key:<31}{n:>5}{value:>8}{interval:>10}  {limit:<9}{change:>8}"
+            return row.rstrip().ljust(73)
+        return f"{key:<32}{n:>5}{value:>9}{interval:>12}  {limit:<9}".rstrip().ljust(69)
+
+
+def change_text(metric: str, change: float | None) -> str:
+    """Show a difference with its sign, such as ``-0.020``; ``-`` where there is none."""
+    if change is None:
+        return "-"
+    text = format_value(abs(change), unit_of(metric))
+    sign = "" if float(text) == 0 else "+" if change > 0 else "-"
+    return f"{sign}{text}"
+
+
+def value_text(metric: str, value: float | None, check: Check | None = None) -> str:
+    """Show a value in its unit, with the decimals that tell it from the limit it is held to."""
+    if value is None:
+        return "no data"
+    unit = unit_of(metric)
+    if check is None or check.kind not in {"min", "max"}:
+        return format_value(value, unit)
+    return format_limit_pair(value, check.limit, unit)[0]
+
+
+def held_value_text(result: CheckResult, value: float | None) -> str:
+    """Show the value that a check is about; ``-`` where a skipped check never looked for one."""
+    if value is None and result.status == "skip":
+        return "-"
+    return value_text(result.check.metric, value, result.check)
+
+
+def interval_text(low: float | None, high: float | None) -> str:
+    """Show an interval as ``0.76-0.94``; ``-`` where there is none."""
+    return "-" if low is None or high is None else f"{low:.2f}-{high:.2f}"
+
+
+def limit_text(result: CheckResult) -> str:
+    """Show a limit as ``>= 0.85`` or ``<= 2500``."""
+    sign = {"min": ">=", "max": "<=", "max_drop": "drop", "max_rise": "rise"}[result.check.kind]
+    return f"{sign} {result.check.limit:g}"
+
+
+# --- groups --------------------------------------------------------------------------------
+
+
+def _group_table(
+    title: str,
+    groups: Mapping[str, Mapping[str, MetricSummary]],
+    view: SummaryView,
+    width: int,
+) -> Iterator[Line]:
+    if not groups:
+        return
+    columns = [c for c in GROUP_COLUMNS if any(_n(g, c[0]) for g in groups.values())]
+    if width < NARROW:
+        columns = columns[:2]
+    head = f"{title:<22}{'n':>5}" + "".join(f"{name:>9}" for _, name in columns)
+    yield ((head, "dim"),)
+    counts = _group_sizes(title, view.records)
+    for name, summaries in sorted(groups.items()):
+        cells = "".join(f"{_cell(summaries, key):>9}" for key, _ in columns)
+        yield ((f"{clean(name, 21):<22}{counts.get(name, 0):>5}{cells}", ""),)
+        for result in view.gate.checks:
+            if (result.check.table, result.check.group) == (title, name):
+                yield _group_check(result)
+
+
+def _group_check(result: CheckResult) -> Line:
+    word, style = VERDICTS[result.status]
+    value = held_value_text(result, result.estimate)
+    text = f"  {result.check.metric} {value}, limit {limit_text(result)}"
+    return ((f"{text}  ", "red" if result.status == "fail" else ""), (word, style))
+
+
+def _n(summaries: Mapping[str, MetricSummary], key: str) -> int:
+    summary = summaries.get(key)
+    return summary.n if summary else 0
+
+
+def _cell(summaries: Mapping[str, MetricSummary], key: str) -> str:
+    summary = summaries.get(key)
+    return "-" if summary is None or summary.mean is None else format_value(summary.mean)
+
+
+def _group_sizes(title: str, records: Sequence[CaseRecord]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for record in _one_of_each_case(record for record in records if record.counted):
+        names: Sequence[str | None] = record.tags
+        if title == "category":
+            names = (record.category,)
+        elif title == "difficulty":
+            names = (record.difficulty,)
+        for name in names:
+            if name is not None:
+                sizes[name] = sizes.get(name, 0) + 1
+    return sizes
+
+
+# --- cases, notes, gate --------------------------------------------------------------------
+
+
+def _one_of_each_case(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+    """Return the first record of each case; its repeats are no further cases."""
+    found: dict[str, CaseRecord] = {}
+    for record in records:
+        found.setdefault(record.nodeid, record)
+    return list(found.values())
+
+
+def worst_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRecord]:
+    """Return the records to look at first, one of each case.
+
+    Errors, then misses with the least recall, then those that met what was asked of them with an
+    answer that the judge rates below its pass line.
+    """
+    found = [
+        (_badness(r), r) for r in records if r.outcome != "passed" or r.failure_stage in _JUDGED
+    ]
+    worst_first = (record for _, record in sorted(found, key=lambda one: one[0]))
+    return _one_of_each_case(worst_first)[:limit]
+
+
+def _badness(record: CaseRecord) -> tuple[int, float, str]:
+    if record.outcome == "passed":
+        key = "groundedness" if record.failure_stage == "ungrounded" else "correctness"
+        return 2, record.metrics.get(key) or 0.0, record.nodeid
+    recall = record.metrics.get("recall_at_k") or 0.0
+    return 0 if record.outcome == "error" else 1, recall, record.nodeid
+
+
+def slowest_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRecord]:
+    """Return the records that took longest, slowest first, one of each case."""
+    timed = [r for r in records if "total_ms" in r.latency]
+    slowest_first = sorted(timed, key=lambda r: (-r.latency["total_ms"], r.nodeid))
+    return _one_of_each_case(slowest_first)[:limit]
+
+
+def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
+    worst = worst_records(view.records)
+    if worst:
+        shown = _joined([f"{r.name} {_why(r)}" for r in worst], width - 9)
+        yield (("worst    ", "bold"), (shown, ""))
+    for record in worst:
+        yield from _judged_lines(record, width)
+    slow = [f"{r.name} {r.latency['total_ms']:.0f} ms" for r in slowest_records(view.records)]
+    if slow:
+        yield (("slowest  ", "bold"), (_joined(slow, width - 9), ""))
+
+
+def _why(record: CaseRecord) -> str:
+    if record.error is not None:
+        return record.error.kind
+    return record.failure_stage or record.outcome
+
+
+def _judged_lines(record: CaseRecord, width: int) -> Iterator[Line]:
+    """Show what the judge holds against an answer, a claim or fact a line; a terminal alone."""
+    flaws: list[tuple[str, str]] = []
+    if below_pass_line("groundedness", record.metrics):
+        flaws += [("unsupported", text) for text in unsupported_claims(record)]
+    if below_pass_line("correctness", record.metrics):
+        flaws += [("not stated", text) for text in missing_facts(record)]
+    for word, text in flaws[:_FLAWS_SHOWN]:
+        head = f"{clean(record.name, min(width // 5, _ID_CHARS))} {word}: "
+        shown = cut_columns(clean(text, _FLAW_CHARS), max(width - 9 - len(head) - 2, 0))
+        yield (("         ", ""), (head, "yellow"), (f'"{shown}"', ""))
+
+
+def _joined(parts: Sequence[str], width: int) -> str:
+    text = ""
+    for part in parts:
+        longer = f"{text}   {part}" if text else part
+        if len(longer) > width:
+            break
+        text = longer
+    return text or parts[0]
+
+
+def _reliability_lines(found: JudgeReliability, width: int, verbosity: int) -> Iterator[Line]:
+    lines = [*reliability_lines(found)]
+    if verbosity > 0:
+        worst = (f"{key} {i} {a:g} and {b:g}" for key, i, a, b in worst_disagreements(found))
+        if listed := "; ".join(worst):
+            lines.append(f"first and second judge: {listed}")
+    for line in lines:
+        yield from _wrapped("judge", "bold", line, "", width)
+
+
+def _notes(view: SummaryView) -> Iterator[str]:
+    yield from view.notes
+    yield from view.aggregate.warnings
+    yield from view.aggregate.target_warnings
+
+
+def _wrapped(head: str, head_style: Style, text: str, style: Style, width: int) -> Iterator[Line]:
+    parts = textwrap.wrap(clean(text), max(width - 9, 20)) or [""]
+    for part in parts:
+        yield ((f"{head:<9}", head_style), (part, style))
+        head = ""
+
+
+def _baseline_lines(view: SummaryView, width: int) -> Iterator[Line]:
+    """Say what was compared with, and how small a change each check could have seen."""
+    info = view.gate.baseline
+    if info is None:
+        return
+    yield from _wrapped("baseline", "bold", info.sentence, "yellow" if info.problem else "", width)
+    for result in view.gate.checks:
+        if (text := detectable_text(result)) is not None:
+            yield from _wrapped("", "", f"{result.check.name}: {text}", "", width)
+
+
+def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
+    styles: dict[str, Style] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
+    yield from _wrapped("gate", "bold", view.gate.sentence, styles[view.gate.verdict], width)
+    for result in view.gate.checks:
+        if result.status == "warn":
+            text = f"{result.check.name}: {result.message}"
+            yield from _wrapped("warn", "yellow", text, "", width)
+    weak = [r.check.name for r in view.gate.checks if r.small_n and r.status != "skip"]
+    if weak:
+        names = ", ".join(weak[:_WEAK_SHOWN])
+        more = f" and {len(weak) - _WEAK_SHOWN} more" if len(weak) > _WEAK_SHOWN else ""
+        few = f"{counted(len(weak), 'check')} {'has' if len(weak) == 1 else 'have'} few cases"
+        yield from _wrapped("", "", f"weak evidence: {few}: {names}{more}", "yellow", width)
+
+
+def _compare_command(baseline: str | None, run_id: str) -> str:
+    return f"rageval compare {clean(shlex.quote(baseline or ''))} {run_id}"
+
+
+def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
+    """Yield a command so that it can be copied whole."""
+    room = max(width - 11, 20)
+    parts = textwrap.wrap(clean(command), room, break_long_words=False, break_on_hyphens=False)
+    for number, part in enumerate(parts, start=1):
+        more = " \\" if number < len(parts) else ""
+        yield ((f"{head:<9}", "bold"), (part + more, ""))
+        head = ""
+
+
+def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
+    if any(r.outcome != "passed" for r in view.records):
+        why = "   (runs misses and errors again)"
+        fits = len(view.rerun) + len(why) + 9 <= width
+        yield (("next     ", "bold"), (view.rerun + why * fits, ""))
+    if view.changes and view.gate.baseline is not None:
+        yield (("compare  ", "bold"), (_compare_command(view.gate.baseline.name, view.run_id), ""))
+    yield from _command_lines("go on", view.resume, width)
+    yield (("results  ", "bold"), (view.folder, ""))
+    if view.report:
+        yield (("report   ", "bold"), (view.report, ""))

@@ -1,0 +1,1 @@
+"""Run folders: writing, reading, listing, naming, tagging, and the history database."""

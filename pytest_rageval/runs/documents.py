@@ -1,0 +1,130 @@
+"""What is written about a run beside its numbers: ``config.json`` and ``gate.json``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
+from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
+from pytest_rageval.project.settings import config_hash, settings_document
+from pytest_rageval.runs.provenance import hardware, versions
+from pytest_rageval.values.gate import GateResult
+from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
+from pytest_rageval.values.settings import Settings
+
+_JUDGE_FACTS: Final = ("judge", "model", "system_fingerprint", "level")
+
+
+@dataclass(slots=True)
+class RunFacts:
+    """What the records of a run say about the system under test and about its judge."""
+
+    models: dict[str, str] = field(default_factory=dict)
+    index_version: str | None = None
+    judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    """Who judged, each once: identity, model and fingerprint as the server names them, level."""
+    second_judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    """The same of the spot check."""
+
+    def add(self, record: CaseRecord) -> None:
+        """Take what one record reports; of several models in one role the last is kept."""
+        self.models.update(record.models)
+        if self.index_version is None and record.indexing_coverage:
+            self.index_version = record.indexing_coverage.get("index_version")
+        for rubric, found in record.judgements.items():
+            who = {name: found.get(name) for name in _JUDGE_FACTS}
+            judge = self.judges.setdefault(tuple(who.values()), {**who, "rubrics": {}})
+            judge["rubrics"][rubric] = found.get("rubric_version")
+            judge["parameters"] = found.get("parameters") or {}
+            judge["dropped_parameters"] = found.get("dropped_parameters") or []
+        second = record.spot_check
+        if second is not None and second.get("judge") is not None:
+            who = {name: second.get(name) for name in _JUDGE_FACTS}
+            judge = self.second_judges.setdefault(tuple(who.values()), {**who, "rubrics": {}})
+            judge["rubrics"].update(second.get("rubric_version") or {})
+
+
+def config_document(
+    settings: Settings,
+    *,
+    run_id: str,
+    started_at: datetime,
+    dataset_hash: str | None,
+    facts: RunFacts,
+    git: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the content of ``config.json``.
+
+    Args:
+        settings: of the run.
+        run_id: its name.
+        started_at: an aware time.
+        dataset_hash: over the cases; None: not known yet.
+        facts: what records tell so far.
+        git: state of the repository, empty outside one.
+    """
+    document = settings_document(settings)
+    # A path of one machine says nothing on another and may name its user.
+    document.pop("rootdir", None)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run_id,
+        "timestamp": started_at.isoformat(timespec="seconds"),
+        "config_hash": config_hash(settings),
+        "dataset_hash": dataset_hash,
+        "metric_definitions_version": DEFINITIONS_VERSION,
+        "settings": document,
+        "judge": None if settings.judge == "none" else settings.judge,
+        "judges": list(facts.judges.values()),
+        "second_judges": list(facts.second_judges.values()),
+        "target_models": dict(facts.models),
+        # The four versions of an experiment: from settings, else as reported.
+        "dataset_version": settings.dataset_version or dataset_hash,
+        "index_build_version": settings.index_build_version or facts.index_version,
+        "retriever_version": settings.retriever_version or facts.models.get("embedding_model"),
+        "answerer_version": settings.answerer_version or facts.models.get("llm_model"),
+        "versions": versions(),
+        "hardware": hardware(),
+        "git": dict(git),
+    }
+
+
+def set_document(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> dict[str, Any]:
+    """Return what a stored run keeps of the set that its cases were selected from.
+
+    With it the runs of several shards can be put together, and a check of a group can be decided,
+    where the case files are not at hand.
+
+    Args:
+        whole: every case file of the test paths, and those named on the command line.
+        asked: those that the command line asked for.
+    """
+    cases = [located for loaded in whole for located in loaded.cases]
+    files = list(asked)
+    return {
+        "hash": dataset_hash(located.case_hash for located in cases),
+        "n_cases": len(cases),
+        "files": sorted(loaded.display for loaded in files),
+        "n_asked": sum(len(loaded.cases) for loaded in files),
+        "by_category": dict(sorted(Counter(c.case.category for c in cases).items())),
+        "by_tag": dict(sorted(Counter(t for c in cases for t in set(c.case.tags)).items())),
+    }
+
+
+def gate_document(gate: GateResult, run_id: str) -> dict[str, Any]:
+    """Return the content of ``gate.json``."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run_id,
+        "verdict": gate.verdict,
+        "sentence": gate.sentence,
+        "complete": gate.complete,
+        "n_expected": gate.n_expected,
+        "n_reported": gate.n_reported,
+        "baseline": None if gate.baseline is None else asdict(gate.baseline),
+        "checks": [{"name": result.check.name, **asdict(result)} for result in gate.checks],
+    }

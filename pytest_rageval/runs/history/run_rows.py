@@ -1,0 +1,245 @@
+"""The folder of a run as rows of the index: numbers, names and settings, and none of its texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_rageval.analysis.run_figures import mapping, number, run_figures, whole
+from pytest_rageval.analysis.trend import compared_config
+from pytest_rageval.runs.list import (
+    config_hash_of,
+    describe_run,
+    is_partial,
+    ran_at,
+    run_documents,
+)
+from pytest_rageval.runs.read import records_of_run
+from pytest_rageval.runs.store import RESULTS, read_json
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.record import CaseRecord
+
+_DOCUMENTS: Final = ("config.json", "metrics.json", "gate.json")
+_SETTLED_S: Final = 2.0
+"""A file that was changed just now may change again without another time or size to show it: some
+file systems count in seconds."""
+_BLOCK: Final = 1 << 20
+_VERSIONS: Final = (
+    "dataset_version",
+    "index_build_version",
+    "retriever_version",
+    "answerer_version",
+)
+_OUTCOMES: Final = ("passed", "missed", "errored", "unchecked")
+
+
+_NUMBERS: Final = (
+    "value",
+    "n",
+    "n_not_applicable",
+    "n_error",
+    "median",
+    "low",
+    "high",
+    "se",
+)
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What changes whenever a run changes, and takes no reading."""
+
+    value: str
+    """64 hex digits over names, sizes and times of the files, and the tags."""
+    settled: bool
+    """Whether a later change is sure to change it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRows:
+    """A run as the index keeps it, without project and source."""
+
+    run: Row
+    results: tuple[Row, ...]
+    metrics: tuple[Row, ...]
+    problems: tuple[str, ...]
+    """What could not be read, a line each, naming the file."""
+
+
+def stamp_of(folder: Path, tags: tuple[str, ...], *, now: float | None = None) -> Stamp:
+    """Return the stamp of a run.
+
+    Args:
+        folder: of the run.
+        tags: its tags.
+        now: seconds since 1970; None: the clock's.
+    """
+    now = time.time() if now is None else now
+    told: list[object] = [list(tags)]
+    newest = 0.0
+    for name in (*_DOCUMENTS, RESULTS):
+        try:
+            found = (folder / name).stat()
+        except OSError:
+            told.append([name])
+            continue
+        newest = max(newest, found.st_mtime, found.st_ctime)
+        told.append([name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino])
+    text = json.dumps(told)
+    return Stamp(value=_sha256(text), settled=newest < now - _SETTLED_S)
+
+
+def content_hash(folder: Path, tags: tuple[str, ...]) -> str:
+    """Return 64 hex digits over what is in the files of a run, and its tags."""
+    told: list[object] = [list(tags)]
+    for name in (*_DOCUMENTS, RESULTS):
+        digest = hashlib.sha256()
+        try:
+            with (folder / name).open("rb") as file:
+                while block := file.read(_BLOCK):
+                    digest.update(block)
+        except OSError:  # missing, or not to be read
+            told.append([name])
+            continue
+        told.append([name, digest.hexdigest()])
+    return _sha256(json.dumps(told))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
+    """Read the folder of a run; what cannot be read is left out and told.
+
+    Raises:
+        OSError: the folder is gone.
+    """
+    problems: list[str] = []
+    documents = run_documents(folder)
+    unreadable = [name for name in _DOCUMENTS if _is_broken(folder / name, problems)]
+    records: list[CaseRecord] = []
+    if (folder / RESULTS).is_file():
+        try:
+            records = records_of_run(folder)
+        except StorageError as error:
+            unreadable.append(RESULTS)
+            problems.append(str(error))
+    entry = describe_run(folder, tags, documents)
+    config, metrics = documents.config, documents.metrics
+    run = {
+        "ran_at": ran_at(folder),
+        "tags": " ".join(tags),
+        "verdict": _text(entry.verdict),
+        "judge": _text(entry.judge),
+        "config_hash": _text(config_hash_of(documents)),
+        "dataset_hash": _text(entry.dataset_hash),
+        "git_commit": _text(entry.commit),
+        "git_dirty": _flag(mapping(config.get("git")).get("dirty")),
+        **{name: _text(config.get(name)) for name in _VERSIONS},
+        "package_version": _text(mapping(config.get("versions")).get("pytest-rageval")),
+        "metric_definitions_version": whole(config.get("metric_definitions_version")),
+        "k": whole(mapping(config.get("settings")).get("k")),
+        "n_cases": whole(entry.n_cases),
+        **{name: whole(metrics.get(name)) for name in _OUTCOMES},
+        "partial": is_partial(documents),
+        "has_metrics": bool(metrics),
+        "has_records": entry.has_records,
+        "unreadable": " ".join(unreadable),
+        "config": json.dumps(compared_config(config), sort_keys=True),
+    }
+    return RunRows(
+        run=run,
+        results=tuple(map(_result_row, records)),
+        metrics=_metric_rows(metrics, config),
+        problems=tuple(problems),
+    )
+
+
+def _is_broken(path: Path, problems: list[str]) -> bool:
+    if not path.exists():
+        return False
+    try:
+        read_json(path)
+    except StorageError as error:
+        problems.append(str(error))
+        return True
+    return False
+
+
+def _metric_rows(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[Row, ...]:
+    rows: dict[tuple[str, ...], Row] = {}
+    for figure in run_figures(metrics, config):
+        row = {name: getattr(figure, name) for name in _NUMBERS}
+        row["scope"] = figure.scope
+        row["group_name"], row["metric"] = _text(figure.group), _text(figure.metric)
+        # Two names may be one once what no database keeps is written out.
+        rows[row["scope"], row["group_name"], row["metric"]] = row
+    return tuple(rows.values())
+
+
+def _result_row(record: CaseRecord) -> Row:
+    latency, cost = record.latency, record.cost
+    scores = {key: number(value) for key, value in record.metrics.items()}
+    return {
+        "file": _text(record.file),
+        "case_id": _text(record.case_id),
+        "parameters": _text(record.parameters),
+        "repeat": whole(record.repeat),
+        "case_hash": _text(record.case_hash),
+        "category": _text(record.category),
+        "difficulty": _text(record.difficulty),
+        "tags": _joined(record.tags),
+        "answerable": record.answerable,
+        "required": record.required,
+        "counted": record.counted,
+        "status": record.status,
+        "outcome": record.outcome,
+        "failure_stage": record.failure_stage,
+        "error_kind": record.error.kind if record.error else None,
+        "attempts": whole(record.error.attempts) if record.error else None,
+        "unchecked": record.unchecked,
+        "abstained": record.abstained,
+        "k": whole(record.k),
+        "total_ms": number(latency.get("total_ms")),
+        "judge_ms": number(latency.get("judge_ms")),
+        "judge_cost_usd": number(cost.get("judge_cost_usd")),
+        "judge_prompt_tokens": _tokens(cost.get("judge_prompt_tokens")),
+        "judge_completion_tokens": _tokens(cost.get("judge_completion_tokens")),
+        "metrics": json.dumps(scores, sort_keys=True),
+    }
+
+
+def _tokens(value: float | None) -> int | None:
+    found = number(value)
+    return None if found is None else whole(int(found))
+
+
+def _joined(names: Iterable[str]) -> str:
+    return " ".join(_text(name) or "" for name in names)
+
+
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _text(value: object) -> str | None:
+    r"""Return a text as every database keeps it; None: it is none.
+
+    >>> _text("a\0b"), _text(1)
+    ('a\\x00b', None)
+    """
+    if not isinstance(value, str):
+        return None
+    # Half a surrogate pair has no UTF-8 form, and PostgreSQL takes no NUL.
+    return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")

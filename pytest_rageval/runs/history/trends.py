@@ -1,0 +1,89 @@
+"""What a trend is made of, read from the index."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from pytest_rageval.analysis.run_figures import RunFigure
+from pytest_rageval.analysis.trend import TrendQuery, TrendRun
+from pytest_rageval.runs.history.tables import tables
+from pytest_rageval.runs.trend import TrendSource
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
+
+    from pytest_rageval.runs.history.database import IndexDatabase
+
+
+def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> TrendSource:
+    """Return what ``read_trend`` returns for the folders that the index was filled from.
+
+    Args:
+        database: holds the index.
+        project: whose runs.
+        query: which figure is asked for.
+
+    Raises:
+        StorageError: the database fails.
+    """
+    from sqlalchemy import and_, select
+
+    runs, metrics = tables().runs, tables().metrics
+    figure = and_(
+        metrics.c.project == runs.c.project,
+        metrics.c.run_id == runs.c.run_id,
+        metrics.c.scope == query.scope,
+        metrics.c.group_name == query.group,
+        metrics.c.metric == query.metric,
+    )
+    own = metrics.c.project == project
+    found = (
+        select(runs, *(column for column in metrics.c if column.name not in ("project", "run_id")))
+        .select_from(runs.outerjoin(metrics, figure))
+        .where(runs.c.project == project, runs.c.has_metrics)
+    )
+    names = select(metrics.c.metric).where(own).distinct()
+    groups = select(metrics.c.group_name).where(own, metrics.c.scope == query.scope).distinct()
+    with database.transaction() as connection:
+        return TrendSource(
+            runs=tuple(_trend_run(row, query) for row in connection.execute(found)),
+            metrics=frozenset(connection.execute(names).scalars()),
+            groups=frozenset(connection.execute(groups).scalars()),
+        )
+
+
+def _trend_run(row: Row[Any], query: TrendQuery) -> TrendRun:
+    return TrendRun(
+        run_id=row.run_id,
+        ran_at=_utc(row.ran_at),
+        figure=None if row.metric is None else _figure(row, query),
+        tags=tuple(row.tags.split()),
+        verdict=row.verdict,
+        config_hash=row.config_hash,
+        dataset_hash=row.dataset_hash,
+        config=json.loads(row.config),
+        partial=row.partial,
+    )
+
+
+def _figure(row: Row[Any], query: TrendQuery) -> RunFigure:
+    return RunFigure(
+        scope=query.scope,
+        group=row.group_name,
+        metric=row.metric,
+        value=row.value,
+        n=row.n,
+        n_not_applicable=row.n_not_applicable,
+        n_error=row.n_error,
+        median=row.median,
+        low=row.low,
+        high=row.high,
+        se=row.se,
+    )
+
+
+def _utc(time: datetime) -> datetime:
+    # SQLite keeps no zone, and what it is given is in UTC; PostgreSQL answers in that of the user.
+    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,0 +1,135 @@
+"""Records to JSON values and back, and how much of their text is kept. Pure.
+
+A record line is ``schema_version`` and the fields of ``CaseRecord`` under their own names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_rageval.metrics.matching import text_hash
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+_PLAIN: Final = frozenset({str, float, int, bool, type(None)})
+
+_TOLERANCE: Final = 1e-9
+
+STORED_CHUNK_CHARS: Final = 200
+STORED_ANSWER_CHARS: Final = 100_000
+
+
+def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
+    """Return the record as it is stored: long texts cut, and saying so.
+
+    Args:
+        record: a scored record; judging and matching have seen the whole texts.
+        full_text: keep whole chunk texts instead of ``STORED_CHUNK_CHARS`` of each. The answer
+            is cut at ``STORED_ANSWER_CHARS`` either way; ``answer_chars`` keeps its length.
+    """
+    chunks, answer = record.retrieved_chunks, record.answer
+    if chunks is not None:
+        chunks = tuple(_without_vector(chunk) for chunk in chunks)
+        if not full_text:
+            chunks = tuple(_cut(chunk) for chunk in chunks)
+    chars = record.answer_chars
+    if answer is not None:
+        chars = len(answer) if chars is None else chars
+        answer = answer[:STORED_ANSWER_CHARS]
+    return replace(record, retrieved_chunks=chunks, answer=answer, answer_chars=chars)
+
+
+def _without_vector(chunk: RetrievedChunk) -> RetrievedChunk:
+    return chunk if chunk.embedding is None else replace(chunk, embedding=None)
+
+
+def _cut(chunk: RetrievedChunk) -> RetrievedChunk:
+    if chunk.text is None or len(chunk.text) <= STORED_CHUNK_CHARS:
+        return chunk
+    # The hash of a text that was cut earlier is that of its whole.
+    whole = chunk.text_hash or (None if chunk.text_truncated else text_hash(chunk.text))
+    cut = chunk.text[:STORED_CHUNK_CHARS]
+    return replace(chunk, text=cut, text_truncated=True, text_hash=whole)
+
+
+def record_to_json(record: CaseRecord) -> dict[str, Any]:
+    """Return a record as JSON values, ``schema_version`` first."""
+    return {"schema_version": SCHEMA_VERSION, **to_plain(record)}
+
+
+def to_plain(value: Any) -> Any:
+    """Turn dataclasses and mappings into dicts, and tuples into lists, all the way down."""
+    kind: Any = type(value)
+    if kind in _PLAIN:  # nearly all there is, so it is asked first
+        return value
+    if kind is dict:
+        return {key: to_plain(item) for key, item in value.items()}
+    if kind is tuple or kind is list:
+        return [to_plain(item) for item in value]
+    names = _field_names(kind)
+    if names is not None:
+        return {name: to_plain(getattr(value, name)) for name in names}
+    if isinstance(value, Mapping):
+        return {key: to_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(item) for item in value]
+    return value
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    return tuple(item.name for item in fields(kind)) if is_dataclass(kind) else None
+
+
+def record_from_json(document: Mapping[str, Any]) -> CaseRecord:
+    """Build a record from JSON values; fields it does not know are left out.
+
+    Raises:
+        StorageError: another schema version, a missing field or a wrong type.
+    """
+    from pydantic import ValidationError
+
+    version = document.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise StorageError(
+            f"schema_version: got {version!r}, expected {SCHEMA_VERSION} "
+            "(was it written by another version of pytest-rageval?)"
+        )
+    try:
+        record: CaseRecord = _adapter().validate_python(dict(document))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise StorageError(f"{place}: {first['msg']}") from None
+    for key, value in record.metrics.items():
+        _check_score(key, value)
+    return record
+
+
+def _check_score(key: str, value: float | None) -> None:
+    """Refuse what no metric can be, which would make every figure over it nonsense."""
+    if value is None:
+        return
+    info = METRICS.get(key)
+    low, high = info.scale if info else (-math.inf, None)
+    top = math.inf if high is None else high + _TOLERANCE
+    if not math.isfinite(value) or not low - _TOLERANCE <= value <= top:
+        expected = "a finite number" if high is None else f"{low:g} to {high:g}"
+        raise StorageError(f"metrics.{key}: got {value!r}, expected {expected}")
+
+
+@cache
+def _adapter() -> TypeAdapter[CaseRecord]:
+    # Built once: it takes longer than reading hundreds of records.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(CaseRecord)

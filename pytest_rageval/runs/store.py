@@ -1,0 +1,401 @@
+"""The only place that writes and reads run folders, ``evals/results/<run_id>/``.
+
+Documents are written beside their place and renamed into it, so a reader sees the old one or
+the new one. ``results.jsonl`` grows by one line per record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final, Self
+
+from pytest_rageval.runs.record_json import record_from_json, record_to_json
+from pytest_rageval.runs.results_folder import prepare_results_dir
+from pytest_rageval.runs.tags import read_tags, refuse_malformed_tag
+from pytest_rageval.support.files import FolderLock
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.names import RUN_ID_RULE, is_run_id
+from pytest_rageval.values.record import CaseRecord
+
+RESULTS: Final = "results.jsonl"
+
+_LAST: Final = re.compile(r"last(?:~([0-9]+))?")
+
+_LEAVE_OUT: Final = "take the line out, and --rageval-resume asks its case again"
+
+_RUN_FILES: Final = (RESULTS, "metrics.json", "config.json")
+"""A folder with one of these is a run."""
+
+
+def new_run_id(now: datetime, random_hex: str) -> str:
+    """Return a run id such as ``20261120-1958-7c1d``.
+
+    Args:
+        now: an aware time; the id shows it in UTC, to the minute.
+        random_hex: 4 hex digits that tell apart runs of the same minute.
+    """
+    if now.tzinfo is None:
+        raise ValueError("now: got a naive time, expected an aware one")
+    if not re.fullmatch(r"[0-9a-f]{4}", random_hex):
+        raise ValueError(f"random_hex: got {random_hex!r}, expected 4 hex digits")
+    return f"{now.astimezone(UTC):%Y%m%d-%H%M}-{random_hex}"
+
+
+# --- writing -------------------------------------------------------------------------------
+
+
+class RunWriter:
+    """Writes one run; usable as a context manager and from several threads.
+
+    Args:
+        results_dir: folder of all runs, created with a ``.gitignore`` where it is missing.
+        run_id: name of the new run.
+        resume: continue in a run whose folder exists; a torn last line is cut off first.
+
+    Raises:
+        StorageError: the id is no run id, is taken (or, to resume, does not exist), another
+            session is writing the run, or the folder cannot be written.
+    """
+
+    def __init__(self, results_dir: Path, run_id: str, *, resume: bool = False) -> None:
+        if not is_run_id(run_id):
+            raise StorageError(f"run id: got {run_id!r}, expected {RUN_ID_RULE}")
+        self.run_id = run_id
+        self.path = results_dir / run_id
+        self._lock = threading.Lock()
+        self._folder_lock: FolderLock | None = None
+        try:
+            self._lines = self._open_named(results_dir, resume=resume)
+        except StorageError:
+            self._unlock()
+            raise
+
+    def _open_named(self, results_dir: Path, *, resume: bool) -> IO[bytes]:
+        try:
+            return self._open(results_dir, resume=resume)
+        except (FileExistsError, NotADirectoryError) as error:
+            if results_dir.is_dir():
+                raise StorageError(f"{self.path}: cannot be written: {error.strerror}") from error
+            raise StorageError(
+                f"{results_dir}: a file stands here or above, expected a folder for the results "
+                "of runs; move it away, or name another folder with --rageval-results"
+            ) from error
+        except OSError as error:
+            raise StorageError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+    def _open(self, results_dir: Path, *, resume: bool) -> IO[bytes]:
+        prepare_results_dir(results_dir)
+        results = self.path / RESULTS
+        if resume:
+            if not self.path.is_dir():
+                raise StorageError(f"{self.path}: no run to resume, there is no such folder")
+            self._folder_lock = FolderLock(self.path)
+            # Who is killed in the first moment leaves an empty folder.
+            if results.is_file():
+                _cut_torn_line(results)
+            return results.open("ab")
+        self.path.mkdir(exist_ok=True)
+        self._folder_lock = FolderLock(self.path)
+        if any(self.path.iterdir()):
+            raise StorageError(
+                f"{self.path}: a run of this id exists; choose another --rageval-run-id or "
+                "remove the folder"
+            )
+        # "x": of two runs that start at once with one id, the second fails.
+        return results.open("xb")
+
+    def append(self, record: CaseRecord) -> None:
+        """Write one record as a line and hand it to the operating system at once.
+
+        There is no fsync: it costs milliseconds per record and would only help against a loss
+        of power, after which a resume asks the lost cases again. A killed process loses
+        nothing that was appended.
+        """
+        line = _encode(json.dumps(record_to_json(record), ensure_ascii=False, allow_nan=False))
+        with self._lock, self._named_errors():
+            # What a full disk refuses stays in the buffer and leads the next write, so that a
+            # later line never begins inside a torn one.
+            self._lines.write(line + b"\n")
+            self._lines.flush()
+
+    def rewrite(self, records: Iterable[CaseRecord]) -> None:
+        """Put records in the place of all that were appended, atomically."""
+        lines = [
+            json.dumps(record_to_json(record), ensure_ascii=False, allow_nan=False)
+            for record in records
+        ]
+        with self._lock:
+            with self._named_errors():
+                self._lines.close()
+            self.write_text(RESULTS, "".join(f"{line}\n" for line in lines))
+            with self._named_errors():
+                self._lines = (self.path / RESULTS).open("ab")
+
+    def write_json(self, name: str, document: Mapping[str, Any]) -> Path:
+        """Write a JSON document of the run atomically and return its path.
+
+        Raises:
+            ValueError: a number in it is NaN or infinite.
+        """
+        return write_document(self.path, name, document)
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Write a text document of the run (UTF-8) atomically and return its path."""
+        return write_text_document(self.path, name, text)
+
+    def discard(self) -> None:
+        """Remove the run again: what it was made from turned out not to be readable."""
+        self.close()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def close(self) -> None:
+        """Close ``results.jsonl`` and let others write the run; further calls do nothing."""
+        try:
+            with self._named_errors():
+                self._lines.close()
+        finally:
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._folder_lock is not None:
+            self._folder_lock.close()
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            where = self.path / RESULTS
+            raise StorageError(f"{where}: cannot be written: {error.strerror}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def write_document(folder: Path, name: str, document: Mapping[str, Any]) -> Path:
+    """Write a JSON document into the folder of a run atomically and return its path.
+
+    Raises:
+        ValueError: a number in it is NaN or infinite, or the name is no plain file name.
+        StorageError: the file cannot be written.
+    """
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
+    return write_text_document(folder, name, text + "\n")
+
+
+def write_text_document(folder: Path, name: str, text: str) -> Path:
+    """Do the same with a text (UTF-8)."""
+    target = folder / name
+    if target.parent != folder:
+        raise ValueError(f"name: got {name!r}, expected a plain file name")
+    # The process id keeps two writers of one document from sharing the file beside it.
+    beside = folder / f".{name}.{os.getpid()}.tmp"
+    try:
+        beside.write_bytes(_encode(text))
+        os.replace(beside, target)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise StorageError(f"{target}: cannot be written: {error.strerror}") from error
+    return target
+
+
+def _encode(text: str) -> bytes:
+    # Half a surrogate pair has no UTF-8 form; its Python escape is its JSON escape as well.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _cut_torn_line(path: Path) -> None:
+    data = path.read_bytes()
+    kept = data.rfind(b"\n") + 1
+    if kept == len(data):
+        return
+    with path.open("r+b") as file:
+        if _is_json(data[kept:]):
+            file.seek(0, os.SEEK_END)
+            file.write(b"\n")
+        else:
+            file.truncate(kept)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+# --- reading -------------------------------------------------------------------------------
+
+
+def read_records(path: Path) -> list[CaseRecord]:
+    """Read the records of a run in the order they were written.
+
+    Args:
+        path: a run folder or its ``results.jsonl``. A last line without its line break that
+            does not parse was torn by a kill, and is left out.
+
+    Raises:
+        StorageError: the file is missing, or a line in it is broken (the text names it).
+    """
+    file = path / RESULTS if path.is_dir() else path
+    try:
+        *lines, last = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise StorageError(f"{file}: cannot be read: {error.strerror}") from error
+    if last and _is_json(last):
+        lines.append(last)
+    return [_read_line(file, number, line) for number, line in enumerate(lines, start=1) if line]
+
+
+def _read_line(file: Path, number: int, line: bytes) -> CaseRecord:
+    try:
+        document = json.loads(line)
+    except ValueError as error:
+        raise StorageError(f"{file}:{number}: not JSON: {error}; {_LEAVE_OUT}") from None
+    if not isinstance(document, dict):
+        raise StorageError(
+            f"{file}:{number}: got {document!r:.60}, expected an object; {_LEAVE_OUT}"
+        )
+    try:
+        return record_from_json(document)
+    except StorageError as error:
+        raise StorageError(f"{file}:{number}: {error}; {_LEAVE_OUT}") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read one JSON document of a run.
+
+    Raises:
+        StorageError: it is missing, is not JSON or is no object.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise StorageError(f"{path}: not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise StorageError(f"{path}: got {document!r:.60}, expected an object")
+    return document
+
+
+# --- naming a run --------------------------------------------------------------------------
+
+
+def list_runs(results_dir: Path) -> list[Path]:
+    """Return the run folders, oldest first.
+
+    A run's time is ``timestamp`` in its ``metrics.json``, which a clone of the repository
+    keeps, or else the time its records were last written.
+    """
+    if not results_dir.is_dir():
+        return []
+    runs = [path for path in results_dir.iterdir() if is_run(path)]
+    return sorted(runs, key=lambda path: (run_time(path), path.name))
+
+
+def is_run(path: Path) -> bool:
+    """Say whether a folder holds a run; one that nobody lets us look into holds none."""
+    try:
+        return any((path / name).is_file() for name in _RUN_FILES)
+    except OSError:
+        return False
+
+
+def run_time(path: Path) -> float:
+    """Return when the run of a folder was made, as ``list_runs`` orders runs: seconds since 1970.
+
+    Raises:
+        OSError: the folder is gone.
+    """
+    try:
+        stamp = datetime.fromisoformat(read_json(path / "metrics.json")["timestamp"])
+    except (StorageError, KeyError, TypeError, ValueError):
+        found = [path / name for name in _RUN_FILES if (path / name).is_file()]
+        return (found[0] if found else path).stat().st_mtime
+    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+
+
+def resolve_run(
+    results_dir: Path, name: str, *, exclude: str | None = None, relative_to: Path | None = None
+) -> Path:
+    """Return the folder of the run that a user named.
+
+    Args:
+        results_dir: folder of all runs.
+        name: an id, a tag, ``last``, ``last~N`` (N runs before the last), a prefix that only one
+            run has, or the path of a run folder or of a file in it.
+        exclude: id of the run under way, which is neither ``last`` nor meant by a prefix.
+        relative_to: where a relative path begins; the working directory when None.
+
+    Raises:
+        StorageError: no run or more than one is meant, or a tag whose file is malformed.
+    """
+    runs = [path for path in list_runs(results_dir) if path.name != exclude]
+    exact = [path for path in runs if path.name == name]
+    if exact:
+        return exact[0]
+    tags = read_tags(results_dir)
+    if name in tags:
+        return _tagged(results_dir, name, tags[name])
+    refuse_malformed_tag(results_dir, name)
+    last = _LAST.fullmatch(name)
+    if last:
+        return _nth_last(results_dir, runs, name, int(last[1] or 0))
+    matches = [path for path in runs if name and path.name.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    if len(matches) > 1:
+        shown = ", ".join(path.name for path in matches[-5:])
+        raise StorageError(f"run {name!r}: {len(matches)} runs begin so, among them {shown}")
+    path = (relative_to or Path()) / name
+    path = path.parent if path.is_file() else path
+    if name and is_run(path):
+        return path
+    raise StorageError(f"run {name!r}: not found{_known(results_dir, runs, name, list(tags))}")
+
+
+def _tagged(results_dir: Path, tag: str, run_id: str) -> Path:
+    # Though a run is under way, its tag means it and no other.
+    if not is_run(results_dir / run_id):
+        raise StorageError(
+            f"run {tag!r}: the tag names run {run_id}, which is not in {results_dir}"
+        )
+    return results_dir / run_id
+
+
+def _nth_last(results_dir: Path, runs: list[Path], name: str, back: int) -> Path:
+    if back >= len(runs):
+        count = "no runs" if not runs else f"only {len(runs)} run" + "s" * (len(runs) > 1)
+        raise StorageError(f"run {name!r}: {results_dir} holds {count}")
+    return runs[-1 - back]
+
+
+def _known(results_dir: Path, runs: list[Path], name: str, tags: list[str]) -> str:
+    import difflib
+
+    if not runs:
+        return f"; {results_dir} holds no runs"
+    names = [path.name for path in runs]
+    close = difflib.get_close_matches(name, [*tags, *names], n=1)
+    if close:
+        return f', did you mean "{close[0]}"?'
+    return f"; the latest in {results_dir} are {', '.join(names[-3:])}"

@@ -1,0 +1,111 @@
+"""Names that people give to runs, one small file each: ``evals/results/tags/main``.
+
+A file of its own for every tag, holding the id of its run, can be committed without meeting the
+tags of others in a merge; and as it lies beside the runs, it outlives them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_rageval.runs.results_folder import prepare_results_dir
+from pytest_rageval.support.text import shorten
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.names import TAG_RULE, TAGS, is_run_id, is_tag
+
+
+def read_tags(results_dir: Path) -> dict[str, str]:
+    """Return the id of the run by tag, in the order of tags; files that name none are left out."""
+    folder = results_dir / TAGS
+    if not folder.is_dir():
+        return {}
+    found = {}
+    for path in sorted(folder.iterdir()):
+        run_id = _read(path) if is_tag(path.name) and path.is_file() else None
+        if run_id is not None:
+            found[path.name] = run_id
+    return found
+
+
+def tags_by_run(results_dir: Path) -> Mapping[str, tuple[str, ...]]:
+    """Return the tags of every run that has one."""
+    found: dict[str, tuple[str, ...]] = {}
+    for tag, run_id in read_tags(results_dir).items():
+        found[run_id] = (*found.get(run_id, ()), tag)
+    return found
+
+
+def _read(path: Path) -> str | None:
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if is_run_id(text) else None
+
+
+def refuse_malformed_tag(results_dir: Path, tag: str) -> None:
+    """Stop where a tag has a file that names no run.
+
+    Args:
+        results_dir: folder of all runs.
+        tag: its name; one that is no name for a tag, or has no file, passes.
+
+    Raises:
+        StorageError: the file cannot be read, or holds anything but the id of a run.
+    """
+    path = results_dir / TAGS / tag
+    if not is_tag(tag) or not path.is_file():
+        return
+    try:
+        text = path.read_text(encoding="utf-8", errors="backslashreplace").strip()
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
+    if not is_run_id(text):
+        raise StorageError(
+            f"{path}: the file of tag {tag!r} is malformed: got {shorten(text)}, expected the id "
+            f"of a run; `rageval runs tag RUN {tag}` writes it anew"
+        )
+
+
+def write_tag(results_dir: Path, tag: str, run_id: str) -> str | None:
+    """Give a run a tag, which leaves the run that had it; return the id of that one.
+
+    Raises:
+        StorageError: the tag is no name for one, a run has it as its id, or it cannot be written.
+    """
+    if not is_tag(tag):
+        raise StorageError(f"tag: got {tag!r}, expected {TAG_RULE}")
+    if (results_dir / tag).is_dir():
+        raise StorageError(f"tag: {tag!r} is the id of a run, expected another name")
+    folder = results_dir / TAGS
+    before = _read(folder / tag)
+    beside = folder / f".{tag}.{os.getpid()}.tmp"
+    try:
+        prepare_results_dir(results_dir)
+        folder.mkdir(exist_ok=True)
+        beside.write_text(f"{run_id}\n", encoding="utf-8")
+        os.replace(beside, folder / tag)
+    except OSError as error:
+        raise StorageError(f"{folder / tag}: cannot be written: {error.strerror}") from error
+    return before
+
+
+def remove_tag(results_dir: Path, tag: str) -> str:
+    """Take a tag away and return the id of the run that had it.
+
+    Raises:
+        StorageError: there is no such tag, its file names no run, or it cannot be removed.
+    """
+    run_id = read_tags(results_dir).get(tag)
+    if run_id is None:
+        refuse_malformed_tag(results_dir, tag)
+        known = ", ".join(read_tags(results_dir)) or "none"
+        raise StorageError(f"tag {tag!r}: not found; there are: {known}")
+    path = results_dir / TAGS / tag
+    try:
+        path.unlink()
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be removed: {error.strerror}") from error
+    return run_id

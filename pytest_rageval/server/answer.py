@@ -1,0 +1,110 @@
+"""An answer quoted from the retrieved passages, or an abstention with its reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_rageval.server.chunking import Chunk
+from pytest_rageval.server.frequencies import TermFrequencies
+from pytest_rageval.server.sentences import sentences
+from pytest_rageval.server.terms import query_terms, terms
+
+ANSWERER_VERSION = "extractive/1"
+MAX_SENTENCES = 3
+MIN_COVERAGE = 0.5
+"""Share of the question's words, weighted by rarity, that the passages must hold to be answered."""
+MIN_GAIN = 0.08
+"""A further sentence must add this share of the question's words."""
+EVIDENCE_PASSAGES = 2
+"""The passages whose words count together as evidence: a question may join two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the answerer says, and the chunks it leans on."""
+
+    text: str
+    cited: tuple[int, ...]
+    """Positions in the list of chunks, from 0, in order of first citation."""
+    abstained: bool
+    abstain_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    text: str
+    source: int
+    found: frozenset[str]
+
+
+def abstain(reason: str) -> Answer:
+    """Return the refusal to answer, for a reason."""
+    text = f"I cannot answer this from the notes: {reason}."
+    return Answer(text=text, cited=(), abstained=True, abstain_reason=reason)
+
+
+def answer_from(question: str, chunks: Sequence[Chunk], frequencies: TermFrequencies) -> Answer:
+    """Quote the sentences that cover the question best, each with `[n]`, n counting from 1.
+
+    Args:
+        question: As asked.
+        chunks: Retrieved, best first.
+        frequencies: Weighs the words of the question: rare ones decide.
+    """
+    if not chunks:
+        return abstain("no passage matches the question")
+    wanted = query_terms(question)
+    reach = evidence_coverage(wanted, chunks, frequencies)
+    if reach < MIN_COVERAGE:
+        return abstain(
+            f"the best passages cover {reach:.0%} of what the question asks, "
+            f"below the limit of {MIN_COVERAGE:.0%}"
+        )
+    chosen = _choose(wanted, _candidates(chunks), frequencies)
+    if not chosen:
+        return abstain("the best passages hold no sentence on the question")
+    text = " ".join(f"{sentence.text} [{sentence.source + 1}]" for sentence in chosen)
+    cited = tuple(dict.fromkeys(sentence.source for sentence in chosen))
+    return Answer(text=text, cited=cited, abstained=False, abstain_reason=None)
+
+
+def evidence_coverage(
+    wanted: Sequence[str], chunks: Sequence[Chunk], frequencies: TermFrequencies
+) -> float:
+    """Return the share, 0 to 1, of the question's words in the first passages and headings."""
+    present: set[str] = set()
+    for chunk in chunks[:EVIDENCE_PASSAGES]:
+        present.update(terms(chunk.heading_path), terms(chunk.text))
+    return frequencies.coverage(wanted, present)
+
+
+def _candidates(chunks: Sequence[Chunk]) -> list[_Sentence]:
+    return [
+        _Sentence(text, source, frozenset(terms(text)))
+        for source, chunk in enumerate(chunks)
+        for text in sentences(chunk.text)
+    ]
+
+
+def _choose(
+    wanted: Sequence[str], candidates: Sequence[_Sentence], frequencies: TermFrequencies
+) -> list[_Sentence]:
+    """Pick sentences one by one, each the one that adds most; return them in reading order."""
+    weights = {term: frequencies.idf(term) for term in wanted}
+    total = sum(weights.values()) or 1.0
+    missing = set(wanted)
+    chosen: list[_Sentence] = []
+
+    def worth(sentence: _Sentence) -> float:
+        new = sum(weights[term] for term in missing & sentence.found)
+        known = sum(weights[term] for term in weights.keys() & sentence.found)
+        # A better-ranked passage wins a draw, and a near draw.
+        return (new + 0.2 * known) / total - 0.03 * sentence.source
+
+    while len(chosen) < MAX_SENTENCES and missing and candidates:
+        best = max(candidates, key=worth)
+        gain = sum(weights[term] for term in missing & best.found) / total
+        if gain < MIN_GAIN:
+            break
+        chosen.append(best)
+        missing -= best.found
+    return sorted(chosen, key=lambda sentence: sentence.source)

@@ -1,0 +1,254 @@
+"""Markdown into chunks that know their heading path, lines and bytes.
+
+A note is cut at its headings; a section over the token budget is cut again at the edges of its
+blocks. Positions refer to the file as it is on disk (line ends, BOM and all), so a chunk's text
+is exactly the bytes of its range.
+"""
+
+import bisect
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import markdown_it
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from pytest_rageval.server.splitting import Span, count_tokens, pack_spans, split_prose
+
+CHUNKER_VERSION = f"heading-1+markdown-it-{markdown_it.__version__}"
+
+_BOM = b"\xef\xbb\xbf"
+_FENCES = frozenset({"fence", "code_block", "html_block"})
+_PROSE = frozenset({"paragraph_open"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A passage of one note."""
+
+    chunk_id: str
+    """32 hex digits; the same as long as vault, path, heading path, byte range and text are."""
+    vault: str
+    rel_path: str
+    heading_path: str
+    """`# Title > ## Section`; empty for text before the first heading."""
+    chunk_index: int
+    """Position in its note, from 0."""
+    start_line: int
+    """First line, from 1."""
+    end_line: int
+    """Last line, inclusive."""
+    start_byte: int
+    end_byte: int
+    """Past the last byte."""
+    text: str
+    token_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    heading_path: str
+    span: Span
+    body_start: int
+    blocks: tuple["_Block", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    token: Token
+    children: tuple[Token, ...]
+    span: Span
+
+
+class _Note:
+    """The bytes of a note with its line starts."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        # bytes.splitlines cuts at \n, \r\n and \r only: just where markdown-it does.
+        lines = data.splitlines(keepends=True)
+        self.starts = [0]
+        for line in lines:
+            self.starts.append(self.starts[-1] + len(line))
+        self.starts[0] = len(_BOM) if data.startswith(_BOM) else 0
+        self.first_line = _front_matter_lines(lines)
+
+    def byte_at(self, line: int) -> int:
+        """Return where parsed line `line` starts (0 is the first after the front matter)."""
+        return self.starts[min(line + self.first_line, len(self.starts) - 1)]
+
+    def text(self, span: Span) -> str:
+        return self.data[span.start : span.end].decode("utf-8", errors="replace")
+
+    def trim(self, span: Span) -> Span:
+        """Drop blank lines at both ends and white space at the very end."""
+        piece = self.data[span.start : span.end]
+        end = span.start + len(piece.rstrip())
+        start = span.start
+        while start < end:
+            line_end = self.starts[self.line_of(start) + 1]
+            if self.data[start:line_end].strip():
+                break
+            start = line_end
+        return Span(min(start, end), end)
+
+    def line_of(self, offset: int) -> int:
+        """Return the line, from 0, that holds byte `offset`."""
+        return max(0, bisect.bisect_right(self.starts, offset) - 1)
+
+
+def chunk_note(
+    *, vault: str, rel_path: str, data: bytes, max_tokens: int, overlap: int
+) -> tuple[Chunk, ...]:
+    """Cut a note into chunks.
+
+    Headings count only at the top level of the document (not in code, quotes or lists). YAML
+    front matter, a BOM and headings without text are left out. Bytes that are not UTF-8 read as
+    U+FFFD.
+
+    Args:
+        vault: Name of the vault, part of the chunk ids.
+        rel_path: Path of the note in the vault, with `/`.
+        data: The file's content.
+        max_tokens: Budget of a chunk, in the tokens of `count_tokens`.
+        overlap: Tokens of the previous piece repeated when a section is split.
+    """
+    note = _Note(data)
+    chunks: list[Chunk] = []
+    for section in _sections(note):
+        if not note.data[section.body_start : section.span.end].strip():
+            continue
+        for span in _pieces(note, section, max_tokens, overlap):
+            chunks.append(_chunk(note, vault, rel_path, section.heading_path, len(chunks), span))
+    return tuple(chunks)
+
+
+def _chunk(
+    note: _Note, vault: str, rel_path: str, heading_path: str, position: int, span: Span
+) -> Chunk:
+    text = note.text(span)
+    identity = "\0".join((vault, rel_path, heading_path, f"{span.start}:{span.end}", text))
+    return Chunk(
+        chunk_id=hashlib.sha256(identity.encode()).hexdigest()[:32],
+        vault=vault,
+        rel_path=rel_path,
+        heading_path=heading_path,
+        chunk_index=position,
+        start_line=note.line_of(span.start) + 1,
+        end_line=note.line_of(span.end - 1) + 1,
+        start_byte=span.start,
+        end_byte=span.end,
+        text=text,
+        token_count=count_tokens(text),
+    )
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark").enable("table")
+    # Only block structure is needed; leaving inline text unparsed halves the time.
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _front_matter_lines(lines: Sequence[bytes]) -> int:
+    """Return how many leading lines are YAML front matter: `---` to `---` or `...`."""
+    if not lines or lines[0].removeprefix(_BOM).rstrip() != b"---":
+        return 0
+    for number, line in enumerate(lines[1:], start=2):
+        if line.rstrip() in (b"---", b"..."):
+            return number
+    return 0
+
+
+def _sections(note: _Note) -> Iterator[_Section]:
+    """Yield the parts of a note between headings; together they cover it without gaps."""
+    body = Span(note.byte_at(0), len(note.data))
+    groups = _top_level(_parser().parse(note.text(body)))
+    trail: list[tuple[int, str]] = []
+    section_start, body_start, blocks = body.start, body.start, list[_Block]()
+    for index, (token, inner) in enumerate(groups):
+        start = note.byte_at(_line(token))
+        following = groups[index + 1][0] if index + 1 < len(groups) else None
+        end = note.byte_at(_line(following)) if following else body.end
+        if token.type != "heading_open":
+            blocks.append(_Block(token, inner, Span(start, end)))
+            continue
+        yield _section(trail, Span(section_start, start), body_start, blocks)
+        depth = int(token.tag[1])
+        trail = [entry for entry in trail if entry[0] < depth]
+        trail.append((depth, f"{'#' * depth} {' '.join(inner[0].content.split())}".rstrip()))
+        assert token.map is not None
+        section_start, body_start = start, note.byte_at(token.map[1])
+        blocks = [_Block(token, (), Span(start, end))]
+    yield _section(trail, Span(section_start, body.end), body_start, blocks)
+
+
+def _section(
+    trail: list[tuple[int, str]], span: Span, body_start: int, blocks: list[_Block]
+) -> _Section:
+    path = " > ".join(title for _, title in trail)
+    return _Section(path, span, min(body_start, span.end), tuple(blocks))
+
+
+def _line(token: Token) -> int:
+    return token.map[0] if token.map else 0
+
+
+def _top_level(tokens: Sequence[Token]) -> list[tuple[Token, tuple[Token, ...]]]:
+    """Group a flat token list into blocks of one level: the opening token and what it holds."""
+    groups: list[tuple[Token, tuple[Token, ...]]] = []
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        end = position + 1
+        if token.nesting == 1:
+            while tokens[end].level > token.level:
+                end += 1
+            groups.append((token, tuple(tokens[position + 1 : end])))
+            end += 1
+        else:
+            groups.append((token, ()))
+        position = end
+    return [group for group in groups if group[0].map]
+
+
+def _pieces(note: _Note, section: _Section, max_tokens: int, overlap: int) -> Iterator[Span]:
+    whole = note.trim(section.span)
+    if count_tokens(note.text(whole)) <= max_tokens:
+        yield whole
+        return
+    spans: list[Span] = []
+    if section.blocks and section.span.start < section.blocks[0].span.start:
+        # Link definitions leave no token: what stands before the first block goes with it.
+        spans.append(Span(section.span.start, section.blocks[0].span.start))
+    for block in section.blocks or (_Block(Token("", "", 0), (), section.span),):
+        spans.extend(_units(note, block, max_tokens))
+    for span in pack_spans(note.data, spans, max_tokens, overlap):
+        trimmed = note.trim(span)
+        # A heading cut off from its text says nothing that the heading path does not.
+        if trimmed.start < trimmed.end and trimmed.end > section.body_start:
+            yield trimmed
+
+
+def _units(note: _Note, block: _Block, max_tokens: int) -> Iterator[Span]:
+    """Yield the smallest parts of a block that may be kept whole within the budget."""
+    text = note.text(block.span)
+    if count_tokens(text) <= max_tokens:
+        prose = block.token.type in _PROSE
+        yield Span(block.span.start, block.span.end, solid=not prose)
+        return
+    children = [] if block.token.type in _PROSE | _FENCES else _top_level(block.children)
+    if not children:
+        lines = block.token.type not in _PROSE
+        yield from split_prose(note.data, block.span, max_tokens, by_line=lines)
+        return
+    starts = [max(block.span.start, note.byte_at(_line(token))) for token, _ in children]
+    starts[0] = block.span.start
+    for (token, inner), start, end in zip(
+        children, starts, [*starts[1:], block.span.end], strict=True
+    ):
+        if start < end:
+            yield from _units(note, _Block(token, inner, Span(start, end)), max_tokens)

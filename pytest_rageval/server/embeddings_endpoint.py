@@ -1,0 +1,115 @@
+"""`POST /v1/embeddings`: the vectors of this server, in the shape of OpenAI's API."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.fields import Fields, RequestError, shown
+from pytest_rageval.server.index import Index
+from pytest_rageval.server.requests import MAX_QUESTION_CHARS
+from pytest_rageval.server.splitting import count_tokens
+
+MAX_INPUTS = 2048
+"""As in OpenAI's API."""
+MAX_INPUT_CHARS = MAX_QUESTION_CHARS
+MAX_TOTAL_CHARS = 4_000_000
+"""Keeps one request from occupying the server for minutes."""
+
+EncodingFormat = Literal["float", "base64"]
+_ENCODING_FORMATS: tuple[EncodingFormat, ...] = ("float", "base64")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingsQuery:
+    """Checked texts to embed."""
+
+    texts: tuple[str, ...]
+    encoding_format: EncodingFormat
+
+
+def parse_embeddings(body: object, config: ReferenceConfig) -> EmbeddingsQuery:
+    """Check the body of an embeddings request.
+
+    Raises:
+        RequestError: A field is unknown, missing, of the wrong type or too large, or the model is
+            not the one that this server embeds with.
+    """
+    fields = Fields(body, "", ("model", "input", "encoding_format", "user"))
+    names = (
+        ("lsa", config.embedding_model) if config.embedder == "lsa" else (config.embedding_model,)
+    )
+    if fields.string("model") not in names:
+        raise fields.fail("model", " or ".join(map(repr, names)))
+    return EmbeddingsQuery(
+        texts=_texts(fields),
+        encoding_format=fields.choice("encoding_format", _ENCODING_FORMATS, "float"),
+    )
+
+
+def _texts(fields: Fields) -> tuple[str, ...]:
+    given = fields.raw("input")
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not texts:
+        raise fields.fail("input", "a string or a list of strings")
+    if len(texts) > MAX_INPUTS:
+        raise RequestError(f"input: {len(texts):,} texts, expected at most {MAX_INPUTS:,}")
+    for number, text in enumerate(texts):
+        where = "input" if isinstance(given, str) else f"input[{number}]"
+        if not isinstance(text, str) or not text.strip():
+            raise RequestError(f"{where}: got {shown(text)}, expected a text that is not blank")
+        if len(text) > MAX_INPUT_CHARS:
+            raise RequestError(
+                f"{where}: {len(text):,} characters, expected at most {MAX_INPUT_CHARS:,}"
+            )
+    total = sum(map(len, texts))
+    if total > MAX_TOTAL_CHARS:
+        raise RequestError(
+            f"input: {total:,} characters in all, expected at most {MAX_TOTAL_CHARS:,}"
+        )
+    # JSON can hold half of a surrogate pair, which no encoder downstream accepts.
+    return tuple(text.encode("utf-8", errors="replace").decode() for text in texts)
+
+
+def embed_texts(query: EmbeddingsQuery, index: Index, model: str) -> dict[str, Any]:
+    """Return the response body: one vector for each text, in order.
+
+    A vector of LSA has length 1, or is all zeros for a text without a word of the vault.
+
+    Raises:
+        RequestError: The endpoint that this server embeds with refused a text.
+        UpstreamError: That endpoint failed.
+    """
+    vectors = _vectors(query.texts, index)
+    n_tokens = sum(map(count_tokens, query.texts))
+    return {
+        "object": "list",
+        "data": [
+            {"object": "embedding", "index": number, "embedding": _encoded(vector, query)}
+            for number, vector in enumerate(vectors)
+        ],
+        "model": model,
+        "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
+    }
+
+
+def _vectors(texts: Sequence[str], index: Index) -> list[NDArray[np.float32]]:
+    if index.lsa is not None:
+        return [index.lsa.embed(text) for text in texts]
+    assert index.embedder is not None
+    vectors: list[NDArray[np.float32]] = []
+    for number, vector in enumerate(index.embedder.embed(texts)):
+        if vector is None:
+            raise RequestError(f"input[{number}]: refused by the model endpoint of this server")
+        vectors.append(vector)
+    return vectors
+
+
+def _encoded(vector: NDArray[np.float32], query: EmbeddingsQuery) -> str | list[float]:
+    if query.encoding_format == "base64":
+        return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
+    return [float(number) for number in vector]

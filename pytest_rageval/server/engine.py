@@ -1,0 +1,171 @@
+"""A question in, the answer of docs/target.md#an-http-api out; and documents put over the vault."""
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pytest_rageval.server.answer import ANSWERER_VERSION, Answer, abstain, answer_from
+from pytest_rageval.server.chunking import Chunk
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.generation import PROMPT_VERSION, generate
+from pytest_rageval.server.index import Index, build_index
+from pytest_rageval.server.requests import AskQuery, DocumentsUpdate
+from pytest_rageval.server.retrieval import Hit, Retrieval, retrieve
+from pytest_rageval.server.store import index_key, index_version, open_index
+from pytest_rageval.server.upstream import Endpoint
+from pytest_rageval.server.vault import Note, read_vault
+
+_log = logging.getLogger("rageval.reference")
+
+
+class ReferenceEngine:
+    """A vault, its index and an answerer; its methods may be called from several threads."""
+
+    def __init__(self, config: ReferenceConfig) -> None:
+        """Read the vault and load or build its index.
+
+        Raises:
+            VaultError: The vault is not a readable folder.
+            UpstreamError: The embedding endpoint failed.
+        """
+        self.config = config
+        vault = read_vault(config.vault)
+        self._vault_notes, self._findings = vault.notes, vault.findings
+        self._overlay: dict[str, Note] = {}
+        self._vault_index = open_index(config, vault.notes, vault.findings)
+        for warning in self._vault_index.coverage["warnings"]:
+            _log.warning("vault %s: %s", config.effective_vault_name, warning)
+        self._index = self._vault_index
+        self._update_lock = threading.Lock()
+
+    @property
+    def index(self) -> Index:
+        """The index that questions are answered from now."""
+        return self._index
+
+    def ask(self, query: AskQuery, *, debug: bool) -> dict[str, Any]:
+        """Answer a question.
+
+        Returns:
+            The response body; `debug` is in it only when asked for.
+
+        Raises:
+            UpstreamError: A configured model endpoint failed.
+        """
+        started = time.perf_counter()
+        index = self._index
+        found = retrieve(index, query)
+        retrieved = time.perf_counter()
+        chunks = [hit.chunk for hit in found.hits]
+        answer = self._answer(query, chunks, index)
+        done = time.perf_counter()
+        response: dict[str, Any] = {
+            "answer": answer.text,
+            "references": [_reference(chunks[position]) for position in answer.cited],
+            "abstained": answer.abstained,
+            "abstain_reason": answer.abstain_reason,
+        }
+        if debug:
+            latency = {
+                **found.latency,
+                "generation_ms": (done - retrieved) * 1000,
+                "total_ms": (done - started) * 1000,
+            }
+            response["debug"] = self._debug(found, index, latency)
+        return response
+
+    def put_documents(self, update: DocumentsUpdate) -> int:
+        """Add documents over the vault, replacing those of the same path; files stay untouched.
+
+        Returns:
+            How many documents now lie over the vault.
+
+        Raises:
+            UpstreamError: The embedding endpoint failed; nothing is changed.
+        """
+        with self._update_lock:
+            overlay = {**self._overlay, **{note.rel_path: note for note in update.notes}}
+            self._replace_overlay(overlay)
+            return len(overlay)
+
+    def delete_documents(self, scope_prefix: str) -> int:
+        """Take away the documents put under a scope, never a file of the vault.
+
+        Returns:
+            How many were taken away.
+        """
+        with self._update_lock:
+            kept = {p: n for p, n in self._overlay.items() if not p.startswith(scope_prefix)}
+            removed = len(self._overlay) - len(kept)
+            if removed:
+                self._replace_overlay(kept)
+            return removed
+
+    def _replace_overlay(self, overlay: dict[str, Note]) -> None:
+        """Swap in a new index at once: a question sees all of an update or none of it."""
+        if overlay:
+            merged = {**{note.rel_path: note for note in self._vault_notes}, **overlay}
+            notes = [merged[path] for path in sorted(merged)]
+            version = index_version(index_key(self.config, notes))
+            index = build_index(
+                self.config, notes, version=version, findings=self._findings, known=self._index
+            )
+        else:
+            index = self._vault_index
+        self._overlay, self._index = overlay, index
+
+    def _answer(self, query: AskQuery, chunks: Sequence[Chunk], index: Index) -> Answer:
+        if query.folders and not chunks:
+            return abstain(f"no passage in the folders {', '.join(query.folders)} matches")
+        if self.config.llm_url:
+            endpoint = Endpoint(
+                url=self.config.llm_url,
+                model=str(self.config.llm_model),
+                api_key_env=self.config.llm_api_key_env,
+            )
+            return generate(endpoint, query.question, chunks)
+        return answer_from(query.question, chunks, index.frequencies)
+
+    def _debug(self, found: Retrieval, index: Index, latency: dict[str, float]) -> dict[str, Any]:
+        llm = self.config.llm_url is not None
+        return {
+            "retrieved_chunks": [_chunk(hit) for hit in (*found.hits, *found.displaced)],
+            "folder_selection": asdict(found.folder_selection),
+            "latency": {phase: round(value, 3) for phase, value in latency.items()},
+            "indexing_coverage": index.coverage,
+            "models": {
+                "llm_model": self.config.llm_model if llm else ANSWERER_VERSION,
+                "embedding_model": self.config.embedding_model,
+                "prompt_version": PROMPT_VERSION if llm else ANSWERER_VERSION,
+            },
+        }
+
+
+def _reference(chunk: Chunk) -> dict[str, Any]:
+    return {
+        "vault": chunk.vault,
+        "rel_path": chunk.rel_path,
+        "heading_path": chunk.heading_path,
+        "chunk_index": chunk.chunk_index,
+    }
+
+
+def _chunk(hit: Hit) -> dict[str, Any]:
+    chunk = hit.chunk
+    return {
+        "chunk_id": chunk.chunk_id,
+        "rel_path": chunk.rel_path,
+        "heading_path": chunk.heading_path,
+        "start_line": chunk.start_line,
+        "end_line": chunk.end_line,
+        "score_vector": hit.score_vector,
+        "score_lexical": hit.score_lexical,
+        "score_final": hit.score_final,
+        "text": chunk.text,
+        "rank": hit.rank,
+        "token_count": chunk.token_count,
+        "rank_before_rerank": hit.rank_before_rerank,
+    }

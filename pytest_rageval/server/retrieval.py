@@ -1,0 +1,189 @@
+"""One search: folders, both sides, fusion, threshold, rerank."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_rageval.server.chunking import Chunk
+from pytest_rageval.server.folders import (
+    FALLBACK_COVERAGE,
+    FolderSelection,
+    score_folders,
+    select_folders,
+)
+from pytest_rageval.server.fusion import Scores, fuse, normalised, ranking
+from pytest_rageval.server.index import Index
+from pytest_rageval.server.ranking import Candidate, pool_size, rerank
+from pytest_rageval.server.requests import AskQuery
+from pytest_rageval.server.terms import query_terms, terms
+from pytest_rageval.server.vault import folder_contains
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A retrieved chunk with its scores."""
+
+    chunk: Chunk
+    rank: int
+    score_vector: float
+    """Cosine."""
+    score_lexical: float
+    """BM25."""
+    score_final: float
+    rank_before_rerank: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieval:
+    """The results of one search and how long its phases took."""
+
+    hits: tuple[Hit, ...]
+    """The `k` best."""
+    displaced: tuple[Hit, ...]
+    """Chunks among the `k` best before the rerank but not after it, with their later ranks."""
+    folder_selection: FolderSelection
+    latency: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    vector: Scores
+    lexical: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    position: int
+    score: float
+    rank_before: int | None = None
+
+
+def retrieve(index: Index, query: AskQuery) -> Retrieval:
+    """Search the index.
+
+    Raises:
+        UpstreamError: The embedding endpoint failed.
+    """
+    started = time.perf_counter()
+    wanted = query_terms(query.question)
+    lexical = index.lexical.scores(query.question, index.frequencies)
+    allowed = _within(index, query.folders)
+    begun_selection = time.perf_counter()
+    selection = _select(index, query, wanted, lexical, allowed)
+    selected = time.perf_counter()
+    sides = _Sides(index.similarities(query.question), lexical)
+    scope = allowed
+    if selection.selected_folders is not None:
+        scope = allowed & _within(index, selection.selected_folders, none_means_all=False)
+    fused = _fused(query, sides, scope)
+    if query.folder_mode == "on_with_fallback" and _is_weak(index, wanted, fused):
+        selection = _fallen_back(selection)
+        fused = _fused(query, sides, allowed)
+    retrieved = time.perf_counter()
+    entries = _ranked(index, query, wanted, fused)
+    hits = [_hit(index, sides, entry, rank) for rank, entry in enumerate(entries, start=1)]
+    done = time.perf_counter()
+    cut = query.k
+    selection_s = selected - begun_selection
+    return Retrieval(
+        hits=tuple(hits[:cut]),
+        displaced=tuple(hit for hit in hits[cut:] if (hit.rank_before_rerank or cut + 1) <= cut),
+        folder_selection=selection,
+        latency={
+            "folder_selection_ms": 0.0 if query.folder_mode == "off" else selection_s * 1000,
+            "retrieval_ms": (retrieved - started - selection_s) * 1000,
+            "rerank_ms": (done - retrieved) * 1000 if query.rerank else 0.0,
+        },
+    )
+
+
+def _within(index: Index, folders: Sequence[str], *, none_means_all: bool = True) -> Mask:
+    """Return which chunks lie in any of the folders."""
+    if not folders and none_means_all:
+        return np.ones(len(index.chunks), dtype=bool)
+    inside = {
+        own: any(folder_contains(folder, f"{own}/note.md") for folder in folders)
+        for own in set(index.folder_of)
+    }
+    return np.array([inside[own] for own in index.folder_of], dtype=bool)
+
+
+def _select(
+    index: Index, query: AskQuery, wanted: Sequence[str], lexical: Scores, allowed: Mask
+) -> FolderSelection:
+    of_folder: dict[str, list[float]] = {}
+    # Keywords alone choose: a cheap guess before the search, and fallible like any guess.
+    shares = normalised(np.where(allowed, lexical, 0.0))
+    for position in np.flatnonzero(allowed):
+        of_folder.setdefault(index.folder_of[position], []).append(float(shares[position]))
+    if query.folder_mode == "off":
+        return FolderSelection(
+            selected_folders=None,
+            available_folders=tuple(sorted(of_folder)),
+            fallback_used=None,
+            reasoning="folder mode is off",
+        )
+    return select_folders(score_folders(wanted, of_folder, index.frequencies))
+
+
+def _fused(query: AskQuery, sides: _Sides, scope: Mask) -> Scores:
+    """Fuse within a scope: scores and ranks are relative to what may be found."""
+    return fuse(
+        np.where(scope, sides.vector, 0.0),
+        np.where(scope, sides.lexical, 0.0),
+        method=query.fusion,
+        vector_weight=query.vector_weight,
+        lexical_weight=query.lexical_weight,
+    )
+
+
+def _is_weak(index: Index, wanted: Sequence[str], fused: Scores) -> bool:
+    """Tell whether no single passage of the best five holds half of the question's words."""
+    return all(
+        index.frequencies.coverage(wanted, _chunk_terms(index.chunks[position])) < FALLBACK_COVERAGE
+        for position in ranking(fused)[:5]
+    )
+
+
+def _chunk_terms(chunk: Chunk) -> set[str]:
+    return {*terms(chunk.heading_path), *terms(chunk.text)}
+
+
+def _fallen_back(selection: FolderSelection) -> FolderSelection:
+    reason = f"{selection.reasoning}; no passage there holds half of the question: all searched"
+    return replace(selection, fallback_used=True, reasoning=reason)
+
+
+def _ranked(index: Index, query: AskQuery, wanted: Sequence[str], fused: Scores) -> list[_Entry]:
+    order = ranking(fused)
+    if not query.rerank:
+        entries = [_Entry(int(position), float(fused[position])) for position in order[: query.k]]
+    else:
+        candidates = [
+            Candidate(
+                position=int(position),
+                score=float(fused[position]),
+                body_terms=terms(index.chunks[position].text),
+                heading_terms=terms(index.chunks[position].heading_path),
+            )
+            for position in order[: pool_size(query.k)]
+        ]
+        again = rerank(wanted, candidates, index.frequencies)
+        entries = [_Entry(entry.position, entry.score, entry.rank_before) for entry in again]
+    return [entry for entry in entries if entry.score >= query.min_score]
+
+
+def _hit(index: Index, sides: _Sides, entry: _Entry, rank: int) -> Hit:
+    return Hit(
+        chunk=index.chunks[entry.position],
+        rank=rank,
+        score_vector=round(float(sides.vector[entry.position]), 6),
+        score_lexical=round(float(sides.lexical[entry.position]), 6),
+        score_final=round(entry.score, 6),
+        rank_before_rerank=entry.rank_before,
+    )

@@ -1,0 +1,211 @@
+"""Built indexes on disk: found again by what they were built from, written whole or not at all."""
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import shutil
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pytest_rageval.server.chunking import CHUNKER_VERSION, Chunk
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.frequencies import TermFrequencies
+from pytest_rageval.server.index import (
+    INDEX_FORMAT,
+    Index,
+    build_index,
+    embedder_of,
+    with_findings,
+)
+from pytest_rageval.server.lexical import LexicalIndex
+from pytest_rageval.server.vault import Finding, Note
+from pytest_rageval.server.vector import LsaModel
+
+KEPT_INDEXES = 8
+"""How many entries a cache folder keeps; the longest unused go first."""
+
+_DATABASE, _ARRAYS, _MANIFEST = "index.sqlite", "vectors.npz", "manifest.json"
+_COLUMNS = tuple(field.name for field in fields(Chunk))
+_log = logging.getLogger("rageval.reference")
+
+
+class _DamagedError(ValueError):
+    """A cache entry that does not hold what it should."""
+
+
+def index_key(config: ReferenceConfig, notes: Sequence[Note]) -> str:
+    """Return 32 hex digits over everything the index depends on: note bytes and build settings."""
+    settings = {
+        "format": INDEX_FORMAT,
+        "chunker": CHUNKER_VERSION,
+        "vault": config.effective_vault_name,
+        "chunk_tokens": config.chunk_tokens,
+        "chunk_overlap": config.chunk_overlap,
+        "embedding_model": config.embedding_model,
+        "embedder_url": config.embedder_url if config.embedder == "endpoint" else None,
+        "notes": [[note.rel_path, note.digest] for note in notes],
+    }
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:32]
+
+
+def index_version(key: str) -> str:
+    """Return what `indexing_coverage.index_version` reports for a key."""
+    return f"{INDEX_FORMAT}-{key[:12]}"
+
+
+def open_index(
+    config: ReferenceConfig, notes: Sequence[Note], findings: Sequence[Finding]
+) -> Index:
+    """Load the index of these notes from the cache, or build and keep it."""
+    key = index_key(config, notes)
+    entry = config.cache_dir / key if config.cache_dir else None
+    if entry is not None and entry.is_dir():
+        try:
+            loaded = _load(entry, config)
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            sqlite3.Error,
+            zipfile.BadZipFile,
+        ) as error:
+            _log.warning("cached index %s is damaged (%s); building it again", key, error)
+        else:
+            return with_findings(loaded, notes, findings)
+    index = build_index(config, notes, version=index_version(key), findings=findings)
+    if entry is not None:
+        try:
+            _save(index, entry)
+        except OSError as error:
+            # A read-only or full disk costs time at the next start, not this one.
+            _log.warning("index not cached in %s: %s", entry.parent, error)
+    return index
+
+
+def _save(index: Index, entry: Path) -> None:
+    """Write an entry beside its place, then rename: no one ever sees half of one."""
+    _make_cache_folder(entry.parent)
+    scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=entry.parent))
+    try:
+        _write_database(index, scratch / _DATABASE)
+        _write_arrays(index, scratch / _ARRAYS)
+        manifest = {name: _digest(scratch / name) for name in (_DATABASE, _ARRAYS)}
+        (scratch / _MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+        if entry.exists():
+            os.replace(entry, scratch / "replaced")
+        # Another process may have finished the same entry meanwhile: then theirs stays.
+        with contextlib.suppress(OSError):
+            os.rename(scratch, entry)
+            shutil.rmtree(entry / "replaced", ignore_errors=True)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    _drop_oldest(entry)
+
+
+def _make_cache_folder(folder: Path) -> None:
+    if folder.is_dir():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+
+
+def _drop_oldest(entry: Path) -> None:
+    def last_used(path: Path) -> float:
+        with contextlib.suppress(OSError):
+            return path.stat().st_mtime
+        return 0.0
+
+    names = (path for path in entry.parent.iterdir() if (path / _MANIFEST).is_file())
+    others = sorted((path for path in names if path != entry), key=last_used)
+    for path in others[: max(0, len(others) + 1 - KEPT_INDEXES)]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _write_database(index: Index, path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as target:
+        index.lexical.copy_to(target)
+        target.execute(f"CREATE TABLE chunk ({', '.join(_COLUMNS)})")
+        marks = ", ".join("?" * len(_COLUMNS))
+        target.executemany(
+            f"INSERT INTO chunk VALUES ({marks})",
+            ([getattr(chunk, name) for name in _COLUMNS] for chunk in index.chunks),
+        )
+        target.execute("CREATE TABLE meta (name PRIMARY KEY, value)")
+        values = {
+            "coverage": index.coverage,
+            "frequencies": index.frequencies.by_term,
+            "vocabulary": list(index.lsa.vocabulary) if index.lsa else None,
+        }
+        target.executemany(
+            "INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in values.items()]
+        )
+        target.commit()
+
+
+def _write_arrays(index: Index, path: Path) -> None:
+    arrays = {"vectors": index.vectors}
+    if index.lsa:
+        arrays["projection"] = index.lsa.projection
+    with path.open("wb") as stream:
+        np.savez(stream, **arrays)  # type: ignore[arg-type]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _load(entry: Path, config: ReferenceConfig) -> Index:
+    manifest = json.loads((entry / _MANIFEST).read_text(encoding="utf-8"))
+    for name in (_DATABASE, _ARRAYS):
+        if manifest[name] != _digest(entry / name):
+            raise _DamagedError(f"{name} differs from its manifest")
+    with contextlib.suppress(OSError):
+        os.utime(entry)
+    with np.load(entry / _ARRAYS, allow_pickle=False) as arrays:
+        vectors = arrays["vectors"]
+        projection = arrays["projection"] if "projection" in arrays else None
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    try:
+        chunks, meta = _read_database(entry / _DATABASE, connection)
+    except BaseException:
+        connection.close()
+        raise
+    lsa = None
+    if projection is not None:
+        rows = {term: row for row, term in enumerate(meta["vocabulary"])}
+        lsa = LsaModel(rows, projection)
+    return Index(
+        chunks=chunks,
+        frequencies=TermFrequencies(len(chunks), meta["frequencies"]),
+        lexical=LexicalIndex(connection, len(chunks)),
+        vectors=vectors,
+        lsa=lsa,
+        embedder=embedder_of(config),
+        coverage=meta["coverage"],
+        origin="loaded",
+    )
+
+
+def _read_database(
+    path: Path, connection: sqlite3.Connection
+) -> tuple[tuple[Chunk, ...], dict[str, Any]]:
+    """Copy a stored database into an open one, so that no file stays open."""
+    with contextlib.closing(
+        sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    ) as source:
+        source.backup(connection)
+    rows = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM chunk ORDER BY rowid")
+    chunks = tuple(Chunk(**dict(zip(_COLUMNS, row, strict=True))) for row in rows)
+    meta = {name: json.loads(value) for name, value in connection.execute("SELECT * FROM meta")}
+    return chunks, meta

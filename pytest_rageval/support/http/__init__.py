@@ -1,0 +1,1 @@
+"""One HTTP attempt and what surrounds it: addresses, deadlines, pools, retries, rate limits."""

@@ -1,0 +1,198 @@
+"""The address of a target and the headers sent to it, with every secret kept out of messages."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from pytest_rageval.values.errors import ConfigError
+
+ENV_VALUE: Final = re.compile(
+    r"(?P<prefix>(?:.*\s)?)env:(?P<name>[A-Za-z_][A-Za-z0-9_]*)", re.DOTALL
+)
+"""``env:NAME``, alone or after a word as in ``Bearer env:NAME``."""
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+SENSITIVE_HEADER: Final = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+"""A header is named for what it carries."""
+_QUERY_SECRET: Final = re.compile(
+    r"(?P<name>[?&](?:[^=&#]*[-_])?(?:auth|authorization|api[-_]?key|key|token|secret|password|"
+    r"passwd|sig|signature|code)=)(?P<value>[^&#]+)",
+    re.IGNORECASE,
+)
+"""By the end of its name, which tells a token from a number of tokens."""
+_MIN_SECRET_CHARS: Final = 4
+"""Shorter values would garble every message they are blotted out of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Address:
+    """Where requests go."""
+
+    url: str
+    """With path and query, without credentials."""
+    credentials: tuple[str, str] | None = None
+    """User name and password."""
+    shown: str
+    """For messages: without credentials and query."""
+    loopback: bool
+    """Whether the host is this machine by name or number."""
+
+    @property
+    def is_plain_local(self) -> bool:
+        """Whether this is HTTP without TLS to this machine."""
+        return self.loopback and self.url.startswith("http:")
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be printed: credentials and query keys, also as they are sent."""
+        written = [match["value"] for match in _QUERY_SECRET.finditer(self.url)]
+        query = (*written, *map(unquote, written))
+        if self.credentials is None:
+            return query
+        sent = base64.b64encode(":".join(self.credentials).encode()).decode("ascii")
+        return (*query, *self.credentials, sent)
+
+
+@cache
+def join_url(base: str | None, path: str) -> Address:
+    """Join a base URL, with or without a slash at its end, and the path of the endpoint.
+
+    Raises:
+        ConfigError: the base is no http or https URL; the message holds no credentials.
+    """
+    where = "[tool.rageval.target] url"
+    if not base:
+        raise ConfigError(f"{where}: expected a URL such as http://localhost:8000, got nothing")
+    parts = _split(base.strip(), where)
+    if parts.query or parts.fragment:
+        raise ConfigError(f"{where}: holds a query or a fragment; put a query into `path`")
+    host = parts.hostname or ""
+    netloc = f"[{host}]" if ":" in host else host
+    if parts.port is not None:
+        netloc = f"{netloc}:{parts.port}"
+    full = f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}/{path.lstrip('/')}"
+    return Address(
+        url=full,
+        credentials=_credentials(parts),
+        shown=without_secrets(full),
+        loopback=_is_loopback(host),
+    )
+
+
+def resolve_headers(headers: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Replace ``env:NAME``, alone or after a word as in ``Bearer env:NAME``, by its value.
+
+    Whitespace around a variable's value is dropped: a newline is what a secret's file ends with.
+
+    Raises:
+        ConfigError: a variable is missing or empty, or a header cannot be sent; names the header
+            and the variable, never the value.
+    """
+    return {name: _resolve(name, value, environ) for name, value in headers.items()}
+
+
+def blot_out_of_reply(value: object, secrets: Sequence[str]) -> object:
+    """Replace the secrets in every text of a JSON value: a target may echo what it was sent."""
+    if not secrets:
+        return value
+    if isinstance(value, str):
+        return blot_out(value, secrets)
+    if isinstance(value, list):
+        return [blot_out_of_reply(item, secrets) for item in value]
+    if isinstance(value, dict):
+        return {key: blot_out_of_reply(item, secrets) for key, item in value.items()}
+    return value
+
+
+def blot_out(message: str, secrets: Iterable[str]) -> str:
+    """Replace every secret in a message, such as a header that a server echoes, by ``***``."""
+    for secret in sorted(set(secrets), key=len, reverse=True):
+        if len(secret) >= _MIN_SECRET_CHARS:
+            message = message.replace(secret, "***")
+    return message
+
+
+def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple[str, ...]:
+    """List header values that must not be printed, and the token after a word like Bearer.
+
+    Args:
+        spec: headers as configured.
+        resolved: the same after ``resolve_headers``.
+    """
+    secret = [
+        value
+        for name, value in resolved.items()
+        if ENV_VALUE.fullmatch(spec[name]) or SENSITIVE_HEADER.search(name)
+    ]
+    return (*secret, *(value.rsplit(maxsplit=1)[-1] for value in secret if value))
+
+
+def without_secrets(url: str) -> str:
+    """Cut credentials, query and fragment off a URL, for messages."""
+    address = re.split(r"[?#]", url, maxsplit=1)[0]
+    return re.sub(r"//[^/]*@", "//", address, count=1)
+
+
+def without_query_secrets(path: str) -> str:
+    """Hide the values of a query that are secret by their name, for what is stored.
+
+    >>> without_query_secrets("/ask?debug=true&api_key=s3cret&max_tokens=5")
+    '/ask?debug=true&api_key=(hidden)&max_tokens=5'
+    """
+    return _QUERY_SECRET.sub(r"\g<name>(hidden)", path)
+
+
+def _credentials(parts: SplitResult) -> tuple[str, str] | None:
+    if parts.username is None and parts.password is None:
+        return None
+    return unquote(parts.username or ""), unquote(parts.password or "")
+
+
+def _resolve(name: str, value: str, environ: Mapping[str, str]) -> str:
+    where = f"[tool.rageval.target] headers.{name}"
+    if not _HEADER_NAME.fullmatch(name):
+        raise ConfigError(f"[tool.rageval.target] headers: {name!r} is no header name")
+    source = "its value"
+    if match := ENV_VALUE.fullmatch(value):
+        variable = match["name"]
+        secret = environ.get(variable, "").strip()
+        if not secret:
+            raise ConfigError(f"{where}: the environment variable {variable} is not set")
+        source, value = f"the value of {variable}", match["prefix"] + secret
+    if not value.isascii() or not value.isprintable():
+        raise ConfigError(f"{where}: {source} holds a character that no header may hold")
+    return value
+
+
+def _split(base: str, where: str) -> SplitResult:
+    try:
+        parts = urlsplit(base)
+        port_is_valid = parts.port is None or parts.port > 0
+    except ValueError:
+        port_is_valid = False
+    if not port_is_valid:
+        raise ConfigError(f"{where}: the host or the port is not valid")
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        # What stands before a bare colon may be a user name: `ann:secret@host`.
+        odd = parts.scheme not in {"", "http", "https"} and parts.netloc
+        hint = f"it begins with {parts.scheme}://" if odd else "it has no http:// and host"
+        raise ConfigError(f"{where}: expected a URL such as http://localhost:8000; {hint}")
+    if any(char.isspace() or not char.isprintable() for char in base):
+        raise ConfigError(f"{where}: holds whitespace or a control character")
+    return parts
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified

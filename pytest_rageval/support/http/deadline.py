@@ -1,0 +1,189 @@
+"""One limit for a whole request over a blocking socket: resolving, connecting, sending, reading.
+
+httpx limits each wait by itself, so a server that drips one byte a second is never too slow. Here
+no wait lasts longer than what is left of the whole.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, Final, TypeVar
+
+from pytest_rageval.support.turns import waiting
+
+_current = threading.local()
+_Client = TypeVar("_Client")
+_BUFFERED_BYTES: Final = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When a request must be done, in seconds of the monotonic clock."""
+
+    at_s: float
+    on_read: Callable[[], object] | None = None
+    """Called as soon as a piece of the reply is there."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.at_s
+
+
+@contextmanager
+def within(seconds: float, on_read: Callable[[], object] | None = None) -> Iterator[Deadline]:
+    """Limit all that a client made by ``mind_deadlines`` does on this thread."""
+    deadline = Deadline(time.monotonic() + seconds, on_read)
+    _current.deadline = deadline
+    try:
+        yield deadline
+    finally:
+        _current.deadline = None
+
+
+def mind_deadlines(client: _Client) -> _Client:
+    """Make a blocking client of httpx mind the deadline of the thread that uses it.
+
+    Args:
+        client: of whichever version; those of the openai client ride on httpx2.
+    """
+    inner: Any = client
+    for transport in (inner._transport, *inner._mounts.values()):  # the latter are its proxies
+        if transport is not None:
+            # Neither httpx nor its transports pass a backend on to the pool, which takes one.
+            pool = transport._pool
+            pool._network_backend = _Backend(sys.modules[type(pool).__module__.split(".")[0]])
+    return client
+
+
+def _left(timeout: float | None, error: type[Exception]) -> float | None:
+    deadline: Deadline | None = getattr(_current, "deadline", None)
+    if deadline is None:
+        return timeout
+    left = deadline.at_s - time.monotonic()
+    if left <= 0:
+        raise error("the time is up")
+    return left if timeout is None else min(left, timeout)
+
+
+class _Backend:
+    """What opens the connections of a pool.
+
+    Args:
+        core: httpcore, in the version of the pool, which takes its errors for its own.
+    """
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+        self._plain = core.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> _Stream:
+        core = self._core
+        left = _left(timeout, core.ConnectTimeout)
+        give_up_at = None if left is None else time.monotonic() + left
+        failure: Exception = core.ConnectError(f"no address for {host}")
+        with waiting():
+            addresses = self._resolve(host, port, left)
+        for address in addresses:
+            if give_up_at is not None:
+                left = give_up_at - time.monotonic()
+                if left <= 0:
+                    raise core.ConnectTimeout("the time is up") from failure
+            try:
+                with waiting():
+                    stream = self._plain.connect_tcp(
+                        address, port, left, local_address, socket_options
+                    )
+            except (core.ConnectError, core.ConnectTimeout) as error:
+                failure = error
+                continue
+            return _Stream(core, stream)
+        raise failure
+
+    def _resolve(self, host: str, port: int, timeout: float | None) -> list[str]:
+        try:
+            return _look_up(host, port, timeout)
+        except TimeoutError as error:
+            raise self._core.ConnectTimeout(f"no address for {host} in time") from error
+        except OSError as error:
+            raise self._core.ConnectError(str(error)) from error
+
+
+def _look_up(host: str, port: int, timeout: float | None) -> list[str]:
+    """Look a host up on a thread of its own: a resolver takes as long as it likes.
+
+    Raises:
+        OSError: it has no address, or (``TimeoutError``) none came in time.
+    """
+
+    def look_up() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answers.put(list(dict.fromkeys(str(entry[4][0]) for entry in found)))
+        except OSError as error:
+            answers.put(error)
+
+    answers: SimpleQueue[list[str] | OSError] = SimpleQueue()
+    threading.Thread(target=look_up, name="rageval-resolve", daemon=True).start()
+    try:
+        answer = answers.get(timeout=timeout)
+    except Empty:
+        raise TimeoutError(f"no address for {host} in time") from None
+    if isinstance(answer, OSError):
+        raise answer
+    return answer
+
+
+class _Stream:
+    """One connection."""
+
+    def __init__(self, core: Any, stream: Any) -> None:
+        self._core = core
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        left = _left(timeout, self._core.ReadTimeout)
+        with waiting():
+            data: bytes = self._stream.read(max_bytes, left)
+            deadline: Deadline | None = getattr(_current, "deadline", None)
+            if deadline is not None and deadline.on_read is not None:
+                deadline.on_read()
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        left = _left(timeout, self._core.WriteTimeout)
+        # A small one fits into the buffer of the socket.
+        with waiting() if len(buffer) > _BUFFERED_BYTES else nullcontext():
+            self._stream.write(buffer, left)
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> _Stream:
+        left = _left(timeout, self._core.ConnectTimeout)
+        with waiting():
+            stream = self._stream.start_tls(ssl_context, server_hostname, left)
+        return _Stream(self._core, stream)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)

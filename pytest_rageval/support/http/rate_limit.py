@@ -1,0 +1,221 @@
+"""Requests and tokens per minute, shared by all processes of a machine through one small file.
+
+Requests leave evenly spaced, as from a leaky bucket without bursts (the generic cell rate
+algorithm of ITU-T I.371 with tolerance 0): the file holds when the next one may leave. Who comes
+takes the next free place under a lock, lets go of the lock, and then sleeps exactly once.
+A process that is killed loses its place and nothing else: the kernel frees its lock.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from pytest_rageval.values.errors import ConfigError, StorageError
+
+_MINUTE_S: Final = 60.0
+_MAX_STATE_CHARS: Final = 4096
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
+"""In a folder for all, a link of the same name may lead elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """When the next request may leave; all times in seconds of the machine's monotonic clock."""
+
+    seen: float = 0.0
+    """When the line was last written, which tells a clock that began anew."""
+    next_request: float = 0.0
+    next_token: float = 0.0
+
+
+def take_place(
+    line: Line, now: float, tokens: float, per_request_s: float, per_token_s: float
+) -> tuple[float, Line]:
+    """Give a request the first place that both limits leave free.
+
+    Args:
+        line: as it stood.
+        now: the present.
+        tokens: how many the request will use.
+        per_request_s: seconds between two requests; 0: no limit.
+        per_token_s: seconds that one token takes up; 0: no limit.
+
+    Returns:
+        When the request may leave, not before ``now``, and the line behind it.
+
+    >>> when, line = take_place(Line(), 100.0, 10, per_request_s=2.0, per_token_s=0.5)
+    >>> when, line.next_request, line.next_token
+    (100.0, 102.0, 105.0)
+    >>> take_place(line, 100.0, 10, per_request_s=2.0, per_token_s=0.5)[0]
+    105.0
+    """
+    if now < line.seen:
+        line = Line()  # The machine was started anew, and its clock with it.
+    start = max(now, line.next_request, line.next_token)
+    return start, Line(
+        seen=now,
+        next_request=start + per_request_s,
+        next_token=start + tokens * per_token_s,
+    )
+
+
+class RateLimiter:
+    """Makes callers wait so that all processes with the same file keep the limits together.
+
+    Safe to share between threads.
+
+    Args:
+        path: the file; its folder is made. One file per endpoint and model.
+        requests_per_minute: above 0; None: no limit.
+        tokens_per_minute: above 0; None: no limit.
+        clock: seconds on a clock that all processes of the machine share and that never goes back.
+        sleep: pauses for seconds.
+
+    Raises:
+        ConfigError: a limit is not a finite number above 0.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._path = path
+        self._per_request_s = _spacing("requests_per_minute", requests_per_minute)
+        self._per_token_s = _spacing("tokens_per_minute", tokens_per_minute)
+        self._clock = clock
+        self._sleep = sleep
+        # Some systems grant a file lock per process, so threads need one of their own.
+        self._threads = threading.Lock()
+
+    def wait(self, tokens: float) -> float:
+        """Wait for a place.
+
+        Args:
+            tokens: how many the request is expected to use, reply included.
+
+        Returns:
+            Seconds waited.
+
+        Raises:
+            StorageError: the file cannot be opened or written.
+        """
+        if not self._per_request_s and not self._per_token_s:
+            return 0.0
+        with self._locked() as file:
+            now = self._clock()
+            start, line = take_place(
+                _read(file), now, tokens, self._per_request_s, self._per_token_s
+            )
+            _write(file, line)
+        if start > now:
+            self._sleep(start - now)
+        return start - now
+
+    def settle(self, expected: float, used: float) -> None:
+        """Tell how many tokens a request really used, so that the next ones wait accordingly.
+
+        Args:
+            expected: what ``wait`` was told.
+            used: what the server reported.
+
+        Raises:
+            StorageError: the file cannot be opened or written.
+        """
+        if not self._per_token_s or used == expected:
+            return
+        with self._locked() as file:
+            line = _read(file)
+            shift = (used - expected) * self._per_token_s
+            # Below the present a line is free anyway: credit is not saved up for a burst.
+            behind = max(line.next_token + shift, self._clock())
+            settled = behind if shift < 0 else line.next_token + shift
+            _write(
+                file,
+                Line(seen=line.seen, next_request=line.next_request, next_token=settled),
+            )
+
+    @contextmanager
+    def _locked(self) -> Iterator[IO[str]]:
+        try:
+            with self._threads:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                # Not "w": the state must outlive the opening. Not "a": writing starts at 0.
+                handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
+                with open(handle, "r+", encoding="utf-8", errors="replace") as file:
+                    _lock(file)
+                    yield file
+        except OSError as error:
+            raise StorageError(
+                f"{self._path}: the rate limit's file cannot be used: {error.strerror or error}"
+            ) from error
+
+
+def _spacing(name: str, per_minute: float | None) -> float:
+    if per_minute is None:
+        return 0.0
+    if not math.isfinite(per_minute) or per_minute <= 0:
+        raise ConfigError(f"[tool.rageval.judge] {name}: {per_minute!r}, expected a number above 0")
+    return _MINUTE_S / per_minute
+
+
+def _read(file: IO[str]) -> Line:
+    """Read the line; a torn or foreign file is an empty one, as nothing of worth is lost."""
+    file.seek(0)
+    try:
+        values = json.loads(file.read(_MAX_STATE_CHARS))
+        seen, request, token = (float(values[key]) for key in ("seen", "request", "token"))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return Line()
+    if not all(map(math.isfinite, (seen, request, token))):
+        return Line()
+    return Line(seen=seen, next_request=request, next_token=token)
+
+
+def _write(file: IO[str], line: Line) -> None:
+    file.seek(0)
+    file.truncate()
+    json.dump(
+        {"seen": line.seen, "request": line.next_request, "token": line.next_token},
+        file,
+    )
+    file.flush()
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _LOCKED_BYTE: Final = 1 << 30
+    """Far behind the text: on Windows a locked byte cannot be read by others."""
+
+    def _lock(file: IO[str]) -> None:
+        # Closing the file frees the lock.
+        os.lseek(file.fileno(), _LOCKED_BYTE, os.SEEK_SET)
+        while True:
+            try:
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+            except OSError:
+                continue  # It tries once a second for ten seconds, then gives up.
+            break
+        os.lseek(file.fileno(), 0, os.SEEK_SET)
+
+else:
+    import fcntl
+
+    def _lock(file: IO[str]) -> None:
+        """Wait for the lock in the kernel; closing the file, or dying, frees it."""
+        fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,0 +1,299 @@
+"""Changes values inside the text of one JSON object and nothing else of it. Pure.
+
+What a person or another program wrote stays as it is: order of keys, spacing, number and string
+spellings, keys that nobody here knows. A value that is to change is gone into: of a list only the
+items that are new are written, of an object only the members that differ.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from pytest_rageval.values.errors import DatasetError, Fault
+
+
+class Removed(Enum):
+    """In place of a value: the key is to go."""
+
+    REMOVED = "removed"
+
+
+REMOVED: Final = Removed.REMOVED
+
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_NON_ASCII_ESCAPE: Final = re.compile(r"\\u(?!00[0-7])[0-9a-fA-F]{4}")
+
+
+class _LongInteger(str):
+    """The digits of an integer beyond what Python converts."""
+
+
+def _integer(text: str) -> object:
+    try:
+        return int(text)
+    except ValueError:
+        return _LongInteger(text)
+
+
+# Lenient: what stands elsewhere in the line is not ours to judge.
+_DECODER: Final = json.JSONDecoder(parse_int=_integer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A member of an object or an item of a list; offsets are in characters from 0."""
+
+    key: str | None
+    start: int
+    """Of the key, or of the value where there is none."""
+    value: int
+    end: int
+    """After the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How values that are new are written."""
+
+    colon: str
+    comma: str
+    ascii_only: bool
+
+
+def edit_line(text: str, changes: Mapping[str, Any]) -> str:
+    r"""Return the text of a JSON object with some of its top-level values changed.
+
+    Args:
+        text: one JSON object; blanks around it, such as the ``\r`` of a line end, stay.
+        changes: new value by key, `REMOVED` to take the key out. A key that the object does not
+            hold yet is added at its end. A value that equals the one that is there changes not a
+            byte.
+
+    Raises:
+        DatasetError: the text is no JSON object, a key to change stands in it twice, or a new
+            value is no JSON value.
+
+    >>> edit_line('{"id":"a", "k" : 5}', {"k": 7, "note": "x"})
+    '{"id":"a", "k" : 7, "note":"x"}'
+    """
+    try:
+        _check_object(text)
+        style = _style_of(text)
+        for key, value in changes.items():
+            text = _set_key(text, _skip(text, 0), key, value, style)
+    except RecursionError:
+        raise _fault("nested too deeply, expected one JSON object") from None
+    return text
+
+
+def dump_like(text: str, value: Any) -> str:
+    """Write a value as JSON in the style of a line that stands beside it.
+
+    Raises:
+        DatasetError: it is no JSON value.
+    """
+    return _dump(value, _style_of(text))
+
+
+# --- one object ------------------------------------------------------------------------------
+
+
+def _check_object(text: str) -> None:
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise _fault(f"{error.msg}, expected one JSON object", col=error.colno) from None
+    if not isinstance(value, dict):
+        raise _fault("expected one JSON object", col=_skip(text, 0) + 1)
+
+
+def _set_key(text: str, at: int, key: str, value: Any, style: _Style) -> str:
+    """Change one member of the object that begins at ``at``."""
+    members = _members(text, at)
+    places = [index for index, member in enumerate(members) if member.key == key]
+    if len(places) > 1:
+        message = "the key stands twice, expected it once; take one of them out by hand"
+        raise _fault(message, col=members[places[1]].start + 1, field=key)
+    if value is REMOVED:
+        return _cut(text, members, places[0]) if places else text
+    if not places:
+        added = f"{_key(key, style)}{style.colon}{_dump(value, style)}"
+        return _append(text, at, members, added, style)
+    member = members[places[0]]
+    return text[: member.value] + _rewrite(text, member, value, style) + text[member.end :]
+
+
+def _append(text: str, at: int, members: Sequence[_Member], added: str, style: _Style) -> str:
+    if not members:
+        return f"{text[: at + 1]}{added}{text[at + 1 :]}"
+    end = members[-1].end
+    return f"{text[:end]}{style.comma}{added}{text[end:]}"
+
+
+def _cut(text: str, members: Sequence[_Member], index: int) -> str:
+    """Take a member out with the comma that it no longer needs."""
+    if index + 1 < len(members):
+        return text[: members[index].start] + text[members[index + 1].start :]
+    start = members[index - 1].end if index else members[index].start
+    return text[:start] + text[members[index].end :]
+
+
+# --- one value -------------------------------------------------------------------------------
+
+
+def _rewrite(text: str, member: _Member, new: Any, style: _Style) -> str:
+    """Return the text of a new value, made of that of the old one as far as both agree."""
+    raw = text[member.value : member.end]
+    old = _DECODER.decode(raw)
+    if _canonical(old) == _canonical(new):
+        return raw
+    if isinstance(old, dict) and isinstance(new, Mapping) and _unique_keys(raw):
+        for key in old:
+            if key not in new:
+                raw = _set_key(raw, 0, key, REMOVED, style)
+        for key, value in new.items():
+            raw = _set_key(raw, 0, key, value, style)
+        return raw
+    if isinstance(old, list) and old and isinstance(new, list | tuple) and new:
+        return _rewrite_list(raw, old, new, style)
+    return _dump(new, style)
+
+
+def _unique_keys(raw: str) -> bool:
+    keys = [member.key for member in _members(raw, 0)]
+    return len(set(keys)) == len(keys)
+
+
+def _rewrite_list(raw: str, old: Sequence[Any], new: Sequence[Any], style: _Style) -> str:
+    """Keep the text of items that stay, with the blanks around them."""
+    members = _members(raw, 0)
+    matcher = difflib.SequenceMatcher(
+        None, [_canonical(item) for item in old], [_canonical(item) for item in new], autojunk=False
+    )
+    pieces: list[tuple[str, int | None]] = []
+    """Each item's text and, where it stood in the list before, its place there."""
+    for _, i1, i2, j1, j2 in matcher.get_opcodes():
+        for step in range(j2 - j1):
+            i = i1 + step
+            if i < i2:
+                pieces.append((_rewrite(raw, members[i], new[j1 + step], style), i))
+            else:
+                pieces.append((_dump(new[j1 + step], style), None))
+    text = raw[: members[0].value]
+    for place, (piece, index) in enumerate(pieces):
+        if place:
+            text += _between(raw, members, pieces[place - 1][1], index, style)
+        text += piece
+    return text + raw[members[-1].end :]
+
+
+def _between(
+    raw: str, members: Sequence[_Member], before: int | None, after: int | None, style: _Style
+) -> str:
+    if before is not None and after == before + 1:
+        return raw[members[before].end : members[after].value]
+    return style.comma
+
+
+def _canonical(value: Any) -> str:
+    """Name a value: 1 is not true, and the order of keys does not matter."""
+    try:
+        return json.dumps(value, sort_keys=True, default=_refuse)
+    except (TypeError, ValueError) as error:
+        raise _fault(f"{error}, expected a value that JSON can hold") from None
+
+
+def _refuse(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} {value!r:.40}")
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def _style_of(text: str) -> _Style:
+    at = _skip(text, 0)
+    members = _members(text, at) if text[at : at + 1] == "{" else []
+    if not members:
+        return _Style(colon=": ", comma=", ", ascii_only=False)
+    first = members[0]
+    key_end = _DECODER.raw_decode(text, first.start)[1]
+    colon = ": " if text[_skip(text, key_end) + 1] in " \t" else ":"
+    if len(members) > 1:
+        comma = ", " if text[_skip(text, first.end) + 1] in " \t" else ","
+    else:
+        comma = "," if colon == ":" else ", "
+    return _Style(
+        colon=colon,
+        comma=comma,
+        ascii_only=text.isascii() and _NON_ASCII_ESCAPE.search(text) is not None,
+    )
+
+
+def _dump(value: Any, style: _Style) -> str:
+    if isinstance(value, str):
+        return _string(value, style)
+    if isinstance(value, Mapping):
+        pairs = (f"{_key(key, style)}{style.colon}{_dump(v, style)}" for key, v in value.items())
+        return "{" + style.comma.join(pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + style.comma.join(_dump(item, style) for item in value) + "]"
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise _fault(f"{error}, expected a value that JSON can hold") from None
+
+
+def _key(key: object, style: _Style) -> str:
+    if not isinstance(key, str):
+        raise _fault(f"the key {key!r:.40}, expected a string")
+    return _string(key, style)
+
+
+def _string(text: str, style: _Style) -> str:
+    if style.ascii_only:
+        return json.dumps(text)
+    # Raw, except what acts on whoever reads the file: controls, bidi marks, odd separators.
+    return "".join(
+        char if char.isprintable() else json.dumps(char)[1:-1]
+        for char in json.dumps(text, ensure_ascii=False)
+    )
+
+
+# --- scanning --------------------------------------------------------------------------------
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _members(text: str, at: int) -> list[_Member]:
+    """Return what an object or a list that begins at ``at`` holds; the text is JSON."""
+    is_object = text[at] == "{"
+    close = "}" if is_object else "]"
+    found = []
+    at = _skip(text, at + 1)
+    while text[at] != close:
+        start, key = at, None
+        if is_object:
+            key, at = _DECODER.raw_decode(text, at)
+            at = _skip(text, _skip(text, at) + 1)
+        end = _DECODER.raw_decode(text, at)[1]
+        found.append(_Member(key, start, at, end))
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return found
+
+
+def _fault(message: str, *, col: int = 0, field: str = "") -> DatasetError:
+    fault = Fault(col=col, field=field, message=message)
+    return DatasetError(str(fault), faults=(fault,))

@@ -1,0 +1,262 @@
+"""Where the keys and values of a TOML text stand, and faults that point at them. Pure.
+
+``tomllib`` gives no positions, and tomlkit's tree cannot be rendered back key by key where
+tables stand out of order or inline. This scanner reads only text that ``tomllib`` has accepted,
+so it needs to tell tokens apart but never to judge them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pytest_rageval.values.errors import ConfigError
+
+Path = tuple[str, ...]
+"""The way to a value: keys from the outside in."""
+
+_SPACE: Final = re.compile(r"[ \t]*")
+_BLANK: Final = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_KEY: Final = re.compile(r'[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|\'[^\']*\'')
+_STRING: Final = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})'  # up to two quotes may touch the closing three
+    r"|'''.*?'''(?:'{0,2})"
+    r'|"(?:[^"\\]|\\.)*"'
+    r"|'[^']*'",
+    re.DOTALL,
+)
+_BARE: Final = re.compile(r"[^,\]}#\r\n]+")
+_SYNTAX: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
+
+_EXCERPT_CHARS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A key and its value; offsets in characters from 0."""
+
+    start: int
+    """Where the dotted key begins that ends in this one; a header's parts stand alone."""
+    key: int
+    key_end: int
+    value: int
+    value_end: int
+
+
+def locate(text: str) -> dict[Path, Place]:
+    """Find every key of a valid TOML text, the tables that it names on the way included.
+
+    A table that several headers name stands where it is named first. Keys inside arrays are
+    left out. A header has its name for a value.
+    """
+    scanner = _Scanner(text)
+    scanner.scan()
+    return scanner.places
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.places: dict[Path, Place] = {}
+
+    def scan(self) -> None:
+        table: Path = ()
+        self._skip(_BLANK)
+        while self.at < len(self.text):
+            if self.text[self.at] == "[":
+                self._skip(re.compile(r"\[+"))
+                table = self._keys((), header=True)
+                self._skip(re.compile(r"[ \t]*\]+"))
+            else:
+                self._statement(table)
+            self._skip(_BLANK)
+
+    def _skip(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            return ""
+        self.at = match.end()
+        return match[0]
+
+    def _keys(self, base: Path, *, header: bool = False) -> Path:
+        """Read ``a.b.c``, note each part and return the whole way."""
+        path, start = base, None
+        while True:
+            self._skip(_SPACE)
+            at = self.at
+            start = at if start is None or header else start
+            path = (*path, _plain_key(self._skip(_KEY)))
+            self.places.setdefault(path, Place(start, at, self.at, at, self.at))
+            self._skip(_SPACE)
+            if self.text[self.at : self.at + 1] != ".":
+                return path
+            self.at += 1
+
+    def _statement(self, base: Path) -> None:
+        path = self._keys(base)
+        self.at += 1  # the equals sign
+        self._skip(_SPACE)
+        start = self.at
+        self._value(path)
+        self.places[path] = replace(self.places[path], value=start, value_end=self.at)
+
+    def _value(self, path: Path | None) -> None:
+        """Pass one value; the keys of an inline table are noted below ``path`` unless None."""
+        opening = self.text[self.at]
+        if opening == "{":
+            self._inline_table(path)
+        elif opening == "[":
+            self._array()
+        elif opening in "\"'":
+            self._skip(_STRING)
+        else:
+            token = self._skip(_BARE)
+            # A scanner that stands still would never end.
+            assert token.strip(), f"no value at offset {self.at}"
+            self.at -= len(token) - len(token.rstrip())
+
+    def _inline_table(self, path: Path | None) -> None:
+        self.at += 1
+        self._skip(_BLANK)
+        while self.text[self.at] != "}":
+            kept = self.places
+            if path is None:
+                self.places = {}
+            self._statement(path or ())
+            self.places = kept
+            self._next_item()
+        self.at += 1
+
+    def _array(self) -> None:
+        self.at += 1
+        self._skip(_BLANK)
+        while self.text[self.at] != "]":
+            self._value(None)
+            self._next_item()
+        self.at += 1
+
+    def _next_item(self) -> None:
+        self._skip(_BLANK)
+        if self.text[self.at] == ",":
+            self.at += 1
+            self._skip(_BLANK)
+
+
+def _plain_key(raw: str) -> str:
+    if raw.startswith("'"):
+        return raw[1:-1]
+    if not raw.startswith('"'):
+        return raw
+    import tomllib
+
+    return next(iter(tomllib.loads(f"{raw} = 0")))
+
+
+# --- faults ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    offset: int
+    end: int
+    message: str
+    hint: str
+
+
+@dataclass(slots=True)
+class TomlSource:
+    """A TOML text with its values, its places and the faults found in it so far."""
+
+    display: str
+    """The path as shown to the user."""
+    text: str
+    values: Mapping[str, Any]
+    places: Mapping[Path, Place]
+    faults: list[_Fault] = field(default_factory=list)
+
+    def key_fault(self, path: Path, message: str, hint: str = "", *, whole: bool = False) -> None:
+        """Note a fault of the key at ``path``, or of the ``whole`` dotted key that ends in it."""
+        place = self.places[path]
+        start = place.start if whole else place.key
+        self.faults.append(_Fault(start, place.key_end, message, hint))
+
+    def value_fault(self, path: Path, message: str, hint: str = "") -> None:
+        """Note a fault of the value at ``path``."""
+        place = self.places[path]
+        self.faults.append(_Fault(place.value, place.value_end, message, hint))
+
+    def line(self, path: Path) -> int:
+        """Return the line of the key at ``path``, from 1."""
+        return self.text.count("\n", 0, self.places[path].key) + 1
+
+    def raise_faults(self) -> None:
+        """Raise every fault noted, in the order of the text.
+
+        Raises:
+            ConfigError: unless there is none.
+        """
+        if self.faults:
+            raise ConfigError(self._render())
+
+    def _render(self) -> str:
+        lines: list[str] = []
+        shown = 0
+        for fault in sorted(self.faults, key=lambda fault: fault.offset):
+            line = self.text.count("\n", 0, fault.offset) + 1
+            column = fault.offset - (self.text.rfind("\n", 0, fault.offset) + 1) + 1
+            head = f"{self.display}:{line}:{column}: {fault.message}"
+            if line == shown:
+                # The excerpt stands above already.
+                lines.append(f"{head}, {fault.hint}" if fault.hint else head)
+                continue
+            shown = line
+            lines += [head, *_excerpt(self.text, line, column, fault.end - fault.offset)]
+            lines[-1] += f" {fault.hint}" if fault.hint else ""
+        return "\n".join(lines)
+
+
+def _excerpt(text: str, line: int, column: int, width: int) -> list[str]:
+    content = text.split("\n")[line - 1]
+    content = "".join(char if char.isprintable() else " " for char in content).rstrip()
+    start = max(0, column - 1 - _EXCERPT_CHARS // 2) if len(content) > _EXCERPT_CHARS else 0
+    content = content[start : start + _EXCERPT_CHARS]
+    at = column - 1 - start
+    # A value of several lines is underlined to the end of its first one.
+    carets = "^" * max(1, min(width, len(content) - at))
+    return [f"{line:5} | {content}", f"      | {' ' * at}{carets}"]
+
+
+def read_toml(text: str, *, display: str) -> TomlSource:
+    """Parse a TOML text and find its places.
+
+    Raises:
+        ConfigError: it is not TOML; the text names line and column.
+    """
+    import tomllib
+
+    text = text.replace("\r\n", "\n")
+    try:
+        values = tomllib.loads(text)
+        places = locate(text)
+    except tomllib.TOMLDecodeError as error:
+        offset, message = _syntax_error(text, str(error))
+        source = TomlSource(display, text, {}, {}, [_Fault(offset, offset + 1, message, "")])
+        source.raise_faults()
+        raise
+    except (RecursionError, ValueError) as error:  # too deep, or a number of too many digits
+        raise ConfigError(f"{display}: not TOML: {error}") from None
+    return TomlSource(display, text, values, places)
+
+
+def _syntax_error(text: str, message: str) -> tuple[int, str]:
+    """Return the offset and the bare message of what ``tomllib`` says."""
+    match = _SYNTAX.fullmatch(message)
+    if match is None:
+        return 0, f"not TOML: {message}"
+    if match[2] is None:
+        return len(text.rstrip()), f"not TOML: {match[1]} at the end of the file"
+    start = sum(len(line) + 1 for line in text.split("\n")[: int(match[2]) - 1])
+    return start + int(match[3]) - 1, f"not TOML: {match[1]}"

@@ -1,0 +1,237 @@
+"""Asks a target over HTTP and returns failures as data.
+
+Requests block, on whatever thread asks: httpx takes four times the CPU for the same request on an
+event loop.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+import httpx
+
+from pytest_rageval.support.http.address import (
+    blot_out,
+    blot_out_of_reply,
+    join_url,
+    resolve_headers,
+    secret_values,
+)
+from pytest_rageval.support.http.deadline import mind_deadlines, within
+from pytest_rageval.support.http.exchange import (
+    Attempt,
+    Sleep,
+    failure,
+    post,
+    post_until_settled,
+    silence_loggers,
+    tls_context,
+)
+from pytest_rageval.support.http.pool import ClientPool
+from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.text import excerpt
+from pytest_rageval.target.calling import answered
+from pytest_rageval.target.contract import parse_ask_response, parse_reply_bytes, request_body
+from pytest_rageval.target.mappings import compile_mapping
+from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult, ErrorInfo
+from pytest_rageval.values.settings import TargetSettings
+
+
+class HttpRagClient:
+    """Asks a target that speaks the RAG contract, or another shape through JMESPath.
+
+    Args:
+        target: URL, headers, timeouts in seconds, retries and mappings.
+        environ: where ``env:NAME`` header values come from, looked up at every request.
+        sleep: pauses between attempts, in seconds.
+        clock: monotonic seconds.
+        rng: jitter of the pauses.
+        slots: of which every request holds one, pauses between attempts none; None: no limit.
+
+    Raises:
+        ConfigError: the URL, or a JMESPath expression, is wrong.
+    """
+
+    def __init__(
+        self,
+        target: TargetSettings,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        sleep: Sleep = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        rng: random.Random | None = None,
+        slots: Slots | None = None,
+    ) -> None:
+        silence_loggers()
+        self._target = target
+        self._address = join_url(target.url, target.path)
+        self._map_request = compile_mapping(target.request, "request")
+        self._map_response = compile_mapping(target.response, "response")
+        self._environ = environ
+        self._sleep = sleep
+        self._clock = clock
+        self._rng = rng or random.Random()
+        self._slots = slots
+        self.takes_slots = slots is not None
+        self._clients = ClientPool(self._new_client)
+        self._tls: ssl.SSLContext | None = None
+
+    def __repr__(self) -> str:
+        return f"HttpRagClient({self._address.shown!r})"
+
+    def ask(self, request: AskRequest) -> AskResponse:
+        """Ask and wait for the answer.
+
+        Raises:
+            EndpointError: the target failed, or its answer is empty.
+            ConfigError: an environment variable of a header is missing.
+        """
+        result = self.ask_result(request)
+        if result.error is not None:
+            raise EndpointError(
+                result.error.kind, result.error.message, attempts=result.error.attempts
+            )
+        assert result.response is not None  # one of the two is always set
+        return result.response
+
+    def ask_result(self, request: AskRequest) -> AskResult:
+        """Ask and wait for what comes of it; failures of the target are data.
+
+        Returns:
+            The response, the error, or both for an empty answer; the time is that of the final
+            attempt, from sending to the last byte.
+
+        Raises:
+            ConfigError: an environment variable of a header is missing; nothing was sent.
+        """
+        headers = resolve_headers(self._target.headers, self._environ)
+        secrets = (*secret_values(self._target.headers, headers), *self._address.secrets)
+        try:
+            content = _encoded(self._map_request(request_body(request)))
+        except EndpointError as error:
+            return _failed(error, attempts=0, total_ms=None, secrets=secrets)
+        attempt, attempts = post_until_settled(
+            lambda: self._attempt(content, headers),
+            retries=self._target.retries,
+            sleep=self._sleep,
+            rng=self._rng,
+        )
+        return self._result(attempt, attempts, secrets)
+
+    def close(self) -> None:
+        """Close the connections; the client may be used again and then opens new ones."""
+        for http in self._clients.drain():
+            http.close()
+
+    def _attempt(self, content: bytes, headers: Mapping[str, str]) -> Attempt:
+        if self._slots is None:
+            return self._sent(content, headers)
+        with self._slots.hold():
+            attempt = self._sent(content, headers)
+            self._slots.saw(200 if attempt.error is None else attempt.status)
+            return attempt
+
+    def _sent(self, content: bytes, headers: Mapping[str, str]) -> Attempt:
+        # Leased before the clock starts: the first one takes a while to build.
+        with self._clients.lease() as http:
+            return self._timed(http, content, headers)
+
+    def _timed(self, http: httpx.Client, content: bytes, headers: Mapping[str, str]) -> Attempt:
+        started = ended = self._clock()
+
+        def note_time() -> None:
+            # Before this thread's turn to compute comes, which is no time of the target's.
+            nonlocal ended
+            ended = self._clock()
+
+        with within(self._target.timeout_s, note_time) as deadline:
+            try:
+                attempt = post(http, self._address, content, headers)
+            except httpx.TimeoutException as error:
+                if deadline.passed:
+                    attempt = self._timeout("no complete reply", "timeout_s")
+                elif isinstance(error, httpx.ConnectTimeout):
+                    attempt = self._timeout("no connection", "connect_timeout_s")
+                else:
+                    attempt = self._timeout("nothing received or sent", "read_timeout_s")
+        if attempt.error is not None and attempt.status is None:
+            note_time()
+        return replace(attempt, total_ms=(ended - started) * 1000)
+
+    def _timeout(self, what: str, setting: str) -> Attempt:
+        limit = getattr(self._target, setting)
+        text = f"{what} within {limit:g} s ({setting})"
+        return Attempt(error=failure("timeout", self._address, text))
+
+    def _new_client(self) -> httpx.Client:
+        target = self._target
+
+        if self._tls is None:
+            self._tls = tls_context(self._address)
+
+        def unless_total(limit: float) -> float | None:
+            # The total fires first anyway; of two equal limits always the same one must.
+            return limit if limit < target.timeout_s else None
+
+        client = httpx.Client(
+            headers={
+                "Content-Type": "application/json",
+                "Accept": "application/json",
+                "User-Agent": "pytest-rageval",
+            },
+            # A session kept from one case to the next would make scores depend on their order.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            # A redirect turns POST into GET (301 to 303) or carries headers to another host.
+            follow_redirects=False,
+            # How many cases are in flight is the engine's to decide. Idle connections go before
+            # a server would close them (uvicorn: 5 s) and the next request would run into that.
+            limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
+            timeout=httpx.Timeout(
+                connect=unless_total(target.connect_timeout_s),
+                read=unless_total(target.read_timeout_s),
+                write=unless_total(target.read_timeout_s),
+                pool=None,
+            ),
+            # A proxy would look for a loopback target on its own machine; for other targets it
+            # may be the only way out (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
+            trust_env=not self._address.loopback,
+            verify=self._tls,
+        )
+        return mind_deadlines(client)
+
+    def _result(self, attempt: Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:
+        try:
+            if attempt.error is not None:
+                raise attempt.error
+            reply = self._map_response(parse_reply_bytes(attempt.body))
+            response = parse_ask_response(blot_out_of_reply(reply, secrets))
+        except EndpointError as error:
+            return _failed(error, attempts=attempts, total_ms=attempt.total_ms, secrets=secrets)
+        return answered(response, total_ms=attempt.total_ms, attempts=attempts)
+
+
+def _encoded(body: object) -> bytes:
+    try:
+        # ASCII, so that even a lone surrogate in a question can be sent.
+        return json.dumps(body, allow_nan=False).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        reason = excerpt(str(error))
+        raise EndpointError("protocol", f"the request cannot be sent as JSON: {reason}") from error
+
+
+def _failed(
+    error: EndpointError, *, attempts: int, total_ms: float | None, secrets: Sequence[str]
+) -> AskResult:
+    message = blot_out(error.message, secrets)
+    if attempts > 1:
+        message += f" (after {attempts} attempts)"
+    info = ErrorInfo(kind=error.kind, message=message, attempts=attempts)
+    return AskResult(response=None, error=info, total_ms=total_ms, attempts=attempts)

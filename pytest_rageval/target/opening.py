@@ -1,0 +1,108 @@
+"""Opens the system under test that the settings name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_rageval.project.settings import NO_TARGET, target_kind
+from pytest_rageval.support.http.address import join_url
+from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.whole_imports import import_whole
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.settings import Settings
+
+INDEX_CACHE = "cache/reference"
+"""Below the first test path; a git-ignored folder."""
+
+
+def configured_target(settings: Settings) -> str:
+    """Name the target that the settings ask for, without its secrets; empty: they name none.
+
+    Raises:
+        ConfigError: the URL is wrong.
+    """
+    kind, target = target_kind(settings), settings.target
+    if kind == "url":
+        return join_url(target.url, target.path).shown
+    return f"embedded server over {target.vault}" if kind == "vault" else ""
+
+
+def target_notes(settings: Settings, asked: Collection[str]) -> list[str]:
+    """Say, for the summary of a run, what was asked in place of the configured target.
+
+    Args:
+        settings: the run's settings.
+        asked: what the cases asked, in words, as ``items.asked_target`` gives them.
+    """
+    configured = configured_target(settings)
+    others = sorted(set(asked) - {configured})
+    if not configured or not others:
+        return []
+    some = "some cases" if configured in asked else "the cases"
+    unasked = "" if any(configured in target for target in asked) else f", not {configured}"
+    return [f"{some} asked {' and '.join(others)}{unasked}"]
+
+
+@contextmanager
+def open_target(
+    settings: Settings,
+    *,
+    environ: Mapping[str, str],
+    served_at: str | None = None,
+    sleep: Callable[[float], object] | None = None,
+    slots: Slots | None = None,
+) -> Iterator[object]:
+    """Yield a client for the target and close it afterwards.
+
+    Args:
+        settings: the run's settings.
+        environ: where ``env:NAME`` header values come from.
+        served_at: URL at which another process already serves the embedded target.
+        sleep: pauses between attempts, in seconds; None: real pauses.
+        slots: of which each request holds one; None: no limit.
+
+    Raises:
+        ConfigError: the settings name no target, or the vault is no folder.
+    """
+    from pytest_rageval.target.client import HttpRagClient
+
+    with ExitStack() as stack:
+        target = settings.target
+        if target_kind(settings) == "vault":
+            url = served_at or stack.enter_context(serve_vault(settings))
+            target = replace(target, url=url)
+        elif target_kind(settings) == "none":
+            raise ConfigError(NO_TARGET)
+        client = HttpRagClient(target, environ=environ, sleep=sleep or time.sleep, slots=slots)
+        stack.callback(client.close)
+        yield client
+
+
+@contextmanager
+def serve_vault(settings: Settings) -> Iterator[str]:
+    """Serve the embedded target on a loopback socket and yield its URL.
+
+    Raises:
+        ConfigError: the vault is not a folder.
+    """
+    import_whole("pytest_rageval.server.server")
+    from pytest_rageval.server.config import ReferenceConfig
+    from pytest_rageval.server.server import start_in_thread
+
+    rootdir = Path(settings.rootdir)
+    vault = rootdir / (settings.target.vault or "")
+    if not vault.is_dir():
+        raise ConfigError(
+            f"[tool.rageval.target] vault: {settings.target.vault!r} is not a folder below "
+            f"{rootdir}; name a folder of Markdown notes"
+        )
+    cache = rootdir / settings.testpaths[0] / INDEX_CACHE
+    handle = start_in_thread(ReferenceConfig(vault=vault, cache_dir=cache))
+    try:
+        yield handle.url
+    finally:
+        handle.stop()

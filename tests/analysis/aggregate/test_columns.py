@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import json
+import random
+import tracemalloc
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.case_groups import group_repeats
+from pytest_rageval.analysis.aggregate.columns import RecordColumns
+from pytest_rageval.analysis.aggregate.run import aggregate, aggregate_columns
+from pytest_rageval.engine.recorded import RecordedRun
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.settings import Settings
+from tests.record_builders import failed, record
+
+
+def scored(case_id: str, seed: int, **fields: Any) -> CaseRecord:
+    """Record with every metric in one of its three states, in the order of the registry."""
+    draw = random.Random(f"{case_id} {seed}")
+    metrics: dict[str, float | None] = {}
+    reasons = {}
+    for key in METRICS:
+        state = draw.choice(["scored", "scored", "error", "not_applicable"])
+        metrics[key] = draw.choice([0.0, 0.5, 1.0]) if state == "scored" else None
+        if state == "not_applicable":
+            reasons[key] = "not here"
+    return record(case_id, metrics, not_applicable=reasons, cluster=f"d{seed % 5}", **fields)
+
+
+RECORDS = [
+    *[scored(f"c{i:02}", i, tags=("x",) if i % 3 else ("x", "y")) for i in range(40)],
+    *[scored(f"c{i:02}", 100 + i, repeat=1, tags=("x",)) for i in range(10)],
+    failed("z", metrics=dict.fromkeys(METRICS)),
+]
+
+
+@pytest.mark.parametrize("key", [*METRICS])
+def test_a_column_holds_what_the_records_hold(key: str) -> None:
+    columns = RecordColumns()
+    for one in random.Random(7).sample(RECORDS, len(RECORDS)):
+        columns.add(one)
+    table = columns.table()
+    cases = group_repeats(RECORDS)
+    assert [name for _, name in table.names()] == [case.first.case_id for case in cases]
+    for case, value in zip(cases, table.metric(key).tolist(), strict=True):
+        expected = case.value(key)
+        status = {"error": "inf", "not_applicable": "nan"}.get(expected.status)
+        assert value == expected.value if status is None else str(value) == status
+
+
+def test_the_outcome_of_repeats_is_that_of_the_case() -> None:
+    columns = RecordColumns()
+    for one in RECORDS:
+        columns.add(one)
+    assert columns.table().outcomes == [case.outcome for case in group_repeats(RECORDS)]
+
+
+def test_a_record_with_metrics_in_another_order_counts_the_same() -> None:
+    turned = [record("a", dict(reversed({"mrr": 1.0, "hit_at_k": 1.0, "house": 2.0}.items())))]
+    found = aggregate(turned).metrics
+    assert (found["mrr"].mean, found["hit_at_k"].mean, found["house"].mean) == (1.0, 1.0, 2.0)
+
+
+def test_no_record_has_no_numbers() -> None:
+    found = aggregate_columns(RecordColumns())
+    assert (found.total, found.metrics["mrr"].mean, found.repeats, found.rerank) == (
+        0,
+        None,
+        None,
+        {},
+    )
+
+
+# --- what is counted beside the means -----------------------------------------------------------
+
+
+def test_abstentions_are_counted_against_whether_the_case_is_answerable() -> None:
+    records = [
+        record("a", {"over_abstention_rate": 1.0}),
+        record("b", {"over_abstention_rate": 0.0}),
+        record("c", {"over_abstention_rate": None}),
+        record("d", {"abstention_accuracy": 1.0}, answerable=False),
+        record("e", {"abstention_accuracy": None}, answerable=False,
+               not_applicable={"abstention_accuracy": "nothing says"}),
+    ]  # fmt: skip
+    assert aggregate(records).abstention == {
+        "answerable": {"abstained": 1, "answered": 1, "error": 1, "unknown": 0},
+        "unanswerable": {"abstained": 1, "answered": 0, "error": 0, "unknown": 1},
+    }
+
+
+def test_reranking_is_summed_up_over_the_cases_known_in_both_orders() -> None:
+    pairs = [(0.5, 1.0), (1.0, 0.5), (0.25, 1.0), (1.0, 1.0)]
+    records = [
+        record(f"c{i}", {"mrr": after}, metrics_before_rerank={"mrr": before})
+        for i, (before, after) in enumerate(pairs)
+    ]
+    records.append(record("not reported", {"mrr": 0.0}))
+    records.append(record("erred", {"mrr": None}, metrics_before_rerank={"mrr": 1.0}))
+    found = aggregate(records).rerank["mrr"]
+    assert (found.n, found.before, found.after, found.delta) == (4, 0.6875, 0.875, 0.1875)
+    assert (found.improved, found.worsened, found.stayed) == (2, 1, 1)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.delta < found.high
+
+
+def repeated(case_id: str, outcomes: str) -> list[CaseRecord]:
+    return [
+        record(case_id, {"hit_at_k": float(o == "p")}, repeat=i,
+               outcome={"p": "passed", "m": "missed", "e": "error"}[o])
+        for i, o in enumerate(outcomes)
+    ]  # fmt: skip
+
+
+def test_repeats_tell_how_far_one_answer_can_be_trusted() -> None:
+    records = [*repeated("a", "pppp"), *repeated("b", "ppmm"), *repeated("c", "pmmm")]
+    found = aggregate(records).repeats
+    assert found is not None
+    assert (found.repeats, found.n) == (4, 3)
+    assert found.flaky_rate == pytest.approx(2 / 3)
+    assert found.flaky_cases == (("evals/set.jsonl", "b", 2), ("evals/set.jsonl", "c", 1))
+    assert found.pass_at_k[1] == pytest.approx(7 / 12)
+    assert found.pass_at_k[2] == pytest.approx((1 + 5 / 6 + 1 / 2) / 3)
+    assert found.pass_hat_k[2] == pytest.approx((1 + 1 / 6 + 0) / 3)
+    assert found.variance["hit_at_k"]["within"] == pytest.approx((4 / 4 + 3 / 4) / 9)
+
+
+def test_an_error_among_repeats_is_no_pass_and_unequal_repeats_count_where_they_can() -> None:
+    found = aggregate([*repeated("a", "pe"), *repeated("b", "pp"), *repeated("c", "p")]).repeats
+    assert found is not None
+    assert (found.n, found.flaky_rate, found.pass_hat_k[2]) == (2, 0.5, 0.5)
+
+
+def test_each_case_counts_by_its_own_number_of_repeats() -> None:
+    found = aggregate([*repeated("a", "pppm"), *repeated("b", "pm")]).repeats
+    assert found is not None
+    assert (found.repeats, found.n, found.flaky_rate) == (4, 2, 1.0)
+    assert found.flip_probability == pytest.approx((0.5 + 1) / 2)
+    assert found.pass_at_k[2] == 1.0
+    assert found.pass_at_k[4] == 1.0
+    assert found.pass_hat_k[2] == pytest.approx((0.5 + 0) / 2)
+
+
+@pytest.mark.parametrize(("path_case", "mean"), [("sensitive", 0.0), ("insensitive", 1.0)])
+def test_translations_are_compared_by_the_path_setting_of_the_run(
+    path_case: Literal["sensitive", "insensitive"], mean: float
+) -> None:
+    records = [
+        record(name, retrieved_chunks=(RetrievedChunk(rel_path=path),), case=case)
+        for name, path, case in [
+            ("en", "Docs/A.md", Case(id="en", question="?")),
+            ("de", "docs/a.md", Case(id="de", question="?", translation_of="en")),
+        ]
+    ]
+    found = aggregate(records, path_case=path_case).cross_lingual
+    assert (found["mean"], found["n"]) == (mean, 1)
+
+
+def test_a_value_between_the_ends_of_a_binary_metric_takes_no_wilson_interval() -> None:
+    halves = [record(f"c{i}", {"hit_at_k": 0.5}) for i in range(4)]
+    assert aggregate(halves).metrics["hit_at_k"].method == "plus_two"
+
+
+# --- size ----------------------------------------------------------------------------------------
+
+
+def write_run(folder: Path, n: int) -> tuple[Path, Path]:
+    cases, responses = folder / "c.jsonl", folder / "r.jsonl"
+    with cases.open("w", encoding="utf-8") as c, responses.open("w", encoding="utf-8") as r:
+        for i in range(n):
+            golds = [{"rel_path": f"d{i % 97}.md", "heading_path": "# A"}]
+            c.write(json.dumps({"id": f"c{i}", "question": "q", "gold_supports": golds}) + "\n")
+            chunks = [
+                {"rel_path": f"d{(i + j) % 97}.md", "heading_path": "# A", "text": "x" * 1000}
+                for j in range(10)
+            ]
+            reply = {"answer": "a", "debug": {"retrieved_chunks": chunks}}
+            r.write(json.dumps({"id": f"c{i}", "response": reply}) + "\n")
+    return cases, responses
+
+
+def peak_mb(folder: Path, n: int) -> float:
+    cases, responses = write_run(folder, n)
+    columns = RecordColumns()
+    tracemalloc.start()
+    for one in RecordedRun(cases, responses, Settings(rootdir=".", k=10)).records():
+        columns.add(one)
+    aggregate_columns(columns)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 1e6
+
+
+def test_memory_grows_by_numbers_and_not_by_texts(tmp_path: Path) -> None:
+    few, many = peak_mb(tmp_path, 100), peak_mb(tmp_path, 900)
+    per_case_kb = (many - few) / 800 * 1000
+    # A case's texts alone are more than 10 kB.
+    assert per_case_kb < 3

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.operational import (
+    AttemptStatus,
+    JudgeCall,
+    LatencyObservation,
+    TokenPrice,
+    attempt_status,
+    operational_rates,
+    record_cost,
+    summarise_cost,
+    summarise_latency,
+)
+from tests.record_builders import failed, record
+
+PRICE = TokenPrice(input_per_mtok=1.0, output_per_mtok=5.0)
+
+
+def took(ms: float | None, **fields: bool) -> LatencyObservation:
+    return LatencyObservation(status="ok", ms=ms, **fields)
+
+
+TIMEOUT = LatencyObservation(status="timeout", ms=None)
+ERROR = LatencyObservation(status="error", ms=3)
+
+
+def test_error_timeout_and_empty_are_disjoint_and_add_up() -> None:
+    good: list[AttemptStatus] = ["ok"]
+    bad: list[AttemptStatus] = ["error", "timeout", "timeout", "empty"]
+    found = operational_rates([status] for status in [*good * 196, *bad])
+    assert (found.n, found.error_rate, found.timeout_rate) == (200, 0.02, 0.01)
+    assert found.empty_response_rate == 0.005
+
+
+def test_cases_never_asked_are_not_attempts() -> None:
+    found = operational_rates([["ok"], ["error"], ["not_attempted"]])
+    assert (found.n, found.error_rate) == (2, 0.5)
+
+
+def test_nothing_attempted_has_no_rate() -> None:
+    found = operational_rates([["not_attempted"]])
+    assert (found.n, found.error_rate, found.timeout_rate) == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("timeout", "timeout"),
+        ("empty", "empty"),
+        ("not_attempted", "not_attempted"),
+        ("http", "error"),
+        ("connection", "error"),
+        ("protocol", "error"),
+    ],
+)
+def test_kinds_of_failure(kind: str, status: str) -> None:
+    assert attempt_status(failed("a", kind)) == status  # type: ignore[arg-type]
+    assert attempt_status(record("a")) == "ok"
+
+
+def test_a_percentile_below_every_timeout_is_exact() -> None:
+    found = summarise_latency([took(100), took(300), TIMEOUT], timeout_ms=1000)
+    assert (found.p50_ms, found.p50_censored) == (300, False)
+    assert found.p95_ms == pytest.approx(930)
+    assert found.p95_censored
+
+
+def test_a_percentile_above_a_timeout_is_a_lower_bound() -> None:
+    found = summarise_latency([took(100), TIMEOUT, took(5000)], timeout_ms=1000)
+    assert (found.p50_censored, found.p95_censored) == (True, True)
+
+
+def test_a_reply_that_took_exactly_the_limit_is_below_a_timeout() -> None:
+    found = summarise_latency([TIMEOUT, took(1000), took(1000)], timeout_ms=1000)
+    assert (found.p50_ms, found.p50_censored) == (1000, False)
+
+
+def test_errors_and_cached_replies_are_left_out_and_counted() -> None:
+    found = summarise_latency([took(8), took(1, cached=True), ERROR, took(None)])
+    assert (found.n, found.n_cached, found.n_excluded, found.p50_ms) == (1, 1, 2, 8)
+
+
+def test_a_timeout_without_a_limit_enters_at_its_own_duration() -> None:
+    found = summarise_latency([LatencyObservation(status="timeout", ms=70)])
+    assert (found.p50_ms, found.p50_censored, found.n_censored) == (70, True, 1)
+
+
+def test_a_timeout_of_unknown_duration_cannot_be_placed() -> None:
+    found = summarise_latency([TIMEOUT])
+    assert (found.n, found.n_excluded, found.p50_ms) == (0, 1, None)
+
+
+def test_cached_calls_cost_only_in_the_uncached_total() -> None:
+    calls = [
+        JudgeCall(prompt_tokens=1000, completion_tokens=200),
+        JudgeCall(prompt_tokens=800, completion_tokens=100, cached=True),
+    ]
+    found = summarise_cost(calls, PRICE)
+    assert found.cost_usd == pytest.approx(0.002)
+    assert found.cost_usd_uncached == pytest.approx(0.0033)
+    assert (found.tokens, found.n_calls, found.n_cached) == (1200, 1, 1)
+
+
+def test_an_unknown_price_leaves_the_cost_unknown_and_the_tokens_known() -> None:
+    found = summarise_cost([JudgeCall(prompt_tokens=10, completion_tokens=2)], None)
+    assert (found.cost_usd, found.cost_usd_uncached, found.tokens) == (None, None, 12)
+
+
+def test_no_call_costs_nothing_at_any_price() -> None:
+    assert summarise_cost([], None).cost_usd == 0.0
+
+
+def test_the_uncached_cost_of_a_run_needs_what_its_cached_verdicts_once_cost() -> None:
+    hit = {"judge_prompt_tokens": 9.0, "judge_cost_usd": 0.0, "cached": 1.0}
+    assert record_cost([record("a", cost=hit)]).cost_usd_uncached is None
+    known = {**hit, "judge_cost_usd_uncached": 0.25}
+    found = record_cost([record("a", cost=known)])
+    assert (found.cost_usd, found.cost_usd_uncached, found.tokens) == (0.0, 0.25, 0)

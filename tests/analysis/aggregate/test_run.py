@@ -1,0 +1,361 @@
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.analysis.aggregate.case_groups import case_values, group_repeats
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.rescoring import headings_reported
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
+from tests.record_builders import failed, hits, record
+
+
+def mean(records: list[CaseRecord], key: str) -> float | None:
+    return aggregate(records).metrics[key].mean
+
+
+# --- one case ----------------------------------------------------------------------------------
+
+
+def test_the_three_statuses_are_told_apart() -> None:
+    records = [
+        record("a", {"recall_at_k": 1.0}),
+        record("b", {"recall_at_k": 0.5}),
+        record("c", {"recall_at_k": None}),
+        record("d", {"recall_at_k": None}, not_applicable={"recall_at_k": "no gold"}),
+    ]
+    found = aggregate(records).metrics["recall_at_k"]
+    assert (found.n, found.n_error, found.n_not_applicable) == (2, 1, 1)
+    assert (found.mean, found.median, found.mean_errors_as_worst) == (0.75, 0.75, 0.5)
+
+
+def test_a_metric_that_a_record_does_not_hold_is_not_applicable() -> None:
+    assert case_values([record("a")], "mrr")[0].status == "not_applicable"
+
+
+def test_a_case_weighs_one_whatever_its_repeats() -> None:
+    records = [record("a", {"mrr": v}, repeat=i) for i, v in enumerate([1.0, 0.0, 0.5])]
+    records.append(record("b", {"mrr": 1.0}))
+    found = aggregate(records).metrics["mrr"]
+    assert (found.n, found.mean) == (2, 0.75)
+
+
+def test_repeats_that_erred_leave_the_value_to_the_others() -> None:
+    records = [record("a", {"mrr": None}), record("a", {"mrr": 0.5}, repeat=1)]
+    assert case_values(records, "mrr")[0].value == 0.5
+
+
+def test_a_case_is_an_error_only_if_no_repeat_was_scored() -> None:
+    records = [record("a", {"mrr": None}, repeat=i) for i in range(2)]
+    assert case_values(records, "mrr")[0].status == "error"
+
+
+def test_cases_of_the_same_id_in_two_files_are_two_cases() -> None:
+    records = [record("a", {"mrr": 1.0}), record("a", {"mrr": 0.0}, file="evals/other.jsonl")]
+    assert aggregate(records).total == 2
+
+
+# --- means and intervals -----------------------------------------------------------------------
+
+
+def test_errors_are_worst_on_the_side_that_is_bad() -> None:
+    values = [record("a", {"scope_miss_rate": 0.0}), record("b", {"scope_miss_rate": None})]
+    assert aggregate(values).metrics["scope_miss_rate"].mean_errors_as_worst == 0.5
+
+
+def test_the_mean_with_errors_is_set_only_where_there_are_errors() -> None:
+    assert aggregate(hits(1, 0)).metrics["hit_at_k"].mean_errors_as_worst is None
+
+
+def test_no_scored_case_has_no_mean() -> None:
+    found = aggregate([failed("a", metrics={"hit_at_k": None})]).metrics["hit_at_k"]
+    assert (found.mean, found.median, found.low, found.n_error) == (None, None, None, 1)
+    assert found.mean_errors_as_worst == 0.0
+
+
+def test_binary_metrics_of_one_repeat_have_a_wilson_interval() -> None:
+    found = aggregate(hits(*[1] * 42, *[0] * 8)).metrics["hit_at_k"]
+    assert (found.method, found.clusters) == ("wilson", None)
+    assert (found.low, found.high) == pytest.approx((0.7148578, 0.9166258), abs=1e-6)
+
+
+def test_one_sided_bounds_lie_inside_the_two_sided_interval() -> None:
+    found = aggregate(hits(1, 1, 0, 1, 0, 1)).metrics["hit_at_k"]
+    assert found.low is not None
+    assert found.low_one_sided is not None
+    assert found.high_one_sided is not None
+    assert found.high is not None
+    assert found.low < found.low_one_sided < found.high_one_sided < found.high
+
+
+def test_repeats_take_the_interval_from_wilson_to_plus_two() -> None:
+    records = [*hits(1, 0, 1), *hits(1, 1, 1, repeat=1)]
+    assert aggregate(records).metrics["hit_at_k"].method == "plus_two"
+
+
+def test_cases_about_one_document_are_clustered() -> None:
+    records = [
+        record(f"c{i}", {"hit_at_k": v}, cluster=c)
+        for i, (v, c) in enumerate([(1, "a"), (1, "a"), (0, "b"), (0, "b"), (1, "c"), (1, "c")])
+    ]
+    found = aggregate(records).metrics["hit_at_k"]
+    assert (found.method, found.clusters) == ("plus_two", 3)
+    assert found.se == pytest.approx(1 / 3)
+
+
+def test_only_the_clusters_of_scored_cases_count() -> None:
+    scored = [record(f"c{i}", {"hit_at_k": 1.0}, cluster=f"d{i}") for i in range(3)]
+    other = record("z", {"hit_at_k": None}, cluster="d0")
+    assert aggregate([*scored, other]).metrics["hit_at_k"].method == "wilson"
+
+
+def test_every_registered_metric_has_a_summary() -> None:
+    assert aggregate([]).metrics.keys() == METRICS.keys()
+
+
+def test_a_metric_that_no_registry_knows_is_summarised_all_the_same() -> None:
+    records = [record("a", {"house.tone": 3.0}), record("b", {"house.tone": 1.0})]
+    found = aggregate(records).metrics["house.tone"]
+    assert (found.mean, found.method) == (2.0, "bootstrap")
+
+
+def test_summary_of_no_case_is_no_data() -> None:
+    assert summarise_metric([]).mean is None
+
+
+fractions = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 3)), min_size=1, max_size=12)
+
+
+@given(fractions, st.integers(0, 1000))
+def test_the_order_of_records_changes_no_digit(rows: list[tuple[float, int]], seed: int) -> None:
+    records = [
+        record(
+            f"c{i % 7}",
+            {"recall_at_k": v},
+            repeat=i // 7,
+            cluster=f"d{c}",
+            latency={"total_ms": 100 * v},
+            category=f"cat{i % 7 % 2}",
+        )
+        for i, (v, c) in enumerate(rows)
+    ]
+    mixed = random.Random(seed).sample(records, len(records))
+    few = {"recall_at_k": METRICS["recall_at_k"]}
+    assert aggregate(mixed, registry=few) == aggregate(records, registry=few)
+
+
+# --- groups ------------------------------------------------------------------------------------
+
+
+def test_a_case_counts_under_each_of_its_tags_once() -> None:
+    records = [
+        record("a", {"mrr": 1.0}, tags=("x", "y", "x"), vaults=("v",), difficulty="hard"),
+        record("b", {"mrr": 0.0}, tags=("y",), answerable=False),
+    ]
+    found = aggregate(records)
+    assert {tag: s["mrr"].mean for tag, s in found.by_tag.items()} == {"x": 1.0, "y": 0.5}
+    assert {d: s["mrr"].n for d, s in found.by_difficulty.items()} == {"hard": 1}
+    assert {a: s["mrr"].mean for a, s in found.by_answerable.items()} == {"true": 1, "false": 0}
+    assert list(found.by_vault) == ["v"]
+    assert list(found.by_category) == ["general"]
+
+
+# --- counts and rates --------------------------------------------------------------------------
+
+
+def test_outcomes_are_counted_by_case() -> None:
+    records = [
+        record("a"),
+        record("b", outcome="missed"),
+        failed("c"),
+        record("d", unchecked=True, answerable=False),
+    ]
+    found = aggregate(records)
+    assert (found.total, found.answerable, found.unanswerable) == (4, 3, 1)
+    assert (found.passed, found.missed, found.errored, found.unchecked) == (1, 1, 1, 1)
+    assert found.rates["pass_rate"] == pytest.approx(1 / 3)
+    assert found.warnings == ("1 of 4 cases had nothing to check",)
+
+
+@pytest.mark.parametrize(
+    ("repeats", "outcome"),
+    [
+        (["passed", "passed"], "passed"),
+        (["passed", "missed"], "missed"),
+        (["passed", "error"], "passed"),
+        (["missed", "error"], "missed"),
+        (["error", "error"], "error"),
+    ],
+)
+def test_outcome_of_repeats(repeats: list[Any], outcome: str) -> None:
+    records = [record("a", repeat=i, outcome=o) for i, o in enumerate(repeats)]
+    assert group_repeats(records)[0].outcome == outcome
+
+
+def test_rates_of_no_case_are_no_data() -> None:
+    found = aggregate([])
+    assert set(found.rates.values()) == {None}
+    assert (found.total, found.cost_usd, found.latency.n) == (0, 0.0, 0)
+
+
+def test_a_repeat_that_erred_shows_in_the_error_rate() -> None:
+    records = [record("a"), failed("a", repeat=1), record("b"), record("b", repeat=1)]
+    assert aggregate(records).rates["error_rate"] == 0.25
+
+
+def test_flaky_rate_exists_only_with_repeats() -> None:
+    assert "flaky_rate" not in aggregate(hits(1, 0)).rates
+    repeated = [*hits(1, 0), *hits(1, 1, repeat=1)]
+    assert aggregate(repeated).rates["flaky_rate"] == 0.5
+
+
+def test_verdicts_that_failed_make_the_judge_error_rate() -> None:
+    metrics: dict[str, float | None] = {"groundedness": 4.0, "correctness": None}
+    records = [
+        record("a", metrics, abstained=False),
+        record("b", {"groundedness": None}, not_applicable={"groundedness": "no context"}),
+        record("c", {"correctness": 0.0}, abstained=True),
+        failed("d", metrics={"correctness": None}),
+    ]
+    assert aggregate(records).rates["judge_error_rate"] == 0.5
+
+
+def test_an_abstention_that_the_judge_could_not_classify_is_a_failed_verdict() -> None:
+    records = [
+        record("a", {"abstention_accuracy": None}, answerable=False),
+        record("b", {"over_abstention_rate": 0.0}),
+    ]
+    assert aggregate(records).rates["judge_error_rate"] == 0.5
+
+
+def test_no_verdict_needed_is_no_judge_error_rate() -> None:
+    assert "judge_error_rate" not in aggregate(hits(1, 0)).rates
+
+
+def referenced(case_id: str, score: float | None, **reference: Any) -> CaseRecord:
+    of = Case(id=case_id, question="?", **reference)
+    return record(case_id, {"correctness": score}, case=of)
+
+
+def test_correctness_is_averaged_apart_by_whether_there_is_a_reference() -> None:
+    records = [
+        referenced("facts", 2.0, expected_key_facts=("a",)),
+        referenced("answer", 3.0, expected_answer="a"),
+        referenced("failed", None, expected_answer="a"),
+        referenced("neither", 5.0),
+        referenced("blank", 4.0, expected_answer=" \n"),
+        record("unanswerable", {"correctness": None}, not_applicable={"correctness": "no answer"},
+               case=Case(id="unanswerable", question="?", answerable=False)),
+        record("unknown", {"correctness": 1.0}),
+    ]  # fmt: skip
+    found = aggregate(records)
+    parts = found.correctness_by_reference
+    assert [(name, p.mean, p.n, p.n_error, p.n_not_applicable) for name, p in parts.items()] == [
+        ("reference", 2.5, 2, 1, 0),
+        ("no_reference", 4.5, 2, 0, 0),
+    ]
+    assert found.metrics["correctness"].mean == 3.0
+
+
+@pytest.mark.parametrize("reference", [{}, {"expected_answer": "a"}])
+def test_nothing_is_averaged_apart_where_all_cases_are_alike(reference: dict[str, Any]) -> None:
+    records = [referenced("a", 1.0, **reference), referenced("b", 5.0, **reference)]
+    assert aggregate(records).correctness_by_reference == {}
+    assert aggregate(hits(1, 0)).correctness_by_reference == {}
+
+
+def test_several_cutoffs_are_said() -> None:
+    assert aggregate([record("a"), record("b", k=10)]).warnings == (
+        "cases use several cutoffs k: 5, 10",
+    )
+
+
+# --- system ------------------------------------------------------------------------------------
+
+
+def test_latency_takes_every_call_and_timeouts_at_the_limit() -> None:
+    records = [
+        record("a", latency={"total_ms": 100, "retrieval_ms": 60}),
+        record("b", latency={"total_ms": 300, "judge_ms": 900}),
+        failed("c", "timeout"),
+        failed("d", latency={"total_ms": 3}),
+    ]
+    found = aggregate(records, timeout_ms=1000)
+    assert found.latency.p50_ms == 300
+    assert found.latency.p95_ms == pytest.approx(930)
+    assert (found.latency.p50_censored, found.latency.p95_censored) == (False, True)
+    assert (found.latency.n, found.latency.n_excluded, found.latency.sum_ms) == (3, 1, 1400)
+    assert {k: v.p50_ms for k, v in found.latency_by_phase.items()} == {
+        "judge": 900,
+        "retrieval": 60,
+    }
+
+
+def test_cost_is_summed_over_verdicts_that_were_paid_for() -> None:
+    paid = {"judge_prompt_tokens": 100, "judge_completion_tokens": 20, "judge_cost_usd": 0.5}
+    found = aggregate(
+        [record("a", cost=paid), record("b", cost={**paid, "cached": 1}), record("c")]
+    )
+    assert (found.cost_usd, found.judge_tokens) == (0.5, 120)
+    assert found.cost_usd_uncached == 1.0
+
+
+def test_an_unknown_price_is_not_zero() -> None:
+    cost = {"judge_prompt_tokens": 10, "judge_completion_tokens": 1, "judge_cost_usd": None}
+    found = aggregate([record("a", cost=cost)])
+    assert (found.cost_usd, found.judge_tokens) == (None, 11)
+
+
+def test_indexing_coverage_that_does_not_add_up_warns() -> None:
+    coverage = {"chunks_attempted": 10, "chunks_embedded": 8, "chunks_skipped": 1}
+    found = aggregate([record("a", indexing_coverage=coverage), record("b")])
+    assert found.indexing["chunks_skipped_rate"] == 0.1
+    assert found.warnings == (
+        "indexing coverage: chunks_attempted 10 is not chunks_embedded 8 + chunks_skipped 1",
+    )
+
+
+def test_an_index_that_changes_during_the_run_warns() -> None:
+    records = [record(c, indexing_coverage={"docs_processed": n}) for c, n in [("a", 1), ("b", 2)]]
+    found = aggregate(records)
+    assert found.indexing["reported"] == {"docs_processed": 2}
+    assert "changed during the run" in found.warnings[0]
+
+
+def test_what_the_target_says_of_its_index_stands_apart_from_our_warnings() -> None:
+    coverages: list[dict[str, Any]] = [{"warnings": ["old.md: odd"]}, {"warnings": ["a.md: odd"]}]
+    found = aggregate(
+        [record(c, indexing_coverage=i) for c, i in zip("ab", coverages, strict=True)]
+    )
+    assert found.target_warnings == ("indexing coverage: a.md: odd",)
+    assert "odd" not in " ".join(found.warnings)
+
+
+# --- rules of the whole run --------------------------------------------------------------------
+
+BARE = RetrievedChunk(rel_path="a.md")
+HEADED = RetrievedChunk(rel_path="a.md", heading_path="# A")
+
+
+def test_headings_are_reported_if_any_chunk_has_one() -> None:
+    assert headings_reported([record("a", retrieved_chunks=(BARE, HEADED))])
+    assert not headings_reported([record("a", retrieved_chunks=(BARE,))])
+
+
+def test_a_run_without_chunks_says_nothing_about_headings() -> None:
+    assert headings_reported([record("a", retrieved_chunks=()), record("b")])
+
+
+def test_every_number_of_a_run_is_finite() -> None:
+    found = aggregate([*hits(1, 0, 1), failed("z", "empty", metrics={"hit_at_k": None})])
+    numbers = [v for s in found.metrics.values() for v in (s.mean, s.low, s.high, s.se)]
+    assert all(math.isfinite(v) for v in numbers if v is not None)

@@ -1,0 +1,186 @@
+"""Cases that changed between two runs, and why, as their records tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.compare.comparison_flips import CaseFlip
+from pytest_rageval.analysis.compare.metrics import compare_records
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResponse, FolderSelection
+from pytest_rageval.values.settings import Settings
+from tests.record_builders import failed
+from tests.run_builders import SETTINGS, answered, scored
+from tests.score_builders import chunk, cite, gold
+
+FILLER = tuple(f"x{i}.md | # X" for i in range(8))
+ONE = Case(id="one", question="?", gold_supports=(gold("a.md | # A"),))
+BOTH = Case(
+    id="both",
+    question="?",
+    gold_supports=(gold("meetings.md | # 2026-01-15"), gold("b.md")),
+    required_support_groups=((0, 1),),
+)
+OPEN = Case(id="open", question="?", answerable=False)
+
+
+def asked(case: Case, *chunks: str, settings: Settings = SETTINGS, **fields: Any) -> CaseRecord:
+    given = {"answer": "It is.", "abstained": False, **fields}
+    response = AskResponse(retrieved_chunks=tuple(map(chunk, chunks)), **given)
+    return answered(case, response, settings)
+
+
+def flips(base: CaseRecord, new: CaseRecord) -> tuple[CaseFlip, ...]:
+    return compare_records([base], [new]).flips
+
+
+def reason(base: CaseRecord, new: CaseRecord) -> tuple[str, str]:
+    (found,) = flips(base, new)
+    return found.direction, found.reason
+
+
+FOUND = asked(ONE, "a.md | # A", *FILLER)
+
+
+def test_a_gold_that_sank_below_the_cut_is_named_with_its_rank() -> None:
+    assert reason(FOUND, asked(ONE, *FILLER, "a.md | # A")) == ("worse", "gold now at rank 9")
+
+
+def test_a_gold_that_is_gone_is_not_in_the_list() -> None:
+    assert reason(FOUND, asked(ONE, *FILLER)) == ("worse", "gold not in top 8")
+
+
+def test_an_empty_list_is_said() -> None:
+    assert reason(FOUND, asked(ONE)) == ("worse", "nothing retrieved")
+
+
+def test_a_gold_that_came_up_is_named_with_its_rank() -> None:
+    lost = asked(ONE, *FILLER, "a.md | # A")
+    assert reason(lost, FOUND) == ("better", "gold now at rank 1")
+
+
+def test_a_gold_outside_the_searched_folders_left_the_scope() -> None:
+    inside = Case(id="one", question="?", gold_supports=(gold("docs/a.md"),))
+    on = Settings(rootdir=".", judge="none", folder_mode="on")
+    there = FolderSelection(selected_folders=("docs",), fallback_used=False)
+    elsewhere = FolderSelection(selected_folders=("notes",), fallback_used=False)
+    base = asked(inside, "docs/a.md", settings=on, folder_selection=there)
+    new = asked(inside, "notes/x.md", settings=on, folder_selection=elsewhere)
+    assert reason(base, new) == ("worse", "left the scope")
+
+
+def test_one_of_several_golds_is_named_by_its_place() -> None:
+    base = asked(BOTH, "meetings.md | # 2026-01-15", "b.md | # B")
+    new = asked(BOTH, "b.md | # B", *FILLER)
+    (found,) = flips(base, new)
+    assert found.reason == "lost meetings.md > # 2026-01-15 (not in top 9)"
+    assert found.brief_reason == "lost gold 0 (not in top 9)"
+    assert [(c.metric, c.base, c.new) for c in found.changes] == [
+        ("recall_all_at_k", 1.0, 0.0),
+        ("recall_at_k", 1.0, 0.5),
+    ]
+    assert reason(new, base) == (
+        "better",
+        "found meetings.md > # 2026-01-15 (rank 1, was not in top 9)",
+    )
+
+
+def test_an_answerable_case_that_abstains_now() -> None:
+    base = asked(ONE, "a.md | # A")
+    new = asked(ONE, "a.md | # A", abstained=True, answer="I do not know.")
+    assert reason(base, new) == ("worse", "abstains now")
+    assert reason(new, base) == ("better", "answers now")
+
+
+def test_an_unanswerable_case_that_is_answered_now() -> None:
+    base = asked(OPEN, abstained=True, answer="I do not know.")
+    assert reason(base, asked(OPEN)) == ("worse", "answers now")
+    assert reason(asked(OPEN), base) == ("better", "abstains now")
+
+
+def test_a_case_that_fails_now_names_the_error() -> None:
+    base = scored("a", 1.0)
+    broken = failed("a", "timeout", case_hash="a-content", metrics={"hit_at_k": None})
+    assert reason(base, broken) == ("worse", "fails now: timeout")
+    assert reason(broken, base) == ("better", "answers now (was: timeout)")
+
+
+def test_another_citation_is_named() -> None:
+    base = asked(ONE, "a.md | # A", references=(cite("a.md | # A"),))
+    new = asked(ONE, "a.md | # A", references=(cite("x.md | # X"),))
+    (found,) = flips(base, new)
+    assert (found.base_outcome, found.new_outcome) == ("passed", "passed")
+    assert (found.direction, found.reason) == ("worse", "now cites x.md > # X")
+    assert found.brief_reason == "now cites another source"
+    silent = asked(ONE, "a.md | # A", references=())
+    assert reason(base, silent) == ("worse", "cites nothing now")
+
+
+def test_irrelevant_evidence_is_named() -> None:
+    case = Case(
+        id="one",
+        question="?",
+        gold_supports=(gold("a.md"),),
+        irrelevant_supports=(gold("old.md | # Old"),),
+    )
+    base, new = asked(case, "a.md | # A"), asked(case, "a.md | # A", "old.md | # Old")
+    assert reason(base, new) == ("worse", "now retrieves old.md > # Old, which is irrelevant")
+    assert reason(new, base) == ("better", "no longer retrieves old.md > # Old")
+
+
+def test_an_outcome_is_explained_where_its_metric_was_not_scored_before() -> None:
+    case = Case(
+        id="one",
+        question="?",
+        gold_supports=(gold("a.md"),),
+        irrelevant_supports=(gold("old.md | # Old"),),
+    )
+    base, new = asked(case, "a.md"), asked(case, "a.md | # A", "old.md | # Old")
+    (found,) = flips(base, new)
+    assert (found.changes, found.direction) == ((), "worse")
+    assert found.reason == "now retrieves old.md > # Old, which is irrelevant"
+    assert found.brief_reason == "now retrieves a source, which is irrelevant"
+
+
+def test_a_change_that_records_do_not_explain_has_words_all_the_same() -> None:
+    assert reason(scored("a", 1.0), scored("a", 0.0)) == ("worse", "passed before, missed now")
+
+
+def test_a_case_that_stayed_is_no_flip() -> None:
+    assert flips(FOUND, FOUND) == ()
+
+
+def test_worse_cases_come_first_and_each_in_order() -> None:
+    base = [scored("d", 0.0), scored("c", 1.0), scored("b", 0.0), scored("a", 1.0)]
+    new = [scored("d", 1.0), scored("c", 0.0), scored("b", 1.0), scored("a", 0.0)]
+    found = compare_records(base, new).flips
+    assert [(flip.direction, flip.case_id) for flip in found] == [
+        ("worse", "a"),
+        ("worse", "c"),
+        ("better", "b"),
+        ("better", "d"),
+    ]
+
+
+def test_the_outcome_decides_the_direction_where_metrics_disagree() -> None:
+    case = Case(id="one", question="?", gold_supports=(gold("a.md"), gold("b.md")))
+    base = asked(case, "a.md", abstained=True, answer="No.")
+    new = asked(case, "a.md", "b.md", abstained=False)
+    (found,) = flips(base, new)
+    assert (found.base_outcome, found.new_outcome, found.direction) == (
+        "missed",
+        "passed",
+        "better",
+    )
+
+
+@pytest.mark.parametrize("worse", [True, False])
+def test_of_repeats_the_one_that_changed_tells_why(worse: bool) -> None:
+    good = [scored("a", 1.0, repeat=0), scored("a", 1.0, repeat=1)]
+    bad = [scored("a", 1.0, repeat=0), scored("a", 0.0, repeat=1)]
+    (found,) = compare_records(good, bad).flips if worse else compare_records(bad, good).flips
+    words = "passed before, missed now" if worse else "missed before, passed now"
+    assert (found.direction, found.reason) == ("worse" if worse else "better", words)

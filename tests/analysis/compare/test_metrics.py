@@ -1,0 +1,264 @@
+"""Two runs case by case: which cases are compared, and what their differences say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.compare.metrics import (
+    Comparison,
+    ComparisonSettings,
+    compare_records,
+    margin_of,
+)
+from pytest_rageval.analysis.compare.pairs import LeftOut
+from pytest_rageval.analysis.stats.multiplicity import holm
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.values.record import CaseRecord
+from tests.record_builders import failed, record
+from tests.run_builders import random_churn, run_of, scored
+
+
+def compared(base: list[CaseRecord], new: list[CaseRecord], **settings: Any) -> Comparison:
+    return compare_records(base, new, ComparisonSettings(**settings))
+
+
+# --- what is worse, and what is noise ----------------------------------------------------------
+
+
+def test_a_planted_drop_of_12_points_in_200_cases_is_worse() -> None:
+    found = compared(run_of(200), run_of(200, missed=range(100, 130)))
+    for key in ("hit_at_k", "recall_at_k", "mrr"):
+        change = found.metrics[key]
+        assert change.n == 200
+        assert change.delta == pytest.approx(-0.12)
+        assert change.verdict == "worse"
+        assert change.p is not None
+        assert change.p < 0.01
+        assert change.p_holm is not None
+        assert change.p_holm < 0.01
+        assert change.high is not None
+        assert change.high < 0
+    assert len(found.newly_missed) == 24
+
+
+def test_the_same_change_the_other_way_is_better() -> None:
+    found = compared(run_of(200, missed=range(100, 130)), run_of(200))
+    assert {change.verdict for change in found.metrics.values()} == {"better"}
+    assert found.newly_missed == ()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_churn_of_4_percent_is_no_finding(seed: int) -> None:
+    # Equal shares of hits and misses turn, as they do where nothing but noise changed them.
+    churn = random_churn(200, 0.04, seed)
+    turned = [i for i in sorted(churn)]
+    up = {i - i % 5 for i in turned[::2]}
+    down = {i - i % 5 + 1 for i in turned[1::2]}
+    found = compared(run_of(200), run_of(200, churn=up | down))
+    assert found.flips
+    assert {change.verdict for change in found.metrics.values()} <= {"same", "unclear"}
+    assert all(change.p is not None and change.p > 0.05 for change in found.metrics.values())
+
+
+def test_equal_runs_are_the_same() -> None:
+    found = compared(run_of(200), run_of(200))
+    assert {(c.delta, c.p, c.verdict) for c in found.metrics.values()} == {(0.0, 1.0, "same")}
+    assert found.flips == ()
+
+
+def test_few_equal_cases_prove_nothing() -> None:
+    found = compared(run_of(10), run_of(10))
+    assert {change.verdict for change in found.metrics.values()} == {"unclear"}
+
+
+def test_a_metric_where_less_is_better_is_worse_when_it_rises() -> None:
+    def over(rate: float) -> list[CaseRecord]:
+        return [
+            record(f"c{i}", {"over_abstention_rate": float(i < 100 * rate)}) for i in range(100)
+        ]
+
+    change = compared(over(0.0), over(0.3)).metrics["over_abstention_rate"]
+    assert change.delta == pytest.approx(0.3)
+    assert change.verdict == "worse"
+
+
+def test_delta_is_new_minus_base_over_the_pairs() -> None:
+    base = [scored("a", 1.0), scored("b", 0.5), scored("gone", 0.0)]
+    new = [scored("a", 0.25), scored("b", 0.5), scored("fresh", 1.0)]
+    change = compared(base, new).metrics["recall_at_k"]
+    assert (change.base, change.new, change.delta) == (0.75, 0.375, -0.375)
+
+
+def test_p_is_that_of_mcnemar_for_a_binary_metric() -> None:
+    base = [scored(f"c{i}", float(i < 48)) for i in range(50)]
+    new = [scored(f"c{i}", float(7 <= i)) for i in range(50)]
+    change = compared(base, new).metrics["hit_at_k"]
+    assert change.p == pytest.approx(0.1796875)
+    assert change.low is not None
+    assert change.high is not None
+    assert change.low < change.delta < change.high  # type: ignore[operator]
+
+
+def test_p_is_adjusted_for_all_metrics_that_are_compared() -> None:
+    found = compared(run_of(60), run_of(60, missed=range(1, 9)))
+    keys = list(found.metrics)
+    adjusted = holm([found.metrics[key].p or 0.0 for key in keys])
+    assert [found.metrics[key].p_holm for key in keys] == adjusted
+
+
+def test_p_can_be_left_out() -> None:
+    found = compared(run_of(20), run_of(20, missed=(1,)), with_p=False)
+    assert {(c.p, c.p_holm) for c in found.metrics.values()} == {(None, None)}
+    assert found.metrics["hit_at_k"].low is not None
+
+
+def test_cases_of_one_document_flip_together() -> None:
+    documents = [f"d{i // 10}.md" for i in range(100)]
+    base = [scored(f"c{i}", 1.0, cluster=documents[i]) for i in range(100)]
+    new = [scored(f"c{i}", float(i >= 10), cluster=documents[i]) for i in range(100)]
+    together = compared(base, new).metrics["hit_at_k"]
+    apart = compared(
+        [replace(r, cluster=None) for r in base], [replace(r, cluster=None) for r in new]
+    ).metrics["hit_at_k"]
+    assert (together.clusters, apart.clusters) == (10, None)
+    assert together.p == 1.0  # one document of ten
+    assert apart.p is not None
+    assert apart.p < 0.01
+    assert (together.verdict, apart.verdict) == ("unclear", "worse")
+
+
+def test_a_change_within_the_margin_of_thresholds_is_the_same() -> None:
+    base, new = run_of(100), run_of(100, missed=(1,))
+    assert compared(base, new).metrics["hit_at_k"].verdict == "same"
+    tight = compared(base, new, margins={"hit_at_k": 0.01}).metrics["hit_at_k"]
+    assert (tight.margin, tight.verdict) == (0.01, "unclear")
+
+
+def test_the_margin_is_a_share_of_the_range() -> None:
+    assert margin_of(METRICS["recall_at_k"]) == pytest.approx(0.05)
+    assert margin_of(METRICS["groundedness"]) == pytest.approx(0.25)
+
+
+# --- which cases -----------------------------------------------------------------------------
+
+
+def test_one_changed_question_leaves_199_cases() -> None:
+    base, new = run_of(200), run_of(200)
+    new[7] = replace(new[7], case_hash="changed")
+    found = compared(base, new)
+    assert (found.n_paired, found.n_left_out) == (199, 1)
+    assert found.pairing.left_out == (
+        LeftOut(file="evals/set.jsonl", case_id="c-007", reason="content_changed"),
+    )
+    assert found.metrics["recall_at_k"].n == 199
+
+
+def test_cases_of_one_run_alone_are_left_out_with_the_reason() -> None:
+    found = compared(
+        [scored("a", 1.0), scored("b", 1.0)],
+        [scored("b", 1.0), scored("c", 1.0), scored("a", 1.0, file="evals/other.jsonl")],
+    )
+    assert [(one.file, one.case_id, one.reason) for one in found.pairing.left_out] == [
+        ("evals/other.jsonl", "a", "only_in_new"),
+        ("evals/set.jsonl", "a", "only_in_base"),
+        ("evals/set.jsonl", "c", "only_in_new"),
+    ]
+
+
+def test_a_case_of_another_cutoff_is_left_out() -> None:
+    found = compared([scored("a", 1.0)], [scored("a", 1.0, k=9)])
+    assert [one.reason for one in found.pairing.left_out] == ["k_changed"]
+
+
+def test_runs_without_a_case_in_common_have_no_metric() -> None:
+    found = compared([scored("a", 1.0)], [scored("b", 1.0)])
+    assert (found.n_paired, found.metrics, found.flips) == (0, {}, ())
+    assert compared([], []).metrics == {}
+
+
+def test_a_case_that_failed_on_one_side_is_no_pair_and_is_counted() -> None:
+    base = [scored("a", 1.0), scored("b", 1.0)]
+    new = [scored("a", 1.0), failed("b", metrics={"hit_at_k": None}, case_hash="b-content")]
+    change = compared(base, new).metrics["hit_at_k"]
+    assert (change.n, change.n_base_only, change.n_new_only) == (1, 1, 0)
+
+
+def test_a_metric_that_one_run_never_scored_is_there_without_a_number() -> None:
+    new = [record("a", {}, case_hash="a-content")]
+    change = compared([scored("a", 1.0)], new).metrics["mrr"]
+    assert (change.n, change.delta, change.n_base_only) == (0, None, 1)
+    assert change.verdict == "unclear"
+
+
+def test_repeats_are_one_case_with_their_mean() -> None:
+    base = [scored("a", v, repeat=i) for i, v in enumerate((1.0, 1.0))]
+    new = [scored("a", v, repeat=i) for i, v in enumerate((1.0, 0.0))]
+    change = compared(base, new).metrics["hit_at_k"]
+    assert (change.n, change.base, change.new, change.delta) == (1, 1.0, 0.5, -0.5)
+
+
+def test_repeats_of_one_run_take_the_test_for_means() -> None:
+    base = [scored(f"c{i}", 1.0) for i in range(9)]
+    new = [scored(f"c{i}", v, repeat=r) for i in range(9) for r, v in enumerate((1.0, 0.0))]
+    assert compared(base, new).metrics["hit_at_k"].p == pytest.approx(2 / 2**9)
+
+
+def test_only_the_metrics_asked_for_are_compared() -> None:
+    found = compared(run_of(5), run_of(5, missed=(1,)), keys=frozenset({"mrr"}))
+    assert list(found.metrics) == ["mrr"]
+    assert (found.flips, found.newly_missed) == ((), ())
+    nothing = compared(run_of(5), run_of(5), keys=frozenset())
+    assert (nothing.metrics, nothing.latency) == ({}, {})
+
+
+# --- latency and noise -------------------------------------------------------------------------
+
+
+def test_latency_is_compared_over_all_calls_and_has_no_p() -> None:
+    base = [scored("a", 1.0, latency={"total_ms": 100.0})]
+    new = [scored("a", 1.0, latency={"total_ms": 150.0}), scored("b", 1.0, latency={})]
+    found = compared(base, new).latency["latency_ms.p95"]
+    assert (found.base, found.new, found.delta) == (100.0, 150.0, 50.0)
+    assert (found.n_base, found.n_new) == (1, 1)
+    assert not hasattr(found, "p")
+
+
+def test_a_call_that_timed_out_enters_at_the_limit_of_its_own_run() -> None:
+    late = [failed("a", "timeout", latency={})]
+    found = compared(late, late, base_timeout_ms=1000.0, new_timeout_ms=2000.0)
+    assert found.latency["latency_ms.p50"].delta == 1000.0
+
+
+def test_no_timed_call_has_no_latency() -> None:
+    assert compared([record("a")], [record("a")]).latency == {}
+
+
+def judged(case_id: str, score: float, **fields: Any) -> CaseRecord:
+    return record(case_id, {"groundedness": score}, **fields)
+
+
+def test_repeats_tell_how_noisy_a_judge_is() -> None:
+    base = [judged("a", 4.0), judged("a", 5.0, repeat=1)]
+    new = [judged("a", 3.0), judged("a", 5.0, repeat=1)]
+    noise = compared(base, new).metrics["groundedness"].noise
+    assert noise is not None
+    assert noise.repeat_sd == pytest.approx((0.5 * (0.5 + 2.0)) ** 0.5)
+    assert (noise.n_repeated, noise.disagreement_rate) == (2, None)
+
+
+def test_a_second_judge_tells_how_noisy_the_first_is() -> None:
+    second = {"rubrics": ["groundedness"], "scores": {"groundedness": 1.0}}
+    first = {"groundedness": {"scores": {"groundedness": 5.0}}}
+    new = judged("a", 5.0, judgements=first, spot_check=second)
+    noise = compared([judged("a", 5.0)], [new]).metrics["groundedness"].noise
+    assert noise is not None
+    assert (noise.disagreement_rate, noise.n_checked) == (1.0, 1)
+
+
+def test_a_metric_without_a_judge_has_no_judge_noise() -> None:
+    found = compared([scored("a", 1.0), scored("a", 0.0, repeat=1)], [scored("a", 1.0)])
+    assert found.metrics["hit_at_k"].noise is None
+    assert compared([judged("a", 1.0)], [judged("a", 1.0)]).metrics["groundedness"].noise is None

@@ -1,0 +1,219 @@
+"""May two runs be compared: what they were made with decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.compare.settings import (
+    Comparability,
+    compare_configs,
+    judge_dependent_keys,
+    shown,
+    unaffected_keys,
+)
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
+from tests.record_builders import record
+from tests.run_builders import config_of
+
+BASE = Settings(rootdir=".", judge="none")
+MODEL = replace(BASE, judge="m-1")
+JUDGED = judge_dependent_keys(abstention=False, conflict=False)
+
+
+def compared(
+    one: Settings,
+    other: Settings,
+    base: list[CaseRecord] | None = None,
+    new: list[CaseRecord] | None = None,
+) -> Comparability:
+    return compare_configs(config_of(base or [], one), config_of(new or [], other))
+
+
+def judged(judge: str = "m-1", model: str | None = "m-1-2026", version: str = "g/1") -> CaseRecord:
+    found = {"judge": judge, "model": model, "rubric_version": version}
+    return record("a", {"groundedness": 5.0}, judgements={"groundedness": found})
+
+
+def test_runs_of_the_same_settings_are_comparable() -> None:
+    found = compared(BASE, replace(BASE, concurrency=1, store_full_text=True, run_id="x"))
+    assert found.comparable
+    assert (found.invariants, found.versions, found.config, found.warning) == ((), (), (), None)
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "value"),
+    [
+        ({"k": 10}, "k", 10),
+        ({"path_case": "insensitive"}, "matching.path_case", "insensitive"),
+        ({"snippets": "all"}, "matching.snippets", "all"),
+        ({"coarse_chunks": True}, "matching.coarse_chunks", True),
+        ({"folder_mode": "on"}, "payload.folder_mode", "on"),
+        ({"vector_weight": 0.5}, "payload.vector_weight", 0.5),
+        ({"lexical_weight": 0.5}, "payload.lexical_weight", 0.5),
+        ({"params": {"mode": "deep"}}, "payload.mode", "deep"),
+    ],
+)
+def test_what_every_number_depends_on_leaves_nothing(
+    change: dict[str, Any], name: str, value: object
+) -> None:
+    found = compared(BASE, replace(BASE, **change))
+    (invariant,) = found.invariants
+    before = getattr(BASE, name.rsplit(".", maxsplit=1)[-1], None)
+    assert (invariant.name, invariant.base, invariant.new) == (name, before, value)
+    assert unaffected_keys(found, JUDGED) == frozenset()
+    assert name in found.sentence()
+
+
+def test_another_version_of_the_metric_definitions_leaves_nothing() -> None:
+    one = config_of([], BASE)
+    found = compare_configs(one, {**one, "metric_definitions_version": 99})
+    assert [i.name for i in found.invariants] == ["metric_definitions_version"]
+    assert unaffected_keys(found, JUDGED) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("other", "records"),
+    [
+        (replace(BASE, judge="m-2"), []),
+        (replace(BASE, judge="offline"), []),
+        (BASE, []),
+        (MODEL, [judged(model="m-1-2027")]),
+    ],
+    ids=["another model", "the offline judge", "no judge", "another version of the model"],
+)
+def test_another_judge_leaves_the_metrics_of_retrieval(
+    other: Settings, records: list[CaseRecord]
+) -> None:
+    found = compared(MODEL, other, [judged()], records)
+    assert [i.name for i in found.invariants] == ["judge"]
+    left = unaffected_keys(found, JUDGED)
+    assert left is not None
+    assert {"recall_at_k", "mrr", "scope_miss_rate", "attribution_hit_rate"} <= left
+    assert left.isdisjoint({"groundedness", "correctness", "five.composite"})
+
+
+def test_another_prompt_leaves_the_metrics_of_retrieval() -> None:
+    found = compared(MODEL, MODEL, [judged(version="g/1")], [judged(version="g/2")])
+    assert [(i.name, i.base, i.new) for i in found.invariants] == [("prompt", "g/1", "g/2")]
+    left = unaffected_keys(found, JUDGED)
+    assert left is not None
+    assert "recall_at_k" in left
+    assert "groundedness" not in left
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"temperature": 0.7}, "temperature"),
+        ({"seed": 7}, "judge.seed"),
+        ({"max_tokens": 9}, "judge.max_tokens"),
+        ({"base_url": "http://x"}, "judge.base_url"),
+        ({"structured_output": "text"}, "judge.structured_output"),
+    ],
+)
+def test_a_setting_of_the_judge_is_an_invariant(change: dict[str, Any], name: str) -> None:
+    found = compared(MODEL, replace(MODEL, judging=JudgeSettings(**change)))
+    assert [(i.name, i.affects) for i in found.invariants] == [(name, "judged")]
+
+
+def test_settings_of_a_judge_that_was_not_asked_over_an_api_do_not_count() -> None:
+    hot = JudgeSettings(temperature=0.7)
+    offline = replace(BASE, judge="offline")
+    assert compared(offline, replace(offline, judging=hot)).comparable
+    assert compared(BASE, replace(BASE, judging=hot)).comparable
+
+
+def test_a_run_that_needed_no_verdict_is_comparable() -> None:
+    assert compared(MODEL, MODEL, [judged()], []).comparable
+
+
+def test_a_verdict_that_failed_names_no_other_model() -> None:
+    assert compared(MODEL, MODEL, [judged()], [judged(), judged(model=None)]).comparable
+
+
+def test_a_rubric_of_one_run_alone_is_a_difference_and_no_invariant() -> None:
+    more = replace(MODEL, judging=JudgeSettings(rubrics=("groundedness",)))
+    found = compared(MODEL, more)
+    assert found.comparable
+    assert [one.name for one in found.config] == ["judge.rubrics"]
+
+
+def test_answers_are_not_compared_with_a_run_of_retrieval_alone() -> None:
+    found = compared(BASE, replace(BASE, retrieval_only=True))
+    assert [i.name for i in found.invariants] == ["retrieval_only"]
+    left = unaffected_keys(found, JUDGED)
+    assert left is not None
+    assert "recall_at_k" in left
+    assert left.isdisjoint({"attribution_hit_rate", "abstention_accuracy", "groundedness"})
+
+
+def test_abstention_goes_with_the_judge_where_the_judge_told_it() -> None:
+    found = compared(MODEL, BASE)
+    keys = judge_dependent_keys(abstention=True, conflict=True)
+    left = unaffected_keys(found, keys)
+    assert left is not None
+    assert left.isdisjoint({"abstention_accuracy", "recency_conflict_accuracy"})
+    assert "abstention_accuracy" in (unaffected_keys(found, JUDGED) or ())
+
+
+def test_comparable_runs_leave_everything() -> None:
+    assert unaffected_keys(compared(BASE, BASE), JUDGED) is None
+
+
+def test_the_version_that_changed_is_named() -> None:
+    found = compared(replace(BASE, retriever_version="r1"), replace(BASE, retriever_version="r2"))
+    assert [(v.name, v.base, v.new) for v in found.versions] == [("retriever_version", "r1", "r2")]
+    assert (found.comparable, found.warning) == (True, None)
+
+
+def test_more_than_one_version_that_changed_is_warned_about() -> None:
+    found = compared(
+        replace(BASE, retriever_version="r1", index_build_version="i1", answerer_version="a"),
+        replace(BASE, retriever_version="r2", index_build_version="i2", answerer_version="a"),
+    )
+    assert [v.name for v in found.versions] == ["index_build_version", "retriever_version"]
+    assert found.warning == (
+        "index build and retriever changed at once, so no difference can be put down to one of them"
+    )
+
+
+def test_the_target_and_its_models_may_differ_and_are_listed() -> None:
+    found = compared(
+        BASE,
+        replace(BASE, target=TargetSettings(url="http://x")),
+        [record("a", models={"llm_model": "a"})],
+        [record("a", models={"llm_model": "b"})],
+    )
+    assert found.comparable
+    assert [(d.name, d.base, d.new) for d in found.config] == [
+        ("target.url", None, "http://x"),
+        ("target_models.llm_model", "a", "b"),
+    ]
+    assert [v.name for v in found.versions] == ["answerer_version"]
+
+
+def test_what_a_run_does_not_tell_was_at_its_default() -> None:
+    assert compare_configs({}, {}).comparable
+    assert compare_configs({}, config_of([], BASE)).comparable
+    found = compare_configs({}, config_of([], replace(BASE, k=9)))
+    assert [(i.name, i.base, i.new) for i in found.invariants] == [("k", 5, 9)]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "not set"),
+        ("plain", "plain"),
+        ("x" * 99, "x" * 57 + "..."),
+        (5, "5"),
+        (True, "True"),
+        ({"a": 1}, "a 1"),
+        ({}, "none"),
+    ],
+)
+def test_values_are_shown_in_one_short_piece(value: object, text: str) -> None:
+    assert shown(value) == text

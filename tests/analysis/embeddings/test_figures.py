@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.analysis.embeddings import figures as embedding
+from pytest_rageval.analysis.embeddings.figures import compute_silhouette
+from pytest_rageval.metrics.similarity import compute_query_similarity
+
+
+def test_similarity_and_margin_skip_zero_vectors() -> None:
+    found = compute_query_similarity([1, 0], [[2, 0], [0, 1], [0, 0]], [True, False, False])
+    assert found.query_chunk_similarity == pytest.approx(0.5)
+    assert found.query_relevant_similarity == pytest.approx(1)
+    assert found.query_other_similarity == pytest.approx(0)
+    assert found.similarity_margin == pytest.approx(1)
+
+
+@pytest.mark.parametrize("relevant", [[True, True], [False, False]])
+def test_the_margin_needs_relevant_and_other_chunks(relevant: list[bool]) -> None:
+    found = compute_query_similarity([1, 1], [[1, 0], [0, 1]], relevant)
+    assert found.similarity_margin is None
+    assert found.query_chunk_similarity == pytest.approx(math.sqrt(0.5))
+
+
+@pytest.mark.parametrize("query", [[0, 0], [1, 0]])
+def test_nothing_comparable_has_no_similarity(query: list[float]) -> None:
+    chunks: list[list[float]] = [] if any(query) else [[1, 0]]
+    found = compute_query_similarity(query, chunks, [True] * len(chunks))
+    assert found.query_chunk_similarity is None
+    assert found.query_relevant_similarity is None
+
+
+def test_vectors_of_other_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="length 2"):
+        compute_query_similarity([1, 0], [[1]], [True])
+    with pytest.raises(ValueError, match="expected 1 flags"):
+        compute_query_similarity([1, 0], [[1, 0]], [])
+    with pytest.raises(ValueError, match="expected 1, got 2"):
+        compute_silhouette([[1, 0]], ["a", "b"])
+
+
+@given(
+    st.lists(st.floats(-1, 1, allow_subnormal=False), min_size=3, max_size=3),
+    st.floats(0.01, 100),
+)
+def test_rounding_never_carries_a_cosine_past_its_range(query: list[float], scale: float) -> None:
+    scaled = [scale * x for x in query]
+    found = compute_query_similarity(query, [scaled, [-x for x in scaled]], [True, False])
+    if found.query_relevant_similarity is None or found.query_other_similarity is None:
+        assert not any(query) or not any(scaled)
+        return
+    assert 1 - 1e-9 <= found.query_relevant_similarity <= 1
+    assert -1 <= found.query_other_similarity <= -1 + 1e-9
+    assert found.similarity_margin is not None
+    assert found.similarity_margin <= 2
+
+
+def test_a_cosine_that_rounds_past_1_is_clipped() -> None:
+    # Unclipped, this vector has a cosine of 1.0000000000000002 with itself.
+    found = compute_query_similarity([0.2, 0.8, 0.8], [[0.2, 0.8, 0.8]], [True])
+    assert found.query_chunk_similarity == 1.0
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1.0, 1e200, 1e300])
+def test_numbers_of_any_size_have_a_direction(size: float) -> None:
+    found = compute_query_similarity([size, size], [[size, 0], [0, 7]], [True, False])
+    assert found.query_chunk_similarity == pytest.approx(math.sqrt(0.5))
+    assert compute_silhouette([[size, 0], [size, 0], [0, size]], list("aab")) == pytest.approx(
+        2 / 3
+    )
+
+
+def test_a_silhouette_taken_in_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = [[math.cos(i * i), math.sin(i * i), i / 40] for i in range(40)]
+    labels = [i % 7 for i in range(40)]
+    whole = compute_silhouette(vectors, labels)
+    assert whole is not None
+    for cells in (1, 97, 400):
+        monkeypatch.setattr(embedding, "_CELLS", cells)
+        assert compute_silhouette(vectors, labels) == pytest.approx(whole, abs=1e-12)
+
+
+def test_the_silhouette_of_a_checked_example() -> None:
+    vectors = [[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0]]
+    expected = 0.9944736235606655  # scikit-learn 1.9.1
+    assert compute_silhouette(vectors, list("aabb")) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("labels", ["aaa", "abc"])
+def test_the_silhouette_needs_two_labels_and_one_shared(labels: str) -> None:
+    assert compute_silhouette([[1, 0], [0, 1], [1, 1]], list(labels)) is None
+
+
+def test_a_label_with_one_vector_scores_zero() -> None:
+    # The pair lies at distance 0 and the third at 1: (1 + 1 + 0) / 3.
+    assert compute_silhouette([[1, 0], [2, 0], [0, 1]], list("aab")) == pytest.approx(2 / 3)
+
+
+def test_equal_vectors_under_two_labels_score_zero() -> None:
+    vectors: list[list[float]] = [[1, 0]] * 4
+    assert compute_silhouette(vectors, list("aabb")) == 0
+
+
+_numbers = st.integers(-3, 3).map(float)
+_labelled = st.tuples(st.tuples(_numbers, _numbers, _numbers), st.sampled_from("abc"))
+
+
+@given(st.lists(_labelled, min_size=3, max_size=9))
+def test_the_silhouette_equals_its_definition(
+    rows: list[tuple[tuple[float, float, float], str]],
+) -> None:
+    vectors, labels = [list(v) for v, _ in rows], [label for _, label in rows]
+    value = compute_silhouette(vectors, labels)
+    if not 2 <= len(set(labels)) < len(labels):
+        assert value is None
+        return
+    scores = [_silhouette_of(i, vectors, labels) for i in range(len(labels))]
+    assert value is not None
+    assert value == pytest.approx(sum(scores) / len(scores), abs=1e-9)
+    assert -1 <= value <= 1
+
+
+def _silhouette_of(i: int, vectors: list[list[float]], labels: list[str]) -> float:
+    others: dict[str, list[float]] = {}
+    for j, label in enumerate(labels):
+        if j != i:
+            others.setdefault(label, []).append(_distance(vectors[i], vectors[j]))
+    means = {label: sum(distances) / len(distances) for label, distances in others.items()}
+    own = means.pop(labels[i], None)
+    if own is None:
+        return 0.0
+    nearest = min(means.values())
+    # Distances of 1e-16 are noise of the cosine, as large as the score that it would make.
+    return (nearest - own) / max(own, nearest) if max(own, nearest) > 1e-9 else 0.0
+
+
+def _distance(one: list[float], other: list[float]) -> float:
+    norm = math.hypot(*one) * math.hypot(*other)
+    return 1 - sum(a * b for a, b in zip(one, other, strict=True)) / norm if norm else 1.0

@@ -1,0 +1,254 @@
+"""Checks against a baseline over two whole runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.gate.baseline_checks import margins
+from pytest_rageval.analysis.gate.decide import Selection, decide_gate
+from pytest_rageval.analysis.two_runs import RunSide, compare_runs
+from pytest_rageval.engine.baseline import Baseline, hold_against
+from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+from tests.record_builders import record
+from tests.run_builders import SETTINGS, run_of, scored, side
+
+
+def drop(limit: float = 0.03, **fields: Any) -> Check:
+    return Check(**{"metric": "recall_at_k", "kind": "max_drop", "limit": limit, **fields})
+
+
+def rise(metric: str, limit: float, **fields: Any) -> Check:
+    return Check(metric=metric, kind="max_rise", limit=limit, **fields)
+
+
+NEWLY = Check(metric="newly_missed", kind="max", limit=2)
+
+
+def gate(
+    base: RunSide, new: RunSide, *checks: Check, **thresholds: Any
+) -> tuple[GateResult, Baseline]:
+    given = Thresholds(checks=checks, **thresholds)
+    against = hold_against(base, new, given, name="main")
+    run = new.gate_run(confidence=0.95)
+    found = decide_gate(
+        given,
+        run.aggregate,
+        records=new.records,
+        selection=Selection.of(new.records, new.records),
+        n_expected=new.n_cases,
+        n_reported=new.n_cases,
+        judge_configured=False,
+        retrieval_only=False,
+        baseline=against.differences,
+        baseline_info=against.info,
+    )
+    return found, against
+
+
+def decided(
+    base: Sequence[CaseRecord], new: Sequence[CaseRecord], check: Check, **thresholds: Any
+) -> CheckResult:
+    found, _ = gate(side(base, run_id="b"), side(new, run_id="n"), check, **thresholds)
+    (result,) = found.checks
+    return result
+
+
+def test_a_drop_beyond_its_limit_fails_and_names_the_cases() -> None:
+    found = decided(run_of(200), run_of(200, missed=(11, 12, 13, 14, 16, 17, 18, 19)), drop())
+    assert (found.status, found.message, found.n) == (
+        "fail",
+        "drop 0.040 is above max_drop 0.030",
+        200,
+    )
+    assert found.missed_cases[:2] == ("c-011", "c-012")
+
+
+def test_every_check_says_what_drop_it_could_have_seen() -> None:
+    found = decided(run_of(200), run_of(200, missed=(11,)), drop())
+    assert found.status == "pass"
+    assert found.mde is not None
+    assert 0.01 < found.mde < 0.05
+
+
+def test_a_rise_of_what_should_stay_low_fails() -> None:
+    base = [record(f"c{i}", {"scope_miss_rate": 0.0}) for i in range(40)]
+    new = [record(f"c{i}", {"scope_miss_rate": float(i < 8)}) for i in range(40)]
+    found = decided(base, new, rise("scope_miss_rate", 0.1))
+    assert (found.status, found.message) == ("fail", "rise 0.200 is above max_rise 0.100")
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "message"),
+    [
+        (0.85, "pass", "drop 0.150 is at most max_drop 0.150"),
+        (0.8496, "fail", "drop 0.1504 is above max_drop 0.1500"),
+        (0.849999, "fail", "drop 0.150001 is above max_drop 0.150000"),
+    ],
+)
+def test_rounding_never_turns_a_fail_into_a_pass(value: float, status: str, message: str) -> None:
+    base = [scored(f"c{i}", 1.0) for i in range(30)]
+    new = [scored(f"c{i}", value) for i in range(30)]
+    found = decided(base, new, drop(0.15))
+    assert (found.status, found.message) == (status, message)
+
+
+def test_newly_missed_counts_cases_that_passed_before() -> None:
+    base, new = run_of(40), run_of(40, missed=(1, 2, 3), churn=(5,))
+    found = decided(base, new, NEWLY)
+    assert (found.status, found.message) == ("fail", "3 is above max 2")
+    assert found.missed_cases == ("c-001", "c-002", "c-003")
+    assert decided(base, run_of(40, missed=(1, 2)), NEWLY).status == "pass"
+
+
+def test_a_case_whose_content_changed_is_not_newly_missed() -> None:
+    base, new = run_of(40), run_of(40, missed=(1, 2, 3))
+    new[1] = replace(new[1], case_hash="changed")
+    assert decided(base, new, NEWLY).estimate == 2
+
+
+def test_figures_of_a_run_are_compared_without_pairs() -> None:
+    base = [scored("a", 1.0, latency={"total_ms": 100.0})]
+    new = [scored("a", 1.0, latency={"total_ms": 350.0})]
+    found = decided(base, new, rise("latency_ms.p95", 200))
+    assert (found.status, found.estimate, found.low) == ("fail", 250.0, None)
+    assert decided(base, new, rise("latency_ms.p95", 250)).status == "pass"
+
+
+def test_a_figure_that_one_run_lacks_is_no_data_and_fails() -> None:
+    base = [scored("a", 1.0, latency={})]
+    found = decided(base, [scored("a", 1.0)], rise("latency_ms.p95", 200))
+    assert (found.status, found.message) == ("fail", "no data: no case was scored on both sides")
+
+
+def test_a_metric_that_no_pair_was_scored_on_is_no_data_and_fails() -> None:
+    base = [record("a", {"mrr": None}, not_applicable={"mrr": "why"}, outcome="passed")]
+    found = decided(base, base, drop(metric="mrr"))
+    assert (found.status, found.message) == ("fail", "no data: no case was scored on both sides")
+
+
+def test_only_the_cases_of_a_tag_count_for_its_check() -> None:
+    def tagged(missed: bool) -> list[CaseRecord]:
+        return [
+            scored(f"c{i}", float(not (missed and i < 5)), tags=("work",) if i < 25 else ())
+            for i in range(50)
+        ]
+
+    found = decided(tagged(False), tagged(True), drop(0.1, table="tag", group="work"))
+    assert (found.n, found.status, found.estimate) == (25, "fail", -0.2)
+
+
+def test_a_small_tag_cannot_fail_the_build() -> None:
+    def tagged(missed: bool) -> list[CaseRecord]:
+        return [scored(f"c{i}", float(not (missed and i == 0)), tags=("t",)) for i in range(5)]
+
+    check = drop(0.05, table="tag", group="t")
+    found = decided(tagged(False), tagged(True), check)
+    assert (found.status, found.small_n) == ("warn", True)
+    assert found.message == (
+        "drop 0.200 is above max_drop 0.050; only 5 paired cases, fewer than min_n 20"
+    )
+    strict = replace(check, on_small_n="fail")
+    assert decided(tagged(False), tagged(True), strict).status == "fail"
+    assert decided(tagged(False), tagged(False), check).status == "pass"
+
+
+def test_prove_fail_needs_evidence() -> None:
+    check = drop(0.0, decide="prove_fail")
+    assert decided(run_of(50), run_of(50, missed=(1,)), check).status == "pass"
+    assert decided(run_of(200), run_of(200, missed=range(100, 130)), check).status == "fail"
+
+
+def test_prove_fail_asks_for_evidence_beyond_the_limit() -> None:
+    base, new = run_of(200), run_of(200, missed=range(100, 120))
+    assert decided(base, new, drop(0.0, decide="prove_fail")).status == "fail"
+    found = decided(base, new, drop(0.05, decide="prove_fail"))
+    assert found.status == "pass"
+    assert found.estimate == pytest.approx(-0.08)
+
+
+def test_prove_fail_finds_a_rise() -> None:
+    base = [record(f"c{i}", {"scope_miss_rate": 0.0}) for i in range(100)]
+    new = [record(f"c{i}", {"scope_miss_rate": float(i < 30)}) for i in range(100)]
+    check = rise("scope_miss_rate", 0.1, decide="prove_fail")
+    assert decided(base, new, check).status == "fail"
+    assert decided(new, base, check).status == "pass"
+
+
+def test_the_number_of_cases_compared_is_told() -> None:
+    base, new = run_of(200), run_of(200)
+    new[7] = replace(new[7], case_hash="changed")
+    found, _ = gate(side(base, run_id="b"), side(new, run_id="n"), drop())
+    assert found.baseline is not None
+    assert found.baseline.sentence == "main (b): 199 cases compared; left out: 1 changed"
+    assert found.checks[0].n == 199
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        (replace(SETTINGS, k=9), "k"),
+        (replace(SETTINGS, judge="offline"), "judge"),
+        (replace(SETTINGS, params={"a": 1}), "payload.a"),
+    ],
+)
+def test_a_baseline_made_otherwise_is_refused_by_name(other: Settings, name: str) -> None:
+    base = side(run_of(40), other, run_id="b")
+    new = side(run_of(40, missed=range(40)), run_id="n")
+    found, against = gate(base, new, drop())
+    (result,) = found.checks
+    assert result.status == "skip"
+    assert result.message.startswith(f"not comparable with the baseline: {name}: ")
+    assert against.not_comparable
+    required, _ = gate(base, new, drop(), require_baseline=True)
+    assert required.checks[0].status == "fail"
+
+
+def test_a_baseline_over_other_cases_is_refused() -> None:
+    base = side([scored("x", 1.0)], run_id="b")
+    found, against = gate(base, side(run_of(40), run_id="n"), drop())
+    assert found.checks[0].status == "skip"
+    assert "dataset: " in found.checks[0].message
+    assert against.not_comparable
+
+
+def test_a_changed_version_of_the_system_is_what_a_comparison_is_for() -> None:
+    base = side(run_of(40), replace(SETTINGS, retriever_version="1"), run_id="b")
+    new = side(run_of(40), replace(SETTINGS, retriever_version="2"), run_id="n")
+    assert gate(base, new, drop())[0].checks[0].status == "pass"
+
+
+def test_differing_invariants_can_be_ignored_in_a_comparison_alone() -> None:
+    base = side(run_of(40), replace(SETTINGS, vector_weight=1.0))
+    refused = compare_runs(base, side(run_of(40)))
+    assert (refused.comparable, dict(refused.comparison.metrics)) == (False, {})
+    ignored = compare_runs(base, side(run_of(40)), ignore_invariants=True)
+    assert (ignored.comparable, ignored.ignored) == (False, True)
+    assert ignored.comparison.metrics["mrr"].n == 40
+
+
+def test_the_tightest_limit_over_the_set_is_the_margin() -> None:
+    checks = [drop(0.03), rise("recall_at_k", 0.02), drop(0.01, table="tag", group="t")]
+    assert margins(checks) == {"recall_at_k": 0.02}
+
+
+def test_a_case_that_is_an_error_now_is_no_silent_pass() -> None:
+    base = run_of(200)
+    new = [
+        replace(one, status="error", outcome="error", metrics=dict.fromkeys(one.metrics))
+        if i < 24
+        else one
+        for i, one in enumerate(base)
+    ]
+    n_passed = sum(one.outcome == "passed" for one in base[:24])
+    missed = decided(base, new, NEWLY)
+    assert (missed.status, missed.estimate) == ("warn", 0)
+    assert f"{n_passed} cases are an error now and not counted here" in missed.message
+    dropped = decided(base, new, drop())
+    assert dropped.status == "warn"
+    assert "24 cases are an error now" in dropped.message

@@ -1,0 +1,507 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.analysis.gate.decide import Selection, decide_gate
+from pytest_rageval.analysis.gate.differences import Difference
+from pytest_rageval.analysis.stats.paired import paired_difference
+from pytest_rageval.project.project_thresholds import with_implicit_checks
+from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
+from pytest_rageval.values.record import CaseRecord
+from tests.record_builders import failed, hits, record
+
+HIT = Check(metric="hit_at_k", kind="min", limit=0.75)
+
+
+def gate(records: list[CaseRecord], *checks: Check, **changes: Any) -> GateResult:
+    options: dict[str, Any] = {
+        "selection": Selection.of(records, records),
+        "n_expected": len(records),
+        "n_reported": len(records),
+        "judge_configured": False,
+        "retrieval_only": False,
+        **changes,
+    }
+    thresholds = options.pop("thresholds", None) or Thresholds(checks=checks)
+    numbers = aggregate(records, timeout_ms=options.get("timeout_ms"))
+    return decide_gate(thresholds, numbers, records=records, **options)
+
+
+def check(records: list[CaseRecord], of: Check, **changes: Any) -> CheckResult:
+    [result] = gate(records, of, **changes).checks
+    return result
+
+
+def limit(metric: str, maximum: float, **fields: Any) -> Check:
+    return Check(metric=metric, kind="max", limit=maximum, **fields)
+
+
+# --- a metric mean -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "status", "message"),
+    [
+        ([1, 1, 1, 0], "pass", "0.750 is at least min 0.750"),
+        ([1, 1, 0, 0], "fail", "0.500 is below min 0.750"),
+        ([1] * 2999 + [0] * 1001, "fail", "0.7498 is below min 0.7500"),
+    ],
+)
+def test_a_mean_against_a_minimum(values: list[int], status: str, message: str) -> None:
+    found = check(hits(*values), HIT)
+    assert (found.status, found.message, found.n) == (status, message, len(values))
+
+
+def test_a_check_carries_estimate_interval_proof_and_detectable_effect() -> None:
+    found = check(hits(*[1] * 42, *[0] * 8), Check(metric="hit_at_k", kind="min", limit=0.9))
+    assert found.estimate == pytest.approx(0.84)
+    assert found.low == pytest.approx(0.7149, abs=1e-4)
+    assert found.high == pytest.approx(0.9166, abs=1e-4)
+    assert found.proof == "unproven"
+    assert found.mde is not None
+    assert 0.1 < found.mde < 0.16
+
+
+def test_a_metric_with_an_upper_limit() -> None:
+    records = [record(f"c{i}", {"scope_miss_rate": v}) for i, v in enumerate([0, 0, 1, 0])]
+    found = check(records, limit("scope_miss_rate", 0.05))
+    assert (found.status, found.message) == ("fail", "0.250 is above max 0.050")
+    assert found.missed_cases == ("c2",)
+
+
+def test_no_data_fails_and_says_why() -> None:
+    found = check([record("a"), failed("b", metrics={"hit_at_k": None})], HIT)
+    assert found.status == "fail"
+    assert found.message == "no data: no case was scored (1 not applicable, 1 error)"
+
+
+def test_no_case_at_all_fails() -> None:
+    assert gate([], HIT).verdict == "fail"
+
+
+def test_a_failing_check_of_severity_warn_warns_and_passes_the_gate() -> None:
+    found = gate(hits(0, 1), Check(metric="hit_at_k", kind="min", limit=0.75, severity="warn"))
+    assert (found.verdict, found.checks[0].status) == ("pass", "warn")
+    assert found.sentence == "PASS 1 check, 1 warning"
+
+
+@pytest.mark.parametrize("severity", ["warn", "fail"])
+def test_no_data_follows_the_severity(severity: Any) -> None:
+    found = check([record("a")], Check(metric="mrr", kind="min", limit=0, severity=severity))
+    assert found.status == severity
+
+
+def test_the_missed_cases_are_the_worst_first_and_at_most_ten() -> None:
+    records = [record(f"c{i:02}", {"mrr": 1 / (1 + i)}) for i in range(15)]
+    found = check(records, Check(metric="mrr", kind="min", limit=0.9))
+    assert found.missed_cases == tuple(f"c{i:02}" for i in range(14, 4, -1))
+
+
+def test_an_alias_is_held_against_the_metric_it_stands_for() -> None:
+    found = check(hits(1, 0), Check(metric="recall_any_at_k", kind="min", limit=0.4))
+    assert (found.status, found.estimate) == ("pass", 0.5)
+
+
+# --- small n --------------------------------------------------------------------------------------
+
+
+def test_few_cases_are_marked_and_still_decided() -> None:
+    assert [check(hits(*v), HIT).status for v in ([1, 1], [0, 1])] == ["pass", "fail"]
+    assert check(hits(0, 1), HIT).small_n
+    assert not check(hits(*[1] * 20), HIT).small_n
+
+
+@pytest.mark.parametrize(("on_small_n", "status"), [("skip", "skip"), ("fail", "fail")])
+@pytest.mark.parametrize("values", [[1] * 19, [0] * 19])
+def test_few_cases_can_skip_or_fail_a_check(
+    on_small_n: Any, status: str, values: list[int]
+) -> None:
+    of = Check(metric="hit_at_k", kind="min", limit=0.75, on_small_n=on_small_n)
+    found = check(hits(*values), of)
+    assert (found.status, found.message) == (
+        status,
+        "only 19 scored cases, fewer than min_n 20",
+    )
+
+
+def test_no_data_is_not_excused_as_few_cases() -> None:
+    of = Check(metric="mrr", kind="min", limit=0.75, on_small_n="skip")
+    assert check([record("a")], of).status == "fail"
+
+
+def test_min_n_does_not_apply_to_rates_and_percentiles() -> None:
+    records = hits(1, 1, latency={"total_ms": 5})
+    for metric in ("error_rate", "latency_ms.p95", "cost_usd.total"):
+        found = check(records, limit(metric, 9, on_small_n="fail"))
+        assert (found.status, found.small_n) == ("pass", False)
+
+
+# --- proofs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("decide", "values", "status", "message"),
+    [
+        ("prove_pass", [1] * 18 + [0] * 2, "fail", "not proven: lower bound 0.738"),
+        ("prove_pass", [1] * 60, "pass", "proven: lower bound 0.957"),
+        ("prove_pass", [0] * 20, "fail", "0.000 is below min 0.800"),
+        ("prove_fail", [1] * 15 + [0] * 5, "pass", "not proven: upper bound 0.873"),
+        ("prove_fail", [0] * 20, "fail", "proven: upper bound 0.119"),
+        ("prove_fail", [1] * 20, "pass", "1.000 is at least min 0.800"),
+    ],
+)
+def test_proofs(decide: Any, values: list[int], status: str, message: str) -> None:
+    of = Check(metric="hit_at_k", kind="min", limit=0.8, decide=decide)
+    found = check(hits(*values), of)
+    assert found.status == status
+    assert found.message.endswith(message)
+
+
+def test_a_proof_without_an_interval_is_no_data() -> None:
+    of = limit("cost_usd.total", 1, decide="prove_pass")
+    found = check(hits(1), of)
+    assert (found.status, found.message) == ("fail", "no data: 0.00 has no interval")
+
+
+# --- groups ---------------------------------------------------------------------------------------
+
+
+def test_a_category_is_decided_by_its_own_cases() -> None:
+    records = [*hits(1, 1, 1), record("x", {"hit_at_k": 0.0}, category="multi_hop", tags=("w",))]
+    by_category = Check(
+        metric="hit_at_k", kind="min", limit=0.5, table="category", group="multi_hop"
+    )
+    by_tag = Check(metric="hit_at_k", kind="min", limit=0.5, table="tag", group="w")
+    for of in (by_category, by_tag):
+        found = check(records, of)
+        assert (found.status, found.n, found.missed_cases) == ("fail", 1, ("x",))
+    assert check(records, HIT).status == "pass"
+
+
+def test_run_figures_of_a_category_are_those_of_its_cases() -> None:
+    records = [*hits(1, 1, latency={"total_ms": 9}), failed("x", category="flaky")]
+    found = check(records, limit("error_rate", 0.5, table="category", group="flaky"))
+    assert (found.status, found.estimate) == ("fail", 1.0)
+    latency = limit("latency_ms.p50", 10, table="category", group="general")
+    assert check(records, latency).estimate == 9
+
+
+# --- run figures ----------------------------------------------------------------------------------
+
+
+SYSTEM = [
+    record("a", latency={"total_ms": 100, "retrieval_ms": 10}, cost={"judge_cost_usd": 0.3}),
+    record("b", latency={"total_ms": 300}, outcome="missed"),
+    failed("c", "timeout"),
+    failed("d", "empty"),
+]
+
+
+@pytest.mark.parametrize(
+    ("metric", "estimate", "missed"),
+    [
+        ("error_rate", 0.5, ("c", "d")),
+        ("timeout_rate", 0.25, ("c",)),
+        ("empty_response_rate", 0.25, ("d",)),
+        ("pass_rate", 0.25, ("b", "c", "d")),
+        ("latency_ms.p50", 300, ("c", "b", "a")),
+        ("latency_ms.p95", 930, ("c", "b", "a")),
+        ("latency_ms.sum", 1400, ()),
+        ("latency_ms.retrieval.p95", 10, ("a",)),
+        ("latency_ms.retrieval_ms.p50", 10, ("a",)),
+        ("cost_usd.total", 0.3, ()),
+        ("cost_usd.uncached", 0.3, ()),
+        ("judge_tokens", 0, ()),
+        ("suite_wall_s", 12.5, ()),
+    ],
+)
+def test_figures_of_the_run(metric: str, estimate: float, missed: tuple[str, ...]) -> None:
+    found = check(SYSTEM, limit(metric, 0), timeout_ms=1000, extra_figures={"suite_wall_s": 12.5})
+    assert found.estimate == pytest.approx(estimate)
+    assert found.missed_cases == missed
+
+
+def test_a_censored_percentile_says_that_it_is_a_lower_bound() -> None:
+    found = check(SYSTEM, limit("latency_ms.p95", 500), timeout_ms=1000)
+    assert found.message == "930 (a lower bound: calls timed out) is above max 500"
+
+
+def test_an_unknown_price_is_no_data() -> None:
+    cost = {"judge_prompt_tokens": 5, "judge_cost_usd": None}
+    found = check([record("a", cost=cost)], limit("cost_usd.total", 1))
+    assert found.message == "no data: the price of the judge's tokens is unknown"
+
+
+@pytest.mark.parametrize("metric", ["latency_ms.p50", "latency_ms.rerank.p95", "flaky_rate"])
+def test_what_was_not_measured_fails(metric: str) -> None:
+    assert check([record("a")], limit(metric, 9)).status == "fail"
+
+
+def test_an_unmeasured_percentile_is_no_data() -> None:
+    found = check(SYSTEM, limit("latency_ms.p99", 9))
+    assert found.message == "no data: latency has no p99"
+
+
+def test_indexing_rates_can_be_limited() -> None:
+    coverage = {"chunks_attempted": 10, "chunks_skipped": 3}
+    found = check([record("a", indexing_coverage=coverage)], limit("chunks_skipped_rate", 0.1))
+    assert found.message == "0.300 is above max 0.100"
+
+
+def test_the_error_rate_of_a_run_that_gave_up_counts_what_was_asked() -> None:
+    records = [record("a"), failed("b", "connection"), failed("c", "not_attempted")]
+    assert check(records, limit("error_rate", 0)).estimate == 0.5
+
+
+# --- what is skipped ------------------------------------------------------------------------------
+
+
+def test_judged_metrics_without_a_judge_are_skipped() -> None:
+    found = check(hits(1), Check(metric="groundedness", kind="min", limit=4))
+    assert (found.status, found.message) == (
+        "skip",
+        "the run has no judge, and this metric is judged",
+    )
+
+
+def test_judged_metrics_with_a_judge_need_data() -> None:
+    of = Check(metric="groundedness", kind="min", limit=4)
+    assert check(hits(1), of, judge_configured=True).status == "fail"
+
+
+@pytest.mark.parametrize("metric", ["abstention_accuracy", "correctness", "attribution_recall"])
+def test_answer_metrics_are_not_gated_under_retrieval_only(metric: str) -> None:
+    found = check(hits(1), Check(metric=metric, kind="min", limit=1), retrieval_only=True)
+    assert found.status == "skip"
+    assert "--retrieval-only" in found.message
+
+
+def test_retrieval_metrics_are_gated_under_retrieval_only() -> None:
+    assert check(hits(0), HIT, retrieval_only=True).status == "fail"
+
+
+def test_judge_errors_are_gated_only_where_a_verdict_was_needed() -> None:
+    of = limit("judge_error_rate", 0.05)
+    judged = [record("a", {"groundedness": None}), record("b", {"groundedness": 4.0})]
+    assert check(hits(1), of).message == "the run has no judge"
+    assert check(hits(1), of, judge_configured=True).message == "no verdict was needed"
+    found = check(judged, of, judge_configured=True)
+    assert (found.status, found.message) == ("fail", "0.500 is above max 0.050")
+
+
+PART = Selection(
+    n_selected=3, n_total=60, by_category={"a": (2, 2), "b": (1, 9)}, by_tag={"t": (3, 3)}
+)
+
+
+def test_a_check_over_part_of_the_set_is_skipped() -> None:
+    found = check(hits(1, 1, 0), HIT, selection=PART)
+    assert (found.status, found.message) == (
+        "skip",
+        "needs the whole set (3 of 60 cases selected)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "group", "reason"),
+    [
+        ("category", "a", None),
+        ("category", "b", "needs the whole set (1 of 9 cases of category b selected)"),
+        ("tag", "t", None),
+        ("tag", "gone", "needs the whole set (0 of 0 cases of tag gone selected)"),
+    ],
+)
+def test_a_group_is_decided_if_all_of_it_was_selected(
+    table: Any, group: str, reason: str | None
+) -> None:
+    of = Check(metric="hit_at_k", kind="min", limit=0, table=table, group=group)
+    assert PART.missing_for(of) == reason
+
+
+def test_a_selection_is_counted_from_cases() -> None:
+    whole = [record("a", tags=("x", "x")), record("b", category="c", tags=("x", "y"))]
+    assert Selection.of(whole[:1], whole) == Selection(
+        n_selected=1,
+        n_total=2,
+        by_category={"c": (0, 1), "general": (1, 1)},
+        by_tag={"x": (1, 2), "y": (0, 1)},
+    )
+
+
+def test_whether_the_target_answered_is_decided_over_any_part_of_the_set() -> None:
+    thresholds = with_implicit_checks(Thresholds(checks=(HIT,)), judge_configured=False)
+    found = gate([failed("a")], thresholds=thresholds, selection=PART)
+    assert [c.status for c in found.checks] == ["skip", "fail"]
+    assert found.sentence == "FAIL 1 of 1 check: error_rate 1.000 is above max 0.000"
+
+
+def test_a_written_limit_of_errors_is_decided_over_any_part_of_the_set_too() -> None:
+    written = Thresholds(checks=(Check(metric="error_rate", kind="max", limit=0),))
+    found = gate([failed("a")], thresholds=written, selection=PART)
+    assert [c.status for c in found.checks] == ["fail"]
+
+
+# --- implicit checks ------------------------------------------------------------------------------
+
+
+def test_two_checks_exist_without_being_written() -> None:
+    found = with_implicit_checks(Thresholds(checks=(HIT,)), judge_configured=True)
+    assert [(c.metric, c.limit, c.implicit) for c in found.checks] == [
+        ("hit_at_k", 0.75, False),
+        ("error_rate", 0.0, True),
+        ("judge_error_rate", 0.05, True),
+    ]
+
+
+def test_without_a_judge_its_errors_are_not_checked() -> None:
+    found = with_implicit_checks(Thresholds(), judge_configured=False)
+    assert [c.metric for c in found.checks] == ["error_rate"]
+
+
+def test_a_written_limit_replaces_the_implicit_one() -> None:
+    written = Thresholds(checks=(limit("error_rate", 0.1),))
+    assert with_implicit_checks(written, judge_configured=False) == written
+
+
+def test_a_limit_for_one_category_leaves_the_implicit_check() -> None:
+    of = limit("error_rate", 0.1, table="category", group="a")
+    found = with_implicit_checks(Thresholds(checks=(of,)), judge_configured=False)
+    assert len(found.checks) == 2
+
+
+def test_adding_implicit_checks_twice_changes_nothing() -> None:
+    once = with_implicit_checks(Thresholds(), judge_configured=True)
+    assert with_implicit_checks(once, judge_configured=True) == once
+
+
+# --- baseline -------------------------------------------------------------------------------------
+
+DROP = Check(metric="hit_at_k", kind="max_drop", limit=0.05)
+NEWLY = limit("newly_missed", 2)
+
+
+@pytest.mark.parametrize("of", [DROP, NEWLY])
+def test_without_a_baseline_its_checks_are_skipped_with_the_way_to_make_one(of: Check) -> None:
+    found = check(hits(1, 1), of)
+    assert (found.status, found.message) == (
+        "skip",
+        "no baseline; make one with `rageval runs tag RUN main`",
+    )
+
+
+def test_a_required_baseline_that_is_missing_fails() -> None:
+    thresholds = Thresholds(checks=(DROP,), require_baseline=True)
+    assert gate(hits(1), thresholds=thresholds).verdict == "fail"
+
+
+def test_differences_from_a_baseline_are_decided_with_the_rest() -> None:
+    base, cand = [1.0] * 30, [1.0] * 20 + [0.0] * 10
+    paired = paired_difference(base, cand, binary=True, sided=1)
+    difference = Difference(estimate=paired.diff, n=30, one_sided=paired.interval)
+    found = gate(hits(*cand), DROP, NEWLY, baseline={DROP: difference})
+    assert [c.status for c in found.checks] == ["fail", "skip"]
+    assert found.sentence == (
+        "FAIL 1 of 1 check: hit_at_k max_drop drop 0.333 is above max_drop 0.050"
+    )
+
+
+# --- the verdict ----------------------------------------------------------------------------------
+
+
+def test_one_failing_check_fails_the_run_with_its_sentence() -> None:
+    hop = Check(
+        metric="recall_all_at_k", kind="min", limit=0.75, table="category", group="multi_hop"
+    )
+    records = [
+        record(f"c{i}", {"recall_all_at_k": float(i < 7)}, category="multi_hop") for i in range(10)
+    ]
+    others = [limit(m, 1) for m in ("error_rate", "timeout_rate", "empty_response_rate")]
+    found = gate(records, hop, *others, limit("pass_rate", 1), limit("judge_tokens", 1))
+    assert found.verdict == "fail"
+    assert found.sentence == (
+        "FAIL 1 of 6 checks: recall_all_at_k [multi_hop] 0.700 is below min 0.750"
+    )
+
+
+def test_many_failing_checks_are_shortened() -> None:
+    checks = [Check(metric="hit_at_k", kind="min", limit=x) for x in (0.6, 0.7, 0.8, 0.9)]
+    found = gate(hits(1, 0), *checks)
+    assert found.sentence.startswith("FAIL 4 of 4 checks: hit_at_k 0.500 is below min 0.600; ")
+    assert found.sentence.endswith("; and 1 more")
+
+
+def test_a_run_within_its_limits_passes() -> None:
+    found = gate(hits(1, 1), HIT, DROP)
+    assert (found.verdict, found.sentence, found.complete) == (
+        "pass",
+        "PASS 1 check, 1 skipped (no baseline)",
+        True,
+    )
+
+
+def test_a_gate_of_skipped_checks_is_not_evaluated() -> None:
+    found = gate(hits(1, 1, 0), HIT, selection=PART)
+    assert found.verdict == "not_evaluated"
+    assert found.sentence == (
+        "NOT EVALUATED: all checks were skipped: needs the whole set (3 of 60 cases selected)"
+    )
+
+
+def test_no_check_is_not_a_pass() -> None:
+    assert gate(hits(1)).verdict == "not_evaluated"
+
+
+def test_a_lost_case_fails_the_run_as_incomplete() -> None:
+    found = gate(hits(1, 1), HIT, n_expected=3)
+    assert (found.verdict, found.complete, found.n_expected, found.n_reported) == (
+        "fail",
+        False,
+        3,
+        2,
+    )
+    assert found.sentence == "INCOMPLETE: 2 of 3 cases reported"
+
+
+def test_incomplete_and_failing_says_both() -> None:
+    found = gate(hits(0, 1), HIT, n_expected=3)
+    assert found.sentence == (
+        "INCOMPLETE: 2 of 3 cases reported; FAIL 1 of 1 check: hit_at_k 0.500 is below min 0.750"
+    )
+
+
+def test_cases_never_asked_fail_the_run_as_incomplete() -> None:
+    found = gate([*hits(1), failed("z", "not_attempted")], HIT)
+    assert (found.verdict, found.complete) == ("fail", False)
+    assert found.sentence == "INCOMPLETE: 1 of 2 cases not attempted"
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        (record("x", outcome="missed", required=True), "FAIL 1 required case missed: x"),
+        (failed("x", required=True), "FAIL 1 required case failed: x"),
+    ],
+)
+def test_a_required_case_fails_the_run_whatever_the_checks_say(
+    bad: CaseRecord, sentence: str
+) -> None:
+    found = gate([*hits(1, 1), bad], HIT)
+    assert (found.verdict, found.sentence) == ("fail", sentence)
+
+
+@pytest.mark.parametrize(("on_miss", "verdict"), [("report", "pass"), ("fail", "fail")])
+def test_misses_fail_the_run_only_if_asked_to(on_miss: Any, verdict: str) -> None:
+    thresholds = Thresholds(checks=(limit("error_rate", 0),), on_miss=on_miss)
+    found = gate(hits(1, 0, 0, 0, 0), thresholds=thresholds)
+    assert found.verdict == verdict
+    if verdict == "fail":
+        assert found.sentence == "FAIL 4 cases missed: c1, c2, c3 and 1 more"
+
+
+def test_sentences_are_plain_ascii() -> None:
+    found = gate(SYSTEM, HIT, DROP, limit("latency_ms.p95", 1), limit("error_rate", 0))
+    assert all(r.message.isascii() for r in found.checks)
+    assert found.sentence.isascii()

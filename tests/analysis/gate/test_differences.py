@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.gate.differences import (
+    Difference,
+    decide_difference_check,
+    decide_differences,
+)
+from pytest_rageval.analysis.stats.intervals import Interval
+from pytest_rageval.values.gate import Check, needs_baseline
+
+
+def drop(limit: float = 0.05, **fields: Any) -> Check:
+    return Check(metric="recall_at_k", kind="max_drop", limit=limit, **fields)
+
+
+def rise(limit: float = 0.1, **fields: Any) -> Check:
+    return Check(metric="scope_miss_rate", kind="max_rise", limit=limit, **fields)
+
+
+def difference(
+    estimate: float | None, low: float | None = None, high: float | None = None, **fields: Any
+) -> Difference:
+    bounds = Interval(low=low, high=high, method="plus_two", detectable_se=0.02)
+    return Difference(estimate=estimate, one_sided=bounds, **{"n": 50, **fields})
+
+
+@pytest.mark.parametrize(
+    ("check", "held", "status", "message"),
+    [
+        (drop(), difference(-0.06), "fail", "drop 0.060 is above max_drop 0.050"),
+        (drop(), difference(0.85 - 0.9), "pass", "drop 0.050 is at most max_drop 0.050"),
+        (drop(), difference(0.02), "pass", "drop -0.020 is at most max_drop 0.050"),
+        (drop(), difference(-0.0504), "fail", "drop 0.0504 is above max_drop 0.0500"),
+        (rise(), difference(0.11), "fail", "rise 0.110 is above max_rise 0.100"),
+        (rise(), difference(-0.3), "pass", "rise -0.300 is at most max_rise 0.100"),
+        (drop(), difference(None, n=0), "fail", "no data: no case was scored on both sides"),
+        (drop(severity="warn"), difference(-0.06), "warn", "drop 0.060 is above max_drop 0.050"),
+    ],
+)
+def test_an_estimate_against_its_limit(
+    check: Check, held: Difference, status: str, message: str
+) -> None:
+    found = decide_difference_check(check, held)
+    assert (found.status, found.message) == (status, message)
+
+
+def test_the_count_of_newly_missed_cases_is_a_number_like_others() -> None:
+    check = Check(metric="newly_missed", kind="max", limit=2)
+    held = Difference(estimate=3, n=5, missed_cases=("a", "b", "c"))
+    found = decide_difference_check(check, held)
+    assert (found.status, found.message) == ("fail", "3 is above max 2")
+    assert (found.small_n, found.missed_cases) == (False, ("a", "b", "c"))
+
+
+def test_a_drop_that_is_not_proven_passes_prove_fail() -> None:
+    found = decide_difference_check(drop(decide="prove_fail"), difference(-0.06, -0.12, 0.01))
+    assert (found.status, found.proof) == ("pass", "unproven")
+    assert found.message == "drop 0.060 is above max_drop 0.050, not proven"
+
+
+def test_a_run_that_is_not_proven_as_good_fails_prove_pass() -> None:
+    found = decide_difference_check(drop(decide="prove_pass"), difference(-0.01, -0.12, 0.1))
+    assert (found.status, found.proof) == ("fail", "unproven")
+
+
+def test_a_proof_without_an_interval_is_no_data() -> None:
+    found = decide_difference_check(drop(decide="prove_pass"), difference(-0.01))
+    assert (found.status, found.message) == (
+        "fail",
+        "no data: the difference -0.010 has no interval",
+    )
+
+
+def test_the_detectable_effect_comes_from_the_interval() -> None:
+    found = decide_difference_check(drop(), difference(-0.01))
+    assert found.mde == pytest.approx(2.4865 * 0.02, abs=1e-4)
+
+
+def test_few_pairs_can_skip_the_check() -> None:
+    found = decide_difference_check(drop(on_small_n="skip"), difference(-0.5, n=19))
+    assert (found.status, found.small_n) == ("skip", True)
+    assert found.message == "only 19 paired cases, fewer than min_n 20"
+
+
+def test_proofs_of_failure_are_one_family() -> None:
+    proven = difference(-0.2, -0.3, -0.1, p=0.03)
+    first, second = drop(decide="prove_fail"), rise(decide="prove_fail")
+    other = difference(0.2, 0.15, 0.25, p=0.03)
+    alone = decide_differences({first: proven})
+    family = decide_differences({first: proven, second: other})
+    assert alone[first].status == "fail"
+    assert [r.status for r in family.values()] == ["pass", "pass"]
+    assert family[first].message == (
+        "drop 0.200 is above max_drop 0.050, not proven: Holm-adjusted p 0.060"
+    )
+
+
+def test_checks_by_estimate_are_not_adjusted() -> None:
+    held = difference(-0.2, -0.3, -0.1, p=0.03)
+    checks = {drop(): held, drop(decide="prove_fail"): held}
+    assert [r.status for r in decide_differences(checks).values()] == ["fail", "fail"]
+
+
+def test_an_adjusted_p_of_exactly_alpha_fails() -> None:
+    held = difference(-0.2, -0.3, -0.1)
+    found = decide_difference_check(drop(decide="prove_fail"), held, p_adjusted=1 - 0.95)
+    assert found.status == "fail"
+
+
+@pytest.mark.parametrize(
+    ("check", "needed"),
+    [
+        (drop(), True),
+        (rise(), True),
+        (Check(metric="newly_missed", kind="max", limit=0), True),
+        (Check(metric="mrr", kind="min", limit=0), False),
+    ],
+)
+def test_which_checks_need_a_baseline(check: Check, needed: bool) -> None:
+    assert needs_baseline(check) is needed

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.analysis.compare.pairs import verdict
+from pytest_rageval.analysis.gate.limits import decide_limit
+from pytest_rageval.values.gate import CheckKind, Decide
+
+KINDS: tuple[CheckKind, ...] = ("min", "max", "max_drop", "max_rise")
+bound = st.floats(-1, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "estimate", "outcome"),
+    [
+        ("min", 0.75, 0.75, "pass"),
+        ("min", 0.75, 0.75 - 5e-10, "pass"),
+        ("min", 0.75, 0.75 - 2e-9, "fail"),
+        ("min", 0.75, 0.8, "pass"),
+        ("max", 0.05, 0.05, "pass"),
+        ("max", 0.05, 0.05 + 5e-10, "pass"),
+        ("max", 0.05, 0.05 + 2e-9, "fail"),
+        ("max", 0.0, 0.0, "pass"),
+        ("max_drop", 0.05, 0.85 - 0.90, "pass"),
+        ("max_drop", 0.05, -0.0501, "fail"),
+        ("max_drop", 0.05, 0.3, "pass"),
+        ("max_rise", 0.1, 0.1, "pass"),
+        ("max_rise", 0.1, 0.1001, "fail"),
+        ("max_rise", 0.1, -0.5, "pass"),
+    ],
+)
+def test_boundaries(kind: CheckKind, limit: float, estimate: float, outcome: str) -> None:
+    assert decide_limit(kind, limit, estimate=estimate).outcome == outcome
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("decide", ["estimate", "prove_pass", "prove_fail"])
+def test_no_estimate_is_no_data(kind: CheckKind, decide: Decide) -> None:
+    found = decide_limit(kind, 0.5, decide=decide, estimate=None, low=0.1, high=0.9)
+    assert (found.outcome, found.proof) == ("no_data", None)
+
+
+@pytest.mark.parametrize("decide", ["prove_pass", "prove_fail"])
+def test_a_proof_without_an_interval_is_no_data(decide: Decide) -> None:
+    assert decide_limit("min", 0.5, decide=decide, estimate=0.9).outcome == "no_data"
+
+
+def test_an_estimate_without_an_interval_proves_nothing() -> None:
+    assert decide_limit("min", 0.5, estimate=0.9).proof is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "proof", "prove_pass", "prove_fail"),
+    [
+        (0.85, 0.95, "proven_pass", "pass", "pass"),
+        (0.84, 0.95, "unproven", "fail", "pass"),
+        (0.70, 0.85, "unproven", "fail", "pass"),
+        (0.70, 0.84, "proven_fail", "fail", "fail"),
+        (None, 0.84, "proven_fail", "no_data", "fail"),
+        (None, 0.95, "unproven", "no_data", "pass"),
+        (0.90, None, "proven_pass", "pass", "no_data"),
+    ],
+)
+def test_proofs_against_a_minimum_of_085(
+    low: float | None, high: float | None, proof: str, prove_pass: str, prove_fail: str
+) -> None:
+    def outcome(decide: Decide) -> str:
+        return decide_limit("min", 0.85, decide=decide, estimate=0.8, low=low, high=high).outcome
+
+    assert decide_limit("min", 0.85, estimate=0.8, low=low, high=high).proof == proof
+    assert (outcome("prove_pass"), outcome("prove_fail")) == (prove_pass, prove_fail)
+
+
+@given(st.lists(bound, min_size=3, max_size=3), bound)
+def test_an_upper_limit_is_a_lower_limit_mirrored(numbers: list[float], limit: float) -> None:
+    low, estimate, high = sorted(numbers)
+    for decide in ("estimate", "prove_pass", "prove_fail"):
+        up = decide_limit("max", limit, decide=decide, estimate=estimate, low=low, high=high)
+        down = decide_limit("min", -limit, decide=decide, estimate=-estimate, low=-high, high=-low)
+        assert up == down
+
+
+@given(st.lists(bound, min_size=3, max_size=3), st.sampled_from(KINDS), st.floats(0, 1))
+def test_proving_a_pass_is_stricter_than_the_estimate_and_that_than_proving_a_fail(
+    numbers: list[float], kind: CheckKind, limit: float
+) -> None:
+    low, estimate, high = sorted(numbers)
+    strictness = [
+        decide_limit(kind, limit, decide=decide, estimate=estimate, low=low, high=high).outcome
+        for decide in ("prove_pass", "estimate", "prove_fail")
+    ]
+    assert strictness == sorted(strictness, reverse=False, key=["fail", "pass"].index)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "margin", "expected"),
+    [
+        (0.01, 0.2, 0.0, "better"),
+        (-0.2, -0.01, 0.0, "worse"),
+        (-0.02, 0.03, 0.05, "same"),
+        (-0.1, 0.03, 0.05, "unclear"),
+        (-0.05, 0.05, 0.05, "unclear"),
+        (0.0, 0.0, 0.0, "unclear"),
+        (0.0, 0.0, 0.05, "same"),
+        (0.01, 0.02, 0.05, "better"),
+        (None, None, 0.05, "unclear"),
+    ],
+)
+def test_verdict(low: float | None, high: float | None, margin: float, expected: str) -> None:
+    assert verdict(low, high, margin=margin) == expected
+
+
+@given(bound, bound, st.floats(0, 0.5))
+def test_where_lower_is_better_the_verdict_turns_round(a: float, b: float, margin: float) -> None:
+    low, high = sorted([a, b])
+    mirrored = verdict(-high, -low, margin=margin)
+    assert verdict(low, high, margin=margin, direction="lower") == mirrored
+
+
+def test_of_a_neutral_metric_nothing_is_better() -> None:
+    assert verdict(0.2, 0.3, direction="neutral") == "unclear"
+    assert verdict(0.01, 0.02, margin=0.05, direction="neutral") == "same"

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from pytest_rageval.analysis.stats.clusters import cluster_indices
+from pytest_rageval.analysis.stats.intervals import (
+    Interval,
+    beta_credible,
+    bootstrap_mean,
+    clopper_pearson,
+    clustered_se,
+    mean_interval,
+    percentile,
+    plus_two,
+    quantile_interval,
+    wilson,
+)
+
+shares = st.lists(st.floats(0, 1), min_size=2, max_size=30)
+
+
+def bounds(interval: Interval) -> tuple[float, float]:
+    assert interval.low is not None
+    assert interval.high is not None
+    return interval.low, interval.high
+
+
+def scipy_plus_two(values: Sequence[float], lo: float, hi: float) -> tuple[float, float]:
+    """The unclustered form, written differently: a t interval on n + 2 values, scaled."""
+    padded = np.array([*values, lo, hi], dtype=float)
+    n = len(values)
+    se = np.sqrt(n / (n - 1) * np.sum((padded - padded.mean()) ** 2)) / (n + 2)
+    half = stats.t.ppf(0.975, n - 1) * se
+    return max(lo, padded.mean() - half), min(hi, padded.mean() + half)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 20), (20, 20), (42, 50), (1, 999)])
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_wilson_agrees_with_scipy(k: int, n: int, confidence: float) -> None:
+    expected = stats.binomtest(k, n).proportion_ci(confidence, method="wilson")
+    got = wilson(k, n, confidence=confidence)
+    assert bounds(got) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_wilson_touches_the_ends_exactly() -> None:
+    assert wilson(0, 7).low == 0.0
+    assert wilson(7, 7).high == 1.0
+
+
+def test_one_sided_bound_is_that_of_a_wider_two_sided_interval() -> None:
+    assert wilson(8, 10, confidence=0.95, sided=1) == wilson(8, 10, confidence=0.9, sided=2)
+
+
+@pytest.mark.parametrize("function", [wilson, clopper_pearson, beta_credible])
+def test_no_trial_has_no_interval(function: object) -> None:
+    assert callable(function)
+    assert function(0, 0) == Interval(low=None, high=None, method=None)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 5), (5, 5), (1, 5), (42, 50)])
+def test_clopper_pearson_agrees_with_scipy(k: int, n: int) -> None:
+    expected = stats.binomtest(k, n).proportion_ci(0.95, method="exact")
+    assert bounds(clopper_pearson(k, n)) == pytest.approx((expected.low, expected.high))
+
+
+def test_beta_credible_is_the_posterior_of_a_flat_prior() -> None:
+    expected = stats.beta.interval(0.95, 43, 9)
+    assert bounds(beta_credible(42, 50)) == pytest.approx(tuple(expected))
+
+
+@given(shares)
+def test_unclustered_plus_two_agrees_with_its_plain_form(values: list[float]) -> None:
+    assert bounds(plus_two(values, lo=0, hi=1)) == pytest.approx(
+        scipy_plus_two(values, 0, 1), abs=1e-9
+    )
+
+
+@given(shares)
+def test_plus_two_stays_on_the_scale_and_is_never_a_point(values: list[float]) -> None:
+    low, high = bounds(plus_two(values, lo=0, hi=1))
+    assert 0 <= low < high <= 1
+
+
+@given(shares, st.integers(0, 99))
+def test_intervals_do_not_depend_on_the_order_of_cases(values: list[float], seed: int) -> None:
+    rows = [(v, i % 3) for i, v in enumerate(values)]
+    mixed = random.Random(seed).sample(rows, len(rows))
+
+    def interval(pairs: list[tuple[float, int]]) -> Interval:
+        return mean_interval([v for v, _ in pairs], clusters=[c for _, c in pairs])
+
+    assert interval(rows) == interval(mixed)
+
+
+def test_equal_values_still_have_width() -> None:
+    low, high = bounds(mean_interval([1.0] * 12))
+    assert low == pytest.approx(0.7703406308960148)
+    assert high == 1.0
+
+
+@pytest.mark.parametrize("clusters", [["a"] * 5, None])
+def test_fewer_than_two_clusters_have_no_plus_two(clusters: list[str] | None) -> None:
+    values = [0.5] * 5 if clusters else [0.5]
+    got = mean_interval(values, clusters=clusters)
+    assert (got.low, got.high, got.method) == (None, None, None)
+
+
+def test_one_binary_case_has_a_wilson_interval() -> None:
+    assert mean_interval([1.0], binary=True).method == "wilson"
+
+
+def test_clusters_that_hold_one_case_each_change_nothing() -> None:
+    values = [1.0, 0.0, 1.0, 1.0]
+    alone = mean_interval(values, binary=True, clusters=["a", "b", None, None])
+    assert alone == mean_interval(values, binary=True)
+    assert alone.clusters is None
+
+
+def test_cases_without_cluster_are_not_one_cluster() -> None:
+    assert cluster_indices(4, ["a", None, None, "a"]) == [[0, 3], [1], [2]]
+
+
+def test_cluster_ids_must_match_the_values() -> None:
+    with pytest.raises(ValueError, match="2 cluster ids for 3 values"):
+        cluster_indices(3, ["a", "b"])
+
+
+def test_binary_cases_in_shared_clusters_use_the_clustered_form() -> None:
+    got = mean_interval([1, 1, 0, 0], binary=True, clusters=["a", "a", "b", "b"])
+    assert (got.method, got.clusters) == ("plus_two", 2)
+
+
+def test_correlated_clusters_widen_the_interval() -> None:
+    values = [1.0] * 10 + [0.0] * 10
+    together = ["abcd"[i // 5] for i in range(20)]
+    wide, narrow = mean_interval(values, clusters=together), mean_interval(values)
+    assert bounds(wide)[0] < bounds(narrow)[0]
+    assert bounds(wide)[1] > bounds(narrow)[1]
+
+
+def test_no_value_has_no_interval() -> None:
+    assert mean_interval([]).method is None
+
+
+def test_unclustered_se_is_that_of_scipy() -> None:
+    values = [0.1, 0.9, 0.4, 0.4]
+    assert clustered_se(values).se == pytest.approx(stats.sem(values))
+
+
+def test_se_of_one_cluster_is_unknown() -> None:
+    found = clustered_se([1.0, 0.0], ["a", "a"])
+    assert (found.se, found.mean, found.n_clusters, found.df) == (None, 0.5, 1, 0)
+    assert clustered_se([]).mean is None
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.integers(0, 100))
+def test_percentile_agrees_with_numpy(values: list[float], p: int) -> None:
+    expected = float(np.percentile(values, p))
+    assert percentile(values, p) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_percentile_of_nothing_is_no_data() -> None:
+    assert percentile([], 95) is None
+    assert percentile([7], 95) == 7.0
+
+
+@pytest.mark.parametrize("n", [1, 5, 59, 71, 72, 73, 200])
+@pytest.mark.parametrize("p", [0.5, 0.95])
+def test_quantile_interval_agrees_with_scipy(n: int, p: float) -> None:
+    values = [random.Random(3).gauss(0, 1) + i for i in range(n)]
+    expected = stats.quantile_test(values, p=p, q=0.0).confidence_interval(0.95)
+    got = quantile_interval(values, p)
+    finite = [None if not np.isfinite(x) else x for x in (expected.low, expected.high)]
+    assert [got.low, got.high] == finite
+
+
+def test_p95_has_an_upper_bound_from_72_cases_on() -> None:
+    assert quantile_interval(range(71), 0.95).high is None
+    assert quantile_interval(range(72), 0.95).high == 71.0
+
+
+def test_quantile_of_nothing_has_no_interval() -> None:
+    assert quantile_interval([], 0.5).method is None
+
+
+def test_bootstrap_agrees_with_scipy() -> None:
+    values = [random.Random(i).expovariate(1) for i in range(60)]
+    expected = stats.bootstrap((values,), np.mean, method="percentile", rng=1)
+    got = bounds(bootstrap_mean(values))
+    assert got == pytest.approx(tuple(expected.confidence_interval), abs=0.03)
+
+
+def test_bootstrap_gives_the_same_interval_each_time() -> None:
+    values = [1.0, 2.0, 9.0, 4.0]
+    assert bootstrap_mean(values, resamples=200) == bootstrap_mean(values, resamples=200)
+
+
+def test_bootstrap_resamples_whole_clusters() -> None:
+    values, clusters = [0.0, 0.0, 9.0, 9.0], ["a", "a", "b", "b"]
+    got = bootstrap_mean(values, clusters=clusters, resamples=500)
+    assert bounds(got) == (0.0, 9.0)
+
+
+def test_an_unbounded_scale_is_bootstrapped() -> None:
+    assert mean_interval([1.0, 5.0, 80.0], hi=None).method == "bootstrap"
+    assert mean_interval([1.0], hi=None).method is None

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from pytest_rageval.analysis.stats.paired import (
+    mcnemar,
+    paired_difference,
+    regression_p,
+    sign_flip,
+)
+
+bits = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=40)
+
+
+def runs(lost: int, gained: int, same: int) -> tuple[list[float], list[float]]:
+    base = [1.0] * lost + [0.0] * gained + [1.0] * same
+    cand = [0.0] * lost + [1.0] * gained + [1.0] * same
+    return base, cand
+
+
+def test_no_pair_has_no_difference() -> None:
+    found = paired_difference([], [])
+    assert (found.n, found.diff, found.interval.method) == (0, None, None)
+
+
+def test_runs_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 baseline values for 1 candidate"):
+        paired_difference([1, 0], [1])
+
+
+@pytest.mark.parametrize(("n", "proves"), [(51, False), (52, True)])
+def test_52_identical_pairs_are_the_least_that_prove_a_drop_below_five_points(
+    n: int, proves: bool
+) -> None:
+    found = paired_difference([1.0] * n, [1.0] * n, binary=True, sided=1)
+    assert found.interval.low is not None
+    assert (found.interval.low > -0.05) is proves
+
+
+@given(bits)
+def test_swapping_the_runs_mirrors_the_interval(pairs: list[tuple[int, int]]) -> None:
+    base, cand = [b for b, _ in pairs], [c for _, c in pairs]
+    for binary in (True, False):
+        one = paired_difference(base, cand, binary=binary).interval
+        other = paired_difference(cand, base, binary=binary).interval
+        assert one.low is not None
+        assert other.high is not None
+        assert one.low == pytest.approx(-other.high)
+
+
+@given(bits)
+def test_the_interval_holds_the_difference_and_stays_on_the_scale(
+    pairs: list[tuple[int, int]],
+) -> None:
+    found = paired_difference([b for b, _ in pairs], [c for _, c in pairs], binary=True)
+    assert found.diff is not None
+    assert found.interval.low is not None
+    assert found.interval.high is not None
+    assert -1 <= found.interval.low <= found.diff <= found.interval.high <= 1
+
+
+def test_pairs_in_shared_clusters_use_the_clustered_t() -> None:
+    base, cand = runs(2, 1, 5)
+    found = paired_difference(base, cand, binary=True, clusters=[0, 0, 1, 1, 2, 2, 3, 3])
+    assert found.interval.method == "plus_two"
+
+
+def test_one_cluster_has_no_interval() -> None:
+    base, cand = runs(2, 1, 5)
+    found = paired_difference(base, cand, binary=True, clusters=["a"] * 8)
+    assert found.diff == pytest.approx(-0.125)
+    assert found.interval.low is None
+
+
+def test_unbounded_differences_are_bootstrapped() -> None:
+    assert paired_difference([1, 2, 3], [2, 4, 9], hi=None).interval.method == "bootstrap"
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("margin", [0.0, 0.05])
+@pytest.mark.parametrize("clusters", [None, [i // 2 for i in range(60)]])
+def test_regression_p_is_the_level_at_which_the_bound_reaches_the_margin(
+    binary: bool, margin: float, clusters: list[int] | None
+) -> None:
+    base, cand = runs(17, 3, 40)
+    p = regression_p(base, cand, margin=margin, binary=binary, clusters=clusters)
+    assert p is not None
+    assert 0 < p < 0.5
+    at = paired_difference(base, cand, binary=binary, clusters=clusters, confidence=1 - p, sided=1)
+    assert at.interval.high == pytest.approx(-margin, abs=1e-6)
+
+
+def test_regression_p_of_no_regression_is_capped() -> None:
+    base, cand = runs(1, 4, 20)
+    assert regression_p(base, cand, binary=True) == 0.5
+    assert regression_p(base, cand, binary=False) == 0.5
+
+
+def test_regression_p_turns_round_where_lower_is_better() -> None:
+    base, cand = runs(9, 2, 20)
+    assert regression_p(cand, base, binary=True, direction="lower") == regression_p(
+        base, cand, binary=True
+    )
+
+
+def test_regression_p_needs_two_clusters() -> None:
+    assert regression_p([], []) is None
+    assert regression_p([1, 0.5], [0, 0.5], clusters=["a", "a"]) is None
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(0, 1), (2, 7), (7, 2), (5, 5), (0, 12), (40, 61)])
+def test_mcnemar_agrees_with_scipy_binomtest(gained: int, lost: int) -> None:
+    found = mcnemar(gained, lost)
+    m = gained + lost
+    assert found.p_two_sided == pytest.approx(stats.binomtest(lost, m).pvalue)
+    expected = stats.binomtest(lost, m, alternative="greater").pvalue
+    assert found.p_worse == pytest.approx(expected)
+    assert 0 < found.p_midp < found.p_two_sided
+
+
+def test_mcnemar_without_discordant_pairs_says_nothing() -> None:
+    found = mcnemar(0, 0)
+    assert (found.p_two_sided, found.p_worse, found.p_midp) == (1.0, 1.0, 1.0)
+
+
+@given(st.lists(st.sampled_from([-0.5, -0.25, 0.0, 0.1, 0.3, 1.0]), min_size=1, max_size=9))
+def test_exact_sign_flip_agrees_with_scipy(diffs: list[float]) -> None:
+    found = sign_flip(diffs)
+    # scipy wants two observations; zeros are the same on either side of a flip.
+    moved = np.array([*(d for d in diffs if d), 0.0, 0.0])
+
+    def p(alternative: str) -> float:
+        test = stats.permutation_test(
+            (moved,),
+            lambda x, axis: np.round(np.sum(x, axis=axis), 9),
+            permutation_type="samples",
+            vectorized=True,
+            n_resamples=np.inf,
+            alternative=alternative,
+        )
+        return float(test.pvalue)
+
+    assert found.p_two_sided == pytest.approx(p("two-sided"))
+    assert found.p_worse == pytest.approx(p("less"))
+
+
+def test_no_difference_is_no_evidence() -> None:
+    found = sign_flip([0.0, 0.0])
+    assert (found.p_two_sided, found.p_worse) == (1.0, 1.0)
+    assert sign_flip([]).p_two_sided == 1.0
+
+
+def test_rounding_noise_is_no_difference() -> None:
+    assert sign_flip([0.1 + 0.2 - 0.3] * 20).p_two_sided == 1.0
+
+
+def test_drawn_sign_flip_comes_close_to_the_normal_answer() -> None:
+    draw = random.Random(5)
+    diffs = [draw.gauss(-0.3, 1) for _ in range(60)]
+    expected = stats.ttest_1samp(diffs, 0).pvalue
+    assert sign_flip(diffs).p_two_sided == pytest.approx(expected, abs=0.02)
+
+
+def test_drawn_sign_flip_does_not_depend_on_the_order_of_cases() -> None:
+    diffs = [(-1) ** i * i / 50 for i in range(1, 30)]
+    assert sign_flip(diffs) == sign_flip(diffs[::-1])
+
+
+def test_drawn_p_is_never_zero() -> None:
+    assert sign_flip([-1.0] * 40).p_two_sided == pytest.approx(1 / 10_000)
+
+
+def test_clusters_flip_as_a_whole() -> None:
+    assert sign_flip([-1, -1, -1, -1], clusters=["a", "a", "b", "b"]) == sign_flip([-2, -2])

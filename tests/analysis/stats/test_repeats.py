@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from pytest_rageval.analysis.stats.repeats import (
+    flakiness,
+    pass_at_k,
+    pass_hat_k,
+    variance_components,
+)
+
+ROWS = [[1, 1, 0], [0, 0, 0], [1, 1, 1], [1, 0, 1]]
+
+
+def test_the_f_ratio_is_that_of_scipy() -> None:
+    found = variance_components(ROWS)
+    assert found.between is not None
+    assert found.within is not None
+    expected = stats.f_oneway(*ROWS).statistic
+    assert (3 * found.between + found.within) / found.within == pytest.approx(expected)
+
+
+def test_one_repeat_leaves_the_noise_unknown() -> None:
+    found = variance_components([[1], [0], [1]])
+    assert (found.within, found.between, found.icc, found.noise_share) == (None,) * 4
+    assert found.mean == pytest.approx(2 / 3)
+    assert found.se_mean == pytest.approx(stats.sem([1, 0, 1]))
+
+
+def test_one_case_leaves_the_variance_between_cases_unknown() -> None:
+    found = variance_components([[1, 0]])
+    assert (found.within, found.between, found.se_mean) == (0.5, None, None)
+
+
+def test_equal_values_have_no_share_of_anything() -> None:
+    found = variance_components([[1, 1], [1, 1]])
+    assert (found.within, found.between, found.icc, found.noise_share) == (0, 0, None, None)
+
+
+def test_no_case_has_no_variance() -> None:
+    assert variance_components([]).mean is None
+
+
+def test_uneven_repeats_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 to 2 repeats"):
+        variance_components([[1, 0], [1]])
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=7), st.integers(1, 8))
+def test_pass_at_k_and_pass_hat_k_count_subsets(outcomes: list[bool], k: int) -> None:
+    subsets = list(combinations(outcomes, k))
+    n, c = len(outcomes), sum(outcomes)
+    some = sum(any(s) for s in subsets) / len(subsets) if subsets else None
+    every = sum(all(s) for s in subsets) / len(subsets) if subsets else None
+    assert pass_at_k(n, c, k) == pytest.approx(some)
+    assert pass_hat_k(n, c, k) == pytest.approx(every)
+
+
+def test_k_below_one_is_no_data() -> None:
+    assert pass_at_k(3, 1, 0) is None
+    assert pass_hat_k(3, 1, 0) is None
+
+
+def test_one_repeat_cannot_be_flaky() -> None:
+    assert flakiness([1, 0], 1).flaky_rate is None
+    assert flakiness([], 5).flip_probability is None
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=8))
+def test_flip_probability_counts_ordered_pairs_of_repeats(passes: list[int]) -> None:
+    disagree = sum(2 * c * (4 - c) for c in passes) / (len(passes) * 4 * 3)
+    assert flakiness(passes, 4).flip_probability == pytest.approx(disagree)

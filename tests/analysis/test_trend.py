@@ -1,0 +1,183 @@
+"""Where the line of a trend breaks, and where it does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.analysis.run_figures import RunFigure
+from pytest_rageval.analysis.trend import (
+    TrendPoint,
+    TrendQuery,
+    TrendRun,
+    compared_config,
+    count_left_out,
+    make_trend,
+)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SETTINGS: dict[str, Any] = {"k": 5, "judge": "offline", "judging": {"rubrics": ["groundedness"]}}
+
+
+def run(
+    day: int, value: float | None = 0.5, metric: str = "recall_at_k", **fields: Any
+) -> TrendRun:
+    figure = RunFigure(scope="overall", group="", metric=metric, value=value, n=10)
+    settings = {**SETTINGS, **fields.pop("settings", {})}
+    config = {"settings": settings, **fields.pop("config", {})}
+    given: dict[str, Any] = {"dataset_hash": "d1", "config_hash": "c1", **fields}
+    return TrendRun(
+        run_id=f"r{day}",
+        ran_at=START + timedelta(days=day),
+        figure=figure,
+        config=compared_config(config),
+        **given,
+    )
+
+
+def trend(*runs: TrendRun, metric: str = "recall_at_k", **query: Any) -> list[TrendPoint]:
+    return make_trend(runs, TrendQuery(metric=metric, **query))
+
+
+def test_runs_stand_oldest_first_with_the_difference_to_the_one_before() -> None:
+    found = trend(run(3, 0.9), run(1, 0.5), run(2, 0.75))
+    assert [point.run.run_id for point in found] == ["r1", "r2", "r3"]
+    assert [point.delta for point in found] == [None, 0.25, pytest.approx(0.15)]
+
+
+def test_no_data_has_no_difference() -> None:
+    found = trend(run(1, 0.5), run(2, None), run(3, 0.5))
+    assert [point.delta for point in found] == [None, None, None]
+    assert [point.breaks for point in found] == [(), (), ()]
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"dataset_hash": "d2"}, "dataset"),
+        ({"settings": {"k": 9}}, "k"),
+        ({"settings": {"params": {"top": 3}}}, "payload.top"),
+        ({"settings": {"path_case": "insensitive"}}, "matching.path_case"),
+        ({"config": {"metric_definitions_version": 2}}, "metric_definitions_version"),
+    ],
+)
+def test_what_all_figures_depend_on_breaks_the_line(changes: dict[str, Any], name: str) -> None:
+    _, now = trend(run(1), run(2, **changes))
+    assert [one.name for one in now.breaks] == [name]
+    assert now.delta is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "breaks"),
+    [
+        ("groundedness", True),
+        ("pass_rate", True),
+        ("cost_usd.total", True),
+        ("abstention_accuracy", True),
+        ("five.composite", True),
+        ("recall_at_k", False),
+        ("latency_ms.p95", False),
+        ("error_rate", False),
+    ],
+)
+def test_another_judge_breaks_only_what_a_judge_has_a_part_in(metric: str, breaks: bool) -> None:
+    other: dict[str, Any] = {"settings": {"judge": "gpt-x"}}
+    _, now = trend(run(1, metric=metric), run(2, metric=metric, **other), metric=metric)
+    assert bool(now.breaks) == breaks
+
+
+def test_what_the_system_is_made_of_is_told_and_breaks_nothing() -> None:
+    changed: dict[str, Any] = {
+        "config": {"answerer_version": "m2", "target_models": {"llm_model": "m2"}}
+    }
+    _, now = trend(run(1), run(2, config_hash="c2", **changed))
+    assert now.breaks == ()
+    assert now.changed == ("answerer_version", "target_models.llm_model")
+    assert now.delta == 0
+
+
+def test_another_set_is_told_once() -> None:
+    old, new = {"dataset_version": "d1"}, {"dataset_version": "d2"}
+    _, now = trend(run(1, config=old), run(2, dataset_hash="d2", config=new))
+    assert [one.name for one in now.breaks] == ["dataset"]
+    assert now.changed == ()
+
+
+def test_a_run_is_held_against_the_one_shown_before_it() -> None:
+    runs = (run(1, tags=("a",)), run(2, settings={"k": 9}), run(3, tags=("a",)))
+    assert [bool(p.breaks) for p in trend(*runs)] == [False, True, True]
+    assert [bool(p.breaks) for p in trend(*runs, run_tags=("a",))] == [False, False]
+
+
+def test_the_last_runs_of_those_chosen_are_shown() -> None:
+    runs = [run(day, config_hash="aa" if day % 2 else "ab") for day in range(6)]
+    assert [p.run.run_id for p in trend(*runs, config="aa", last=2)] == ["r3", "r5"]
+    assert len(trend(*runs, config="a")) == 6
+    assert trend(*runs, config="b") == []
+
+
+def test_partial_runs_are_left_out_and_counted_unless_asked_for() -> None:
+    part: dict[str, Any] = {"partial": True, "dataset_hash": "part"}
+    runs = (run(1, 0.5), run(2, 0.9, **part), run(3, 0.75), run(4, **part))
+    found = trend(*runs)
+    assert [(p.run.run_id, p.delta, p.breaks) for p in found] == [
+        ("r1", None, ()),
+        ("r3", 0.25, ()),
+    ]
+    query = TrendQuery(metric="recall_at_k")
+    assert count_left_out(runs, query, found) == 2
+    everything = replace(query, partial=True)
+    assert count_left_out(runs, everything, make_trend(runs, everything)) == 0
+    names = [[one.name for one in point.breaks] for point in make_trend(runs, everything)]
+    assert names == [[], ["selection"], ["selection"], ["selection"]]
+
+
+def test_partial_runs_older_than_the_last_ones_shown_are_not_counted() -> None:
+    runs = (run(1, partial=True), run(2), run(3, partial=True), run(4))
+    for last, left_out in ((1, 0), (2, 1), (9, 1)):
+        query = TrendQuery(metric="recall_at_k", last=last)
+        assert count_left_out(runs, query, make_trend(runs, query)) == left_out
+    elsewhere = TrendQuery(metric="recall_at_k", run_tags=("no",))
+    assert count_left_out(runs, elsewhere, make_trend(runs, elsewhere)) == 0
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"settings": 5},
+        {"settings": {"judge": ["x"], "judging": {"rubrics": 3}}},
+        {"settings": {"judging": None, "params": None, "target": "x"}, "judges": [{}, 5, None]},
+        {"versions": "1", "judges": {"a": 1}, "asked": {"a": ["b"]}, "target_models": [1]},
+    ],
+)
+def test_a_configuration_of_foreign_origin_is_compared_as_far_as_it_goes(config: Any) -> None:
+    one, other = run(1), run(2)
+    odd = TrendRun(run_id="odd", ran_at=START, figure=None, config=compared_config(config))
+    assert len(trend(one, odd, other)) == 3
+
+
+def test_only_what_decides_is_kept_of_a_configuration() -> None:
+    config = {
+        "settings": {"k": 5, "origins": {"k": "flag"}},
+        "hardware": {"cpus": 4},
+        "notes": "what a user wrote",
+        "versions": {"python": "3.12", "pytest-rageval": "1"},
+    }
+    assert compared_config(config) == {
+        "settings": {"k": 5, "judging": {}},
+        "versions": {"pytest-rageval": "1"},
+    }
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["d1", "d2"])), max_size=12))
+def test_the_line_breaks_exactly_where_the_set_changes(days: list[tuple[int, str]]) -> None:
+    found = trend(*(run(day, dataset_hash=dataset) for day, dataset in days))
+    hashes = [point.run.dataset_hash for point in found]
+    breaks = [bool(point.breaks) for point in found]
+    assert breaks == [i > 0 and hashes[i] != hashes[i - 1] for i in range(len(hashes))]

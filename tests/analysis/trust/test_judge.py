@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.analysis.trust.judge import (
+    corrected_mean,
+    measure_drift,
+    summarise_spot_check,
+    validation_of,
+)
+from pytest_rageval.judges.spot_check import choose_spot_check
+
+# --- spot check ----------------------------------------------------------------------------------
+
+KEYS = [f"evals/set.jsonl::case-{i}" for i in range(40)]
+
+
+@given(st.permutations(KEYS), st.integers(0, 50))
+def test_the_choice_does_not_depend_on_the_order(keys: list[str], n: int) -> None:
+    found = choose_spot_check(keys, n, seed=1)
+    assert len(found) == min(n, 40)
+    assert set(found) == set(choose_spot_check(KEYS, n, seed=1))
+    assert list(found) == [key for key in keys if key in found]
+
+
+def test_another_seed_chooses_others_and_repeats_count_once() -> None:
+    assert set(choose_spot_check(KEYS, 10, seed=1)) != set(choose_spot_check(KEYS, 10, seed=2))
+    assert choose_spot_check(["a", "b", "a"], 5) == ("a", "b")
+    assert choose_spot_check([], 5) == ()
+    assert choose_spot_check(KEYS, -1) == ()
+
+
+def test_a_further_case_replaces_at_most_one() -> None:
+    before = set(choose_spot_check(KEYS, 10))
+    for i in range(30):
+        after = set(choose_spot_check([*KEYS, f"new-{i}"], 10))
+        assert len(before - after) <= 1
+
+
+def test_every_case_is_chosen_about_as_often() -> None:
+    counts = dict.fromkeys(KEYS, 0)
+    for seed in range(400):
+        for key in choose_spot_check(KEYS, 10, seed=seed):
+            counts[key] += 1
+    # Binomial(400, 1/4): mean 100, sd 8.7.
+    assert 60 < min(counts.values()) <= max(counts.values()) < 140
+
+
+def test_tuples_are_keys_too() -> None:
+    keys = [("a.jsonl", "x", repeat) for repeat in range(9)]
+    assert len(choose_spot_check(keys, 4)) == 4
+
+
+def test_disagreements_are_those_of_the_metric_and_the_widest_come_first() -> None:
+    pairs: list[tuple[str, float | None, float | None]] = [
+        ("same", 5, 4),
+        ("line", 4, 3),
+        ("far", 5, 0),
+        ("low", 2, 1),
+        ("two", 5, 3),
+        ("lost", 5, None),
+        ("wrong", 5.5, 0),
+    ]
+    found = summarise_spot_check(pairs)
+    assert (found.n, found.n_error, found.disagreement_rate) == (5, 2, 0.6)
+    assert found.worst == (("far", 5, 0), ("two", 5, 3), ("line", 4, 3))
+
+
+def test_three_of_twenty_come_with_their_interval() -> None:
+    pairs = [(str(i), 5.0, 0.0 if i < 3 else 5.0) for i in range(20)]
+    found = summarise_spot_check(pairs)
+    assert found.disagreement_rate == pytest.approx(0.15)
+    assert (round(found.low or 0, 2), round(found.high or 0, 2)) == (0.05, 0.36)
+
+
+def test_another_scale_and_no_pairs() -> None:
+    assert summarise_spot_check([("a", 0.9, 0.75)], scale=(0, 1)).disagreement_rate == 1.0
+    none = summarise_spot_check([])
+    assert (none.n, none.disagreement_rate, none.low, none.worst) == (0, None, None, ())
+
+
+def test_only_the_five_widest_disagreements_are_named() -> None:
+    pairs = [(f"c{i}", 5.0, i / 10) for i in range(9)]
+    assert [key for key, _, _ in summarise_spot_check(pairs).worst] == [f"c{i}" for i in range(5)]
+
+
+# --- corrected means -----------------------------------------------------------------------------
+
+
+def test_the_worked_example_of_the_specification() -> None:
+    labels = {f"c{i}": float(i < 7) for i in range(10)}
+    scores = {f"c{i}": float(i < 9) for i in range(10)}
+    scores |= {f"d{i}": float(i < 36) for i in range(40)}
+    found = corrected_mean(labels, scores, scale=(0, 1))
+    assert (round(found.weight, 2), round(found.estimate or 0, 2)) == (0.61, 0.70)
+    assert (found.n_labels, found.n_judge_only, found.human_mean) == (10, 40, 0.7)
+    assert found.judge_mean == pytest.approx(0.9)
+    assert "0.70 [" in str(found)
+    assert "the judge alone says 0.90 over 50 cases" in str(found)
+
+
+def test_a_lenient_judge_is_corrected_downwards() -> None:
+    draw = random.Random(5)
+    truth = {f"c{i}": draw.choice([1.0, 2.0, 3.0, 4.0]) for i in range(400)}
+    judge = {key: score + 1 for key, score in truth.items()}
+    labels = {key: truth[key] for key in choose_spot_check(truth, 60)}
+    found = corrected_mean(labels, judge)
+    mean = sum(truth.values()) / 400
+    assert found.judge_mean == pytest.approx(mean + 1)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < mean < found.high < mean + 1
+
+
+def test_labels_without_a_score_are_counted_and_errors_have_no_part() -> None:
+    found = corrected_mean({"a": 5, "b": 0, "c": 1}, {"a": 5, "b": 1, "c": None, "d": 3})
+    assert (found.n_labels, found.n_judge_only, found.n_unused) == (2, 1, 1)
+    assert found.judge_mean == 3.0
+
+
+def test_without_a_label_nothing_is_corrected() -> None:
+    found = corrected_mean({}, {"a": 4.0})
+    assert (found.estimate, found.low, found.judge_mean) == (None, None, 4.0)
+    assert str(found).startswith("no correction: ")
+
+
+@pytest.mark.parametrize("wrong", [5.5, -1, float("nan"), True])
+def test_a_label_outside_the_scale_is_refused(wrong: float) -> None:
+    with pytest.raises(ValueError, match="expected a number from 0 to 5"):
+        corrected_mean({"a": wrong}, {"a": 4})
+
+
+# --- drift ---------------------------------------------------------------------------------------
+
+
+def test_the_same_scores_have_not_drifted() -> None:
+    before = {f"c{i}": float(i % 6) for i in range(30)}
+    found = measure_drift(before, {**before, "new": 5.0})
+    assert (found.n, found.n_lost, found.found.drift, found.enough) == (30, 0, False, True)
+    assert str(found) == (
+        "no drift seen: mean shift +0.000 of the scale, 0.0% changed sides of the pass line "
+        "(30 answers)"
+    )
+
+
+def test_a_judge_who_turned_mild_has_drifted() -> None:
+    before = {f"c{i}": float(i % 5) for i in range(40)}
+    found = measure_drift(before, {key: score + 1 for key, score in before.items()})
+    assert found.found.drift
+    assert str(found).startswith("the judge has drifted: mean shift +0.200 of the scale, 20.0%")
+
+
+def test_few_or_no_common_answers_are_said() -> None:
+    found = measure_drift({"a": 4, "b": 4}, {"a": 4, "b": None})
+    assert (found.n, found.n_lost, found.enough) == (1, 1, False)
+    assert "(1 answer, of the 30 it takes)" in str(found)
+    nothing = measure_drift({"a": 4}, {"z": 4})
+    assert (nothing.n, nothing.found.drift) == (0, False)
+    assert str(nothing) == "drift unknown: no answer was scored both times"
+
+
+# --- validation ----------------------------------------------------------------------------------
+
+
+def report(**fields: Any) -> dict[str, Any]:
+    return {
+        "judge": "j/1",
+        "rubric": "groundedness",
+        "rubric_version": "g-1",
+        "n": 200,
+        "auroc": 0.874,
+        "kappa": 0.61,
+        "kappa_low": 0.5,
+        **fields,
+    }
+
+
+def test_a_judge_that_was_never_calibrated_is_not_validated() -> None:
+    assert validation_of("j/1", []) == "judge not validated"
+    assert validation_of("j/1", [report(judge="j/2")]) == "judge not validated"
+
+
+def test_a_calibrated_judge_is_named_with_its_figures() -> None:
+    second = report(rubric="correctness", rubric_version="c-1", auroc=None, n=60)
+    assert validation_of("j/1", [report(), second]) == (
+        "judge validated: groundedness AUROC 0.87, kappa 0.61 on 200 labels; "
+        "correctness AUROC -, kappa 0.61 on 60 labels"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "doubt"),
+    [
+        ({"n": 49}, "fewer than 50 labels (AUROC 0.87, kappa 0.61 on 49 labels)"),
+        ({"kappa_low": -0.01}, "no agreement beyond chance (AUROC"),
+        ({"kappa_low": 0.0}, "no agreement beyond chance (AUROC"),
+        ({"kappa_low": None, "kappa": None}, "no agreement beyond chance (AUROC 0.87, kappa -"),
+    ],
+)
+def test_too_little_validates_nothing_and_says_why(fields: dict[str, Any], doubt: str) -> None:
+    text = validation_of("j/1", [report(**fields)])
+    assert text.startswith(f"judge not validated: groundedness: {doubt}")
+
+
+def test_what_validates_one_rubric_does_not_silence_the_doubt_about_another() -> None:
+    text = validation_of("j/1", [report(), report(rubric="correctness", n=3)])
+    assert text.startswith("judge validated: groundedness AUROC 0.87")
+    assert text.endswith("correctness: fewer than 50 labels (AUROC 0.87, kappa 0.61 on 3 labels)")
+
+
+def test_a_calibration_of_another_rubric_version_says_nothing() -> None:
+    assert (
+        validation_of("j/1", [report()], rubric_versions={"groundedness": "g-2"})
+        == "judge not validated: groundedness was calibrated as g-1"
+    )
+    unused = validation_of("j/1", [report()], rubric_versions={"correctness": "c-1"})
+    assert unused == "judge not validated"
+    fits = validation_of("j/1", [report()], rubric_versions={"groundedness": "g-1"})
+    assert fits.startswith("judge validated")

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.trust.reliability import (
+    HumanLabel,
+    JudgeLabels,
+    judge_reliability,
+    labels_by_case,
+    reliability_lines,
+    worst_disagreements,
+)
+from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.record import CaseRecord
+from tests.record_builders import record
+
+FILE = "evals/set.jsonl"
+
+
+def twice(
+    name: str,
+    first: Mapping[str, float] | None,
+    second: Mapping[str, float],
+    rubric: str = "groundedness",
+) -> CaseRecord:
+    return record(
+        name,
+        judgements={rubric: {"scores": first}},
+        spot_check={"rubrics": [rubric], "scores": second},
+    )
+
+
+def labels(*given: HumanLabel) -> JudgeLabels:
+    return JudgeLabels(labels=given, display="l.jsonl")
+
+
+def human(case_id: str, label: float | bool, **fields: Any) -> HumanLabel:
+    return HumanLabel(case_id=case_id, rubric="groundedness", label=label, **fields)
+
+
+def test_a_run_without_second_judge_and_labels_knows_nothing() -> None:
+    found = judge_reliability([record("a", {"groundedness": 4.0})])
+    assert found.document() is None
+    assert found.disagreement_rate is None
+    assert list(reliability_lines(found)) == []
+
+
+def test_scores_are_paired_within_their_rubric_and_the_rest_has_no_part() -> None:
+    found = judge_reliability(
+        [
+            twice("same", {"groundedness": 5.0}, {"groundedness": 4.0}),
+            twice("apart", {"groundedness": 5.0}, {"groundedness": 3.0}),
+            twice("failed-first", None, {}),
+            twice("failed-second", {"groundedness": 5.0}, {}),
+            # Claims alone: the first judge found nothing to score.
+            twice("without-object", {"claim_support_rate": 1.0}, {"groundedness": 4.0}),
+            record("once", {"groundedness": 5.0}),
+        ]
+    ).spot_check["groundedness"]
+    assert (found.n, found.n_error, found.disagreement_rate) == (2, 2, 0.5)
+    assert found.worst == (((FILE, "apart"), 5.0, 3.0),)
+
+
+def test_scores_of_quality_are_compared_on_their_own_scale() -> None:
+    first = {"quality.overall": 0.9, "quality.relevance": 1.0}
+    second = {"quality.overall": 0.6, "quality.relevance": 0.9}
+    found = judge_reliability([twice("a", first, second, rubric="quality")])
+    rates = {key: one.disagreement_rate for key, one in found.spot_check.items()}
+    assert rates == {"quality.relevance": 0.0, "quality.overall": 1.0}
+    assert found.disagreement_rate == 0.5
+    assert list(worst_disagreements(found)) == [("quality.overall", "a", 0.9, 0.6)]
+
+
+def test_the_order_of_the_records_changes_nothing() -> None:
+    rng = random.Random(1)
+    records = [
+        twice(f"c{i}", {"groundedness": rng.randint(0, 5)}, {"groundedness": rng.randint(0, 5)})
+        for i in range(30)
+    ]
+    shuffled = rng.sample(records, len(records))
+    assert judge_reliability(records).document() == judge_reliability(shuffled).document()
+
+
+JUDGED = [
+    record(name, {"groundedness": score})
+    for name, score in zip("abcdef", (5.0, 4.0, 5.0, 3.0, 4.0, 5.0), strict=True)
+]
+
+
+def test_scores_of_people_correct_the_mean() -> None:
+    people = labels(*(human(c, s) for c, s in zip("abcd", (5, 2, 4, 1), strict=True)))
+    found = judge_reliability(JUDGED, people)
+    corrected = found.corrected["groundedness"]
+    # The same numbers as in the example of judge_trust.corrected_mean.
+    assert str(corrected) == (
+        "3.16 [0.26-5.00] corrected by 4 labels; the judge alone says 4.33 over 6 cases"
+    )
+    document = json.loads(json.dumps(found.document(), allow_nan=False))["corrected"]
+    assert document["groundedness"]["quantity"] == "mean"
+    assert document["groundedness"]["judge_mean"] == pytest.approx(26 / 6)
+    assert document["groundedness"]["human_mean"] == 3.0
+    assert {k: document["groundedness"][k] for k in ("n_labels", "n_judge_only", "n_unused")} == {
+        "n_labels": 4, "n_judge_only": 2, "n_unused": 0,
+    }  # fmt: skip
+
+
+def test_true_and_false_correct_the_share_that_passes() -> None:
+    people = labels(human("a", True), human("b", False), human("d", False))
+    corrected = judge_reliability(JUDGED, people).corrected["groundedness"]
+    assert corrected.quantity == "pass_share"
+    assert corrected.found.judge_mean == pytest.approx(5 / 6)
+    assert corrected.found.human_mean == pytest.approx(1 / 3)
+    assert str(corrected).startswith("share at 4 or above ")
+
+
+def test_repeats_count_as_one_case() -> None:
+    records = [record("a", {"groundedness": s}, repeat=i) for i, s in enumerate((5.0, 3.0))]
+    scored = judge_reliability(records, labels(human("a", 4))).corrected["groundedness"]
+    passed = judge_reliability(records, labels(human("a", True))).corrected["groundedness"]
+    assert (scored.found.judge_mean, scored.found.n_labels) == (4.0, 1)
+    assert passed.found.judge_mean == 0.5
+
+
+def test_labels_of_cases_without_a_score_are_counted_and_not_used() -> None:
+    lost = record("lost", {"groundedness": None})
+    people = labels(human("a", 5), human("lost", 5), human("elsewhere", 5))
+    corrected = judge_reliability([*JUDGED, lost], people).corrected["groundedness"]
+    assert (corrected.found.n_labels, corrected.found.n_unused) == (1, 2)
+    assert str(corrected).endswith("(2 labels without a score)")
+
+
+def test_labels_of_nothing_in_the_run_correct_nothing() -> None:
+    found = judge_reliability(JUDGED, labels(human("elsewhere", 5)))
+    assert list(reliability_lines(found)) == [
+        "groundedness no correction: no case has both a label and a score (1 label without a score)"
+    ]
+    assert found.document() is not None
+
+
+def test_an_id_of_several_files_needs_the_file() -> None:
+    cases = [("evals/a.jsonl", "x"), ("evals/b.jsonl", "x")]
+    with pytest.raises(DatasetError) as caught:
+        labels_by_case(labels(human("x", 4, line=7)), cases)
+    assert str(caught.value) == (
+        "l.jsonl:7: file: 'x' is a case of evals/a.jsonl and of evals/b.jsonl, expected a "
+        '"file" that says which'
+    )
+    found = labels_by_case(labels(human("x", 4, file="evals/b.jsonl")), cases)
+    assert found == {"groundedness": {("evals/b.jsonl", "x"): 4}}
+
+
+def test_two_labels_of_one_case_are_refused() -> None:
+    given = labels(human("x", 4, line=1), human("x", 5, line=2, file="evals/a.jsonl"))
+    with pytest.raises(DatasetError, match=r"l\.jsonl:2: id: a second label of 'x'"):
+        labels_by_case(given, [("evals/a.jsonl", "x")])

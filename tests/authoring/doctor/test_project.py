@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.authoring.doctor.project import (
+    check_case_files,
+    check_fixture,
+    check_results_folder,
+    check_settings,
+    check_thresholds,
+    read_case_files,
+)
+from pytest_rageval.project.settings import load_settings
+from pytest_rageval.values.settings import Settings
+from tests.root_rights import without_root_rights
+
+GOOD = '{"id": "a", "question": "q?", "answerable": false}\n'
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals/set.jsonl").write_text(GOOD, encoding="utf-8")
+    return Settings(rootdir=str(tmp_path))
+
+
+def cases(settings: Settings) -> list[tuple[str, str]]:
+    found = check_case_files(settings, read_case_files(settings))
+    return [(one.level, one.message) for one in found]
+
+
+def thresholds(settings: Settings, text: str) -> tuple[str, str]:
+    Path(settings.rootdir, "thresholds.toml").write_text(text, encoding="utf-8")
+    found = check_thresholds(settings, read_case_files(settings))
+    return found.level, found.message
+
+
+def test_case_files_that_can_be_read_are_listed(settings: Settings) -> None:
+    assert cases(settings) == [("ok", "evals/set.jsonl: 1 cases")]
+
+
+def test_a_project_without_cases_fails(tmp_path: Path) -> None:
+    assert cases(Settings(rootdir=str(tmp_path))) == [("FAIL", "no .jsonl file below evals")]
+
+
+def test_an_empty_case_file_warns(settings: Settings) -> None:
+    Path(settings.rootdir, "evals/none.jsonl").write_bytes(b"")
+    assert ("warn", "evals/none.jsonl: empty") in cases(settings)
+
+
+def test_the_first_faults_of_a_case_file_are_shown_and_the_rest_counted(settings: Settings) -> None:
+    Path(settings.rootdir, "evals/bad.jsonl").write_text("{}\n" * 5, encoding="utf-8")
+    level, message = cases(settings)[0]
+    assert level == "FAIL"
+    assert message.startswith("evals/bad.jsonl:1:1: id: missing")
+    assert message.endswith("(and 7 more)")
+
+
+def test_thresholds_are_counted_without_those_that_always_hold(settings: Settings) -> None:
+    assert thresholds(settings, '[overall]\nmrr = ">= 0.5"\n') == (
+        "ok",
+        "thresholds.toml: 1 checks",
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["[overall", '[overall]\nmr = ">= 1"', '[category.none]\nmrr = ">= 1"']
+)
+def test_thresholds_that_cannot_be_read_fail(settings: Settings, text: str) -> None:
+    level, message = thresholds(settings, text)
+    assert level == "FAIL"
+    assert message.startswith("thresholds.toml:")
+
+
+def test_a_category_goes_unchecked_while_a_case_file_is_broken(settings: Settings) -> None:
+    Path(settings.rootdir, "evals/bad.jsonl").write_text("{", encoding="utf-8")
+    assert thresholds(settings, '[category.none]\nmrr = ">= 1"')[0] == "ok"
+
+
+def test_a_project_without_thresholds_is_told_what_that_means(settings: Settings) -> None:
+    found = check_thresholds(settings, read_case_files(settings))
+    assert (found.level, found.message) == ("warn", "no thresholds.toml, so each miss fails a run")
+
+
+def test_the_results_folder_is_tried_and_left_as_it_was(settings: Settings) -> None:
+    before = sorted(Path(settings.rootdir).rglob("*"))
+    assert check_results_folder(settings).level == "ok"
+    assert sorted(Path(settings.rootdir).rglob("*")) == before
+
+
+def test_a_results_folder_that_cannot_be_written_fails(settings: Settings) -> None:
+    folder = Path(settings.rootdir, "evals")
+    folder.chmod(0o500)
+    try:
+        with without_root_rights():
+            found = check_results_folder(settings)
+    finally:
+        folder.chmod(0o700)
+    assert (found.level, "Permission denied" in found.message) == ("FAIL", True)
+
+
+def test_a_file_in_the_place_of_the_results_fails(settings: Settings) -> None:
+    Path(settings.rootdir, "evals/results").write_bytes(b"")
+    assert "a file stands in its place" in check_results_folder(settings).message
+
+
+def test_a_secret_in_the_settings_warns_without_showing_it(tmp_path: Path) -> None:
+    text = '[tool.rageval.target]\nurl = "http://x"\nheaders = { Authorization = "hunter2" }\n'
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    found = check_settings(load_settings(tmp_path, flags={}, environ={}))
+    assert found.level == "warn"
+    assert "hunter2" not in found.message
+
+
+@pytest.mark.parametrize("folder", [".", "evals"])
+def test_a_fixture_that_takes_the_targets_place_is_told_of(folder: str, settings: Settings) -> None:
+    path = Path(settings.rootdir, folder, "conftest.py")
+    path.write_text("import x\n\n@x.fixture\nasync def rag_client(): ...\n", encoding="utf-8")
+    [found] = check_fixture(settings)
+    assert found.level == "warn"
+    assert "conftest.py defines the fixture rag_client" in found.message
+
+
+def test_another_fixture_takes_no_targets_place(settings: Settings) -> None:
+    path = Path(settings.rootdir, "conftest.py")
+    path.write_text("def test_x(rag_client): ...\n# def rag_client\n", encoding="utf-8")
+    assert list(check_fixture(settings)) == []

@@ -1,0 +1,226 @@
+"""A real server on loopback that keeps to the contract but for one thing."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.authoring.doctor.findings import Finding, worst
+from pytest_rageval.authoring.doctor.target import check_replies
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.server import start_in_thread
+from pytest_rageval.target.calling import call_client
+from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.settings import TargetSettings
+from tests.loopback_server import Question, http, http_json, loopback_server
+from tests.plugin.rag_server import Answer, rag_server
+
+Reply = dict[str, Any]
+NOTE = "# Gates\n\nThe north gate opens at 8:15.\n\n## South\n\nThe south gate is shut.\n"
+
+
+def diagnose(
+    url: str, *, k: int = 3, question: str = "When does the north gate open?"
+) -> list[Finding]:
+    target = TargetSettings(url=url, retries=0, timeout_s=5.0)
+    client = HttpRagClient(target, environ={})
+    request = AskRequest(question=question, k=k)
+    with contextlib.closing(client):
+        first = call_client(client, request)
+        second = None if first.response is None else call_client(client, request)
+    return list(check_replies(first, second, k=k))
+
+
+def chunk(number: int) -> Reply:
+    return {
+        "chunk_id": f"c{number}",
+        "rel_path": f"notes/{number}.md",
+        "heading_path": f"# Note {number}",
+        "text": f"Text {number}.",
+    }
+
+
+def good(question: str, nth: int) -> Reply:
+    return {
+        "answer": "It opens at 8:15.",
+        "abstained": False,
+        "references": [{"rel_path": "notes/1.md", "heading_path": "# Note 1"}],
+        "debug": {
+            "retrieved_chunks": [chunk(1), chunk(2)],
+            "latency": {"retrieval_ms": 2.0, "total_ms": 3.0},
+            "folder_selection": {"selected_folders": ["notes"]},
+            "indexing_coverage": {"docs_processed": 2},
+            "models": {"llm_model": "m-1"},
+        },
+    }
+
+
+def but(change: Callable[[Reply, list[Reply], int], object]) -> Answer:
+    """A good target but for what ``change`` does to reply and chunks, by number of the call."""
+
+    def answer(question: str, nth: int) -> Reply:
+        reply = good(question, nth)
+        change(reply, reply["debug"]["retrieved_chunks"], nth)
+        return reply
+
+    return answer
+
+
+def troubles(findings: list[Finding]) -> list[tuple[str, str]]:
+    return [(one.level, one.check) for one in findings if one.level != "ok"]
+
+
+@pytest.fixture(scope="module")
+def reference_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    vault = tmp_path_factory.mktemp("vault")
+    (vault / "gates.md").write_text(NOTE, encoding="utf-8")
+    with start_in_thread(ReferenceConfig(vault=vault)) as handle:
+        yield handle.url
+
+
+def test_the_reference_server_is_all_well(reference_url: str) -> None:
+    findings = diagnose(reference_url)
+    assert troubles(findings) == []
+    assert worst(findings) == "ok"
+    checks = {finding.check for finding in findings}
+    assert checks >= {"reachable", "chunk_id", "same twice", "abstained", "latency", "references"}
+
+
+def test_a_server_that_keeps_to_the_contract_is_all_well() -> None:
+    with rag_server(good) as server:
+        assert troubles(diagnose(server.url)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "check", "said"),
+    [
+        (lambda r, c, n: r.pop("debug"), "warn", "chunks", "not reported"),
+        (lambda r, c, n: c.clear(), "warn", "chunks", "none were retrieved"),
+        (lambda r, c, n: c.extend([chunk(3), chunk(4)]), "warn", "k", "4 chunks came, 3 were"),
+        (lambda r, c, n: c[0].pop("chunk_id"), "warn", "chunk_id", "missing from 1 of 2"),
+        (
+            lambda r, c, n: c[1].update(chunk_id="c1", rel_path="notes/1.md"),
+            "warn",
+            "chunk_id",
+            "1 ids for 2 chunks",
+        ),
+        (
+            lambda r, c, n: [one.update(chunk_id=f"{one['chunk_id']}-{n}") for one in c],
+            "FAIL",
+            "same twice",
+            "the same chunks came with other chunk ids",
+        ),
+        (lambda r, c, n: c.reverse() if n else None, "warn", "same twice", "in another order"),
+        (lambda r, c, n: c.pop() if n else None, "warn", "same twice", "1 of 2 chunks were not"),
+        (lambda r, c, n: c[1].update(rel_path="./"), "FAIL", "rel_path", "empty in 1 of 2"),
+        (
+            lambda r, c, n: c[1].update(rel_path="C:\\notes\\2.md"),
+            "warn",
+            "rel_path",
+            "no path below a folder",
+        ),
+        (lambda r, c, n: c[1].pop("heading_path"), "warn", "heading_path", "missing from 1 of 2"),
+        (lambda r, c, n: c[1].update(text=None), "warn", "text", "missing from 1 of 2"),
+        (lambda r, c, n: r.pop("abstained"), "warn", "abstained", "not reported"),
+        (lambda r, c, n: r.pop("references"), "warn", "references", "not reported"),
+        (lambda r, c, n: r.update(references=[]), "warn", "references", "none for this answer"),
+        (
+            lambda r, c, n: r.update(references=[{"rel_path": "other.md"}]),
+            "warn",
+            "references",
+            "1 of 1 name nothing that was retrieved",
+        ),
+        (lambda r, c, n: r["debug"].pop("latency"), "warn", "latency", "no phases reported"),
+    ],
+)
+def test_one_fault_of_a_target_is_named_with_its_remedy(
+    change: Callable[[Reply, list[Reply], int], object], level: str, check: str, said: str
+) -> None:
+    with rag_server(but(change)) as server:
+        findings = diagnose(server.url)
+    [found] = [one for one in findings if one.check == check and one.level != "ok"]
+    assert found.level == level
+    assert said in found.message
+    assert found.fix
+    assert "\n" not in found.fix
+    others = {one for one in troubles(findings)} - {(level, check)}
+    # Without debug there are no phases either.
+    assert others <= (
+        {("warn", "latency")} if said == "not reported" and check == "chunks" else set()
+    )
+
+
+def test_what_is_optional_and_absent_is_no_trouble() -> None:
+    with rag_server(but(lambda r, c, n: r["debug"].pop("models"))) as server:
+        findings = diagnose(server.url)
+    assert troubles(findings) == []
+    assert findings[-1].message == "not reported, and not required: models"
+
+
+def test_an_abstention_needs_no_reference() -> None:
+    with rag_server(but(lambda r, c, n: r.update(references=[], abstained=True))) as server:
+        assert troubles(diagnose(server.url)) == []
+
+
+@pytest.mark.parametrize("status", [401, 404, 500])
+def test_a_status_that_is_no_success_fails_and_was_reached(status: int) -> None:
+    with rag_server(lambda question, nth: status) as server:
+        [found] = diagnose(server.url)
+    assert (found.level, found.check, found.unreachable) == ("FAIL", "reachable", False)
+    assert str(status) in found.message
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (http(b"<html>hello</html>"), "HTML"),
+        (http(b""), "empty"),
+        (http_json([1]), "expected an object"),
+        (http_json({"answer": 7}), "answer: expected a string, got 7"),
+        (http_json({"answer": "a", "debug": {"retrieved_chunks": [{}]}}), "rel_path"),
+    ],
+)
+def test_a_reply_of_another_shape_fails(reply: bytes, said: str) -> None:
+    async def answer(question: Question, writer: object) -> bytes:
+        return reply
+
+    with loopback_server(answer) as server:
+        [found] = diagnose(server.url)
+    assert (found.level, found.check, found.unreachable) == ("FAIL", "reply", False)
+    assert said in found.message
+
+
+def test_an_empty_answer_fails_and_the_rest_is_looked_at() -> None:
+    with rag_server(but(lambda r, c, n: r.update(answer=" "))) as server:
+        findings = diagnose(server.url)
+    assert troubles(findings) == [("FAIL", "answer")]
+    assert len(findings) > 5
+
+
+def test_nobody_at_the_address_is_unreachable() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound but not listening: refused
+        [found] = diagnose(f"http://127.0.0.1:{taken.getsockname()[1]}")
+    assert (found.level, found.unreachable) == ("FAIL", True)
+
+
+def test_a_second_call_that_fails_is_named() -> None:
+    def once(question: str, nth: int) -> Reply | int:
+        return 503 if nth else good(question, nth)
+
+    with rag_server(once) as server:
+        findings = diagnose(server.url)
+    assert troubles(findings) == [("FAIL", "second call")]
+
+
+def test_a_vault_without_an_answer_only_warns(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(NOTE, encoding="utf-8")
+    with start_in_thread(ReferenceConfig(vault=tmp_path)) as handle:
+        findings = diagnose(handle.url, question="zzz qqq")
+    assert worst(findings) != "FAIL"

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.authoring.generation.checks import Dropped, comparable, grounded
+from pytest_rageval.authoring.generation.drafts import Draft, as_question, drafts_of
+from pytest_rageval.authoring.notes.sections import parse_note
+
+
+def drafts(text: str, path: str = "notes/bike.md") -> list[Draft]:
+    note = parse_note(path, text.encode())
+    dropped = Dropped()
+    found = list(grounded(drafts_of(note), note, dropped))
+    assert dropped.counts == {}
+    return found
+
+
+def only(text: str) -> Draft:
+    [found] = drafts(text)
+    return found
+
+
+# --- headings --------------------------------------------------------------------------------
+
+
+def test_a_heading_that_is_a_question_is_answered_by_its_first_sentence() -> None:
+    found = only(
+        "# Bike\n\n## How far does a full battery last?\n\n"
+        "About **45 kilometres**. Charge it\novernight.\n\nMore.\n"
+    )
+    assert (found.kind, found.question) == ("heading", "How far does a full battery last?")
+    assert found.heading_path == "# Bike > ## How far does a full battery last?"
+    assert found.facts == ("About 45 kilometres.",)
+    assert found.snippet == "About **45 kilometres**."
+    assert found.answer == "About 45 kilometres. Charge it overnight."
+    assert found.line == 5
+
+
+def test_a_heading_followed_by_a_list_has_a_fact_for_each_item() -> None:
+    for lead in ("You need:\n\n", ""):
+        found = only(f"# What do I need to join?\n\n{lead}- a card\n- a *letter*\n")
+        assert found.facts == ("a card", "a letter")
+        assert found.answer == "a card; a letter"
+
+
+def test_a_heading_without_text_gives_nothing() -> None:
+    assert drafts("# What do I need to join?\n\n## Other\n\ntext\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("How far does the bike go?", "How far does the bike go?"),
+        ("2.1. how far does the bike go?", "How far does the bike go?"),
+        ("**Q: How far does `x` go?**", "How far does x go?"),
+        ("How far does it go?", "Cargo bike: How far does it go?"),
+        ("Why?", "Cargo bike: Why?"),
+        ("How far it goes", None),
+        ("?", None),
+        ("why " * 200 + "?", None),
+    ],
+)
+def test_a_question_stands_on_its_own(text: str, expected: str | None) -> None:
+    assert as_question(text, "Cargo bike") == expected
+
+
+# --- questions with answers ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Q: How far does the bike go?\nA: It goes far.",
+        "**Q:** How far does the bike go?\n\n**A:** It goes far.",
+        "**Q: How far does the bike go?**\n\nA: It goes far.",
+        "Question: How far\ndoes the bike go?\n\nAnswer: It goes far.",
+        "- Q1: How far does the bike go?\n  A1: It goes far.",
+    ],
+)
+def test_questions_and_answers_are_paired(text: str) -> None:
+    found = only(f"# FAQ\n\n{text}\n")
+    assert (found.kind, found.question) == ("qa", "How far does the bike go?")
+    assert found.facts == ("It goes far.",)
+
+
+def test_an_answer_goes_to_the_question_before_it() -> None:
+    text = "Q: How far is one mile?\nA: One.\nQ: How far is two?\nQ: How far is it now?\nA: Two."
+    assert [(one.question, one.answer) for one in drafts(text)] == [
+        ("How far is one mile?", "One."),
+        ("Bike: How far is it now?", "Two."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**How far does the bike go?** It goes far.",
+        "**How far does the bike go?**\nIt goes far.",
+        "**How far does the bike go?**\n\nIt goes far.",
+        "1. How far does the bike go? It goes far.\n",
+        "- **How far does the bike go?**\n\n  It goes far.\n",
+        "<details>\n<summary>How far does the <b>bike</b> go?</summary>\n\nIt goes far.",
+        "<details><summary>How far does the bike go?</summary>It goes far.</details>",
+    ],
+)
+def test_lists_of_questions_are_read(text: str) -> None:
+    found = only(f"# FAQ\n\n{text}\n")
+    assert (found.kind, found.question) == ("faq", "How far does the bike go?")
+    assert found.facts == ("It goes far.",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is that so? Nobody knows.",
+        "> **How far does the bike go?** It goes far.",
+        "```\nQ: How far does the bike go?\nA: It goes far.\n```",
+        "| Q: How far? | A: far |\n|---|---|\n| a | b |",
+        "<details>\n<summary>Show the code</summary>\n\nIt goes far.\n\n</details>",
+        "**How far does the bike go?**\n\n**How wide is the whole bike?**",
+    ],
+)
+def test_what_is_no_question_with_an_answer_gives_none(text: str) -> None:
+    assert drafts(f"# FAQ\n\n{text}\n") == []
+
+
+# --- definitions -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "fact"),
+    [
+        ("**Keyholder**: who opens the desk.", "What is Keyholder?", "who opens the desk."),
+        ("- **Keyholder:** opens it.", "What is Keyholder?", "opens it."),
+        ("**The desk** – a table.", "What is the desk?", "a table."),
+        ("Kestrel is a service of ours.", "What is Kestrel?", "Kestrel is a service of ours."),
+        ("The desk is a table. More.", "What is the desk?", "The desk is a table."),
+        ("Keys are the best tools.", "What are Keys?", "Keys are the best tools."),
+        ("Keys are the best tools. Mind your keys.", "What are keys?", "Keys are the best tools."),
+    ],
+)
+def test_definitions_become_questions(text: str, question: str, fact: str) -> None:
+    found = only(f"# Words\n\n{text}\n")
+    assert (found.kind, found.question, found.facts) == ("definition", question, (fact,))
+    assert found.term in found.question
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This is a table.",
+        "There are the tables.",
+        "The desk is open on Tuesdays.",
+        "**Note**: mind the gap.",
+        "**The desk** holds: many things.",
+        "**Why so**: because.",
+        "What is a table.",
+        "Whether it rains is a question.",
+    ],
+)
+def test_what_defines_nothing_gives_no_question(text: str) -> None:
+    assert drafts(f"# Words\n\n{text}\n") == []
+
+
+# --- any note --------------------------------------------------------------------------------
+
+PIECES = st.sampled_from(
+    ["# Is it so?", "## What now then?", "Q: Why is it?", "A: Because.", "**Term**: it.",
+     "**Why so?** It.", "Kes is a bird.", "- item?", "- Q: x y z?", "  A: b",
+     "<summary>Why so?</summary>", "", "text", "> q", "```", "*", "**", "[a](b)",
+     "`c` is the end.", "| a |", "|---|", "\t", "&amp;", "\\*", "1. why so? so."]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=12))
+def test_any_note_gives_drafts_that_its_section_bears_out(lines: list[str]) -> None:
+    note = parse_note("a.md", "\n".join(lines).encode())
+    for draft in grounded(drafts_of(note), note, Dropped()):
+        assert draft.question.endswith("?")
+        assert draft.facts
+        found = [one for one in note.sections if one.heading_path == draft.heading_path]
+        assert any(comparable(draft.snippet) in comparable(one.text) for one in found)

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.errors import DatasetError
+from tests.authoring.interchange.sources import cases_of, read_samples, read_texts
+
+
+def test_a_table_of_a_spreadsheet_becomes_cases() -> None:
+    found = read_samples("csv", "cases.csv")
+    c1, c2 = cases_of(found)
+    assert (c1.id, c1.expected_answer, c1.tags) == ("c1", "In late winter.", ("care", "winter"))
+    assert c1.gold_supports == (
+        Anchor(rel_path="garden/roses.md", heading_path="Roses > Pruning"),
+        Anchor(rel_path="garden/more.md"),
+    )
+    assert c1.metadata == {"csv": {"Owner": "club"}}
+    assert (c2.question, c2.answerable) == ("Who won; and when?", False)
+    assert found.kept == {"Owner": 1}
+
+
+def test_columns_of_other_names_can_be_named() -> None:
+    text = "Frage,Quelle,Abschnitt\nWann?,a.md,Rosen\n"
+    columns = {"question": "Frage", "rel_path": "Quelle", "heading_path": "Abschnitt"}
+    (case,) = cases_of(read_texts("csv", {"t.csv": text}, columns=columns))
+    assert case.question == "Wann?"
+    assert case.gold_supports == (Anchor(rel_path="a.md", heading_path="Rosen"),)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiters_are_found_out(delimiter: str) -> None:
+    text = delimiter.join(("id", "question", "notes")) + "\n" + delimiter.join(("a", "b?", "c"))
+    (case,) = cases_of(read_texts("csv", {"t.csv": text}))
+    assert (case.id, case.question, case.notes) == ("a", "b?", "c")
+
+
+def test_one_column_is_a_table_too() -> None:
+    (case,) = cases_of(read_texts("csv", {"t.csv": "Question\nWhen, and why?\n"}, delimiter="|"))
+    assert case.question == "When, and why?"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", {}, "empty, expected a table with a header"),
+        ("id,name\n1,2\n", {}, "no column of questions among 'id', 'name'"),
+        ("id,question\n1,2,3\n", {}, "t.csv:2: 3 cells under 2 headers"),
+        ("id,id\n1,2\n", {}, "the header 'id' stands twice"),
+        ("id,question\n1,\n", {}, "t.csv:2: question: missing"),
+        ("id,question,difficulty\n1,a,odd\n", {}, "t.csv:2: difficulty: 'odd'"),
+        ('question\n"open', {}, "expected a table"),
+        ("a,b\n1,2\n", {"columns": {"question": "c"}}, "no such header; there are a, b"),
+        ("a\n1\n", {"columns": {"qestion": "a"}}, "did you mean 'question'?"),
+    ],
+)
+def test_faults_name_the_line(text: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        read_texts("csv", {"t.csv": text}, **options)
+    assert message in str(caught.value)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.errors import DatasetError
+from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
+
+
+def test_goldens_become_cases() -> None:
+    found = read_samples("deepeval", "deepeval-goldens.json")
+    roses, beans = cases_of(found)
+    assert roses.expected_answer == "In late winter."
+    assert roses.gold_supports == (Anchor(rel_path="garden/roses.md"),)
+    assert roses.notes == "asked every year"
+    assert roses.metadata["deepeval"] == {
+        "context": ["Roses are pruned in late winter."],
+        "additional_metadata": {"author": "club"},
+    }
+    assert beans.expected_answer == "Beans."
+    assert left_out(found) == {
+        "tools_called": 1, "retrieval_context": 1, "turns": 1, "actual_output": 1,
+    }  # fmt: skip
+
+
+def test_actual_outputs_become_responses() -> None:
+    (response,) = read_samples("deepeval", "deepeval-goldens.json").responses
+    assert response["response"] == {"answer": "Beans."}
+
+
+def test_goldens_of_a_table_are_read_with_their_contexts() -> None:
+    (case,) = cases_of(read_samples("deepeval", "deepeval-goldens.csv"))
+    assert case.gold_supports == (Anchor(rel_path="garden/roses.md"),)
+    assert case.metadata["deepeval"]["context"] == ["Roses are pruned.", "In late winter."]
+
+
+def test_a_name_is_the_id() -> None:
+    (case,) = cases_of(read_texts("deepeval", {"g.jsonl": '{"input": "a?", "name": "first one"}'}))
+    assert (case.id, case.metadata["deepeval"]["id"]) == ("first-one", "first one")
+
+
+def test_a_golden_without_input_names_its_place() -> None:
+    with pytest.raises(DatasetError, match=r"g\.json: question: golden 1: missing"):
+        read_texts("deepeval", {"g.json": '[{"expected_output": "b"}]'})

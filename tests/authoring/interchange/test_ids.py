@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import doctest
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pytest_rageval.authoring.interchange import fields, ids, parsing
+from pytest_rageval.authoring.interchange.ids import (
+    DocumentPaths,
+    UniqueIds,
+    anchor_fields,
+    clean_case_id,
+    clean_label,
+    docno,
+    folder_of_prefix,
+)
+from pytest_rageval.project.case_reader import parse_case
+from pytest_rageval.project.documents import is_plain_path
+from pytest_rageval.values.case import Anchor
+from tests.authoring.interchange.strategies import PATHS, TEXTS
+
+ANY = st.text(max_size=20)
+
+
+def test_examples_of_the_docstrings_hold() -> None:
+    for module in (ids, fields, parsing):
+        assert doctest.testmod(module).failed == 0
+
+
+@given(ANY, TEXTS)
+@example(":", "0")
+def test_any_foreign_id_becomes_one_that_is_allowed(wanted: str, question: str) -> None:
+    taken = UniqueIds()
+    found = [taken.take(wanted, question) for _ in range(3)]
+    assert len(set(found)) == 3
+    for case_id in found:
+        assert parse_case({"id": case_id, "question": "?"}).id == case_id
+
+
+@given(ANY)
+def test_cleaning_twice_is_cleaning_once(text: str) -> None:
+    for clean in (clean_label, clean_case_id):
+        assert clean(clean(text)) == clean(text)
+
+
+def test_an_allowed_id_stays() -> None:
+    for text in ("a/b.c#d(e)", "x:y", "日本", "..a/b..", "claude-012"):
+        assert clean_case_id(text) == text
+
+
+@given(st.lists(ANY, min_size=1, max_size=5, unique=True), st.sampled_from(["", "eval:x:"]))
+def test_ids_of_documents_become_paths_that_stay_below_their_folder(
+    names: list[str], prefix: str
+) -> None:
+    paths = DocumentPaths(prefix, "eval/x/")
+    found = [paths.path(f"{prefix}{name}") for name in names]
+    assert len(set(found)) == len(names)
+    for path in found:
+        assert is_plain_path(path)
+        assert path.startswith("eval/x/")
+        assert path.lower().endswith((".md", ".markdown"))
+    assert [paths.path(f"{prefix}{name}") for name in names] == found
+
+
+@given(ANY)
+def test_any_prefix_becomes_a_folder_that_cannot_leave(prefix: str) -> None:
+    folder = folder_of_prefix(prefix)
+    assert folder == "" or is_plain_path(folder.rstrip("/"))
+
+
+@given(PATHS, st.one_of(st.just(""), TEXTS))
+def test_an_anchor_and_its_docno_are_one_to_one(path: str, heading: str) -> None:
+    anchor = Anchor(rel_path=path, heading_path=heading)
+    name = docno(anchor)
+    assert name.split() == [name]
+    assert Anchor(**anchor_fields(name)) == anchor
+
+
+@given(st.text(min_size=1, max_size=12).filter(lambda text: text.split() == [text]))
+def test_any_foreign_docno_is_an_anchor(name: str) -> None:
+    assert anchor_fields(name)["rel_path"]

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import csv
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.authoring.interchange.parsing import (
+    parse_json,
+    parse_json_lines,
+    parse_list,
+    parse_records,
+    parse_table,
+    parse_yaml,
+)
+from pytest_rageval.authoring.interchange.tidying import tidy
+from pytest_rageval.authoring.interchange.values import Ledger, SourceFile
+from pytest_rageval.values.errors import DatasetError
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{new}: &{new} [{','.join([f'*{old}'] * 10)}]\n"
+    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def file(text: str, name: str = "f.yaml") -> SourceFile:
+    return SourceFile(name=name, text=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOMB, "its aliases stand for more than 1,000,000 values"),
+        ("a: &a [*a]", "an alias stands within what it names"),
+        ("[" * 20_000, "nested too deeply"),
+        ("!!python/object/apply:os.system ['true']", "could not determine a constructor"),
+        ("a: [1", "f.yaml:"),
+        ("when: 2024-02-31", "expected YAML"),
+        ("a: b: c", "f.yaml:1:5: mapping values are not allowed here"),
+        ("\x00", "expected YAML"),
+    ],
+    ids=["bomb", "cycle", "deep", "code", "open", "date", "mapping", "control"],
+)
+def test_hostile_yaml_is_one_line_of_fault(text: str, message: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        parse_yaml(file(text))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_yaml_that_is_too_long_is_refused() -> None:
+    with pytest.raises(DatasetError, match="more than 8,000,000 characters"):
+        parse_yaml(file("x" * 8_000_001))
+
+
+def test_aliases_that_are_no_bomb_are_read() -> None:
+    assert parse_yaml(file("a: &a {b: 1}\nc: [*a, *a]")) == {"a": {"b": 1}, "c": [{"b": 1}] * 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("{", "f.json:1:2"), ("[" * 100_000, "f.json"), ("1" * 5000, "f.json"), ("", "f.json:1:1")],
+)
+def test_faulty_json_names_the_place(text: str, place: str) -> None:
+    with pytest.raises(DatasetError, match=place):
+        parse_json(file(text, "f.json"))
+
+
+def test_every_faulty_line_is_named() -> None:
+    with pytest.raises(DatasetError) as caught:
+        parse_json_lines(file('{"a": 1}\n[1]\n\n{"b"\n', "f.jsonl"))
+    assert [fault.line for fault in caught.value.faults] == [2, 4]
+
+
+def test_values_that_no_case_file_holds_are_tidied() -> None:
+    value = json.loads('{"a": NaN, "b": [Infinity], "c": "\\ud800x", "\\ud800": 1}')
+    assert tidy(value) == {"a": None, "b": [None], "c": "\ufffdx", "\ufffd": 1}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_key_that_stands_twice_is_refused_at_its_place(indent: int | None) -> None:
+    gap = "\n" if indent else ""
+    text = f'{{"cases": [{gap}{{"question": "first?", "question": "second?"}}]}}'
+    with pytest.raises(DatasetError) as caught:
+        parse_json(file(text, "f.json"))
+    [fault] = caught.value.faults
+    assert (fault.file, fault.line, fault.field) == ("f.json", 2 if indent else 1, "'question'")
+    assert text.split("\n")[fault.line - 1][fault.col - 1 :].startswith('"question": "second?"')
+    assert fault.message == "the key stands twice, expected it once"
+
+
+def test_every_line_with_a_key_twice_is_named() -> None:
+    with pytest.raises(DatasetError) as caught:
+        parse_json_lines(file('{"a": 1, "a": 2}\n{"b": 1}\n{"c": 1, "c": 1}\n', "f.jsonl"))
+    assert [(one.line, one.field) for one in caught.value.faults] == [(1, "'a'"), (3, "'c'")]
+
+
+def test_a_key_twice_before_broken_json_is_still_named() -> None:
+    with pytest.raises(DatasetError, match=r"f\.json.*'a'.*stands twice"):
+        parse_json(file('[{"a": 1, "a": 2}, oops', "f.json"))
+
+
+def test_numbers_and_characters_that_are_lost_are_counted() -> None:
+    ledger = Ledger()
+    texts = '["\\ud800", "\\ud83d\\ude00"]'
+    text = f'{{"cases": [{{"x": NaN}}, {{"x": -Infinity, "y": {texts}}}, {{"z": 1e999}}]}}'
+    parse_json(file(text, "f.json"), ledger)
+    found = ledger.close()
+    assert [(one.field, one.count) for one in found.left_out] == [
+        ("cases[].x", 2), ("cases[].z", 1),
+    ]  # fmt: skip
+    assert found.notes == ("cases[].y[]: half of a surrogate pair, written as U+FFFD instead",)
+
+
+def test_numbers_that_yaml_loses_are_counted() -> None:
+    ledger = Ledger()
+    parse_yaml(file("a: .nan\nb: 2024-02-28\n"), ledger)
+    assert [one.field for one in ledger.left_out] == ["a"]
+
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.dates()),
+    lambda inner: st.one_of(
+        st.lists(inner), st.dictionaries(st.one_of(st.text(), st.integers()), inner)
+    ),
+    max_leaves=10,
+)
+
+
+@given(VALUES)
+def test_whatever_is_tidied_can_be_written_and_read(value: object) -> None:
+    tidied = tidy(value)
+    assert json.loads(json.dumps(tidied, allow_nan=False)) == tidied
+    assert tidy(tidied) == tidied
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8")), max_size=4))
+def test_a_list_is_read_as_python_and_as_json_write_it(texts: list[str]) -> None:
+    assert parse_list(str(texts)) == texts
+    assert parse_list(json.dumps(texts)) == texts
+
+
+@pytest.mark.parametrize("text", ["[" * 5000 + "]", "[__import__('os')]", "[1", "plain"])
+def test_what_is_no_list_is_one_text(text: str) -> None:
+    assert parse_list(text) == [text]
+
+
+def test_a_table_leaves_the_limit_of_the_process_alone() -> None:
+    before = csv.field_size_limit()
+    parse_table(file("a\n" + "x" * 200_000, "t.csv"))
+    assert csv.field_size_limit() == before
+
+
+def test_rows_of_uneven_columns_are_refused() -> None:
+    with pytest.raises(DatasetError, match="expected a list of objects"):
+        parse_records(file('{"a": [1, 2], "b": [1]}', "f.json"))
+
+
+def test_lines_under_the_name_of_json_are_read() -> None:
+    assert parse_records(file('{"a": 1}\n{"a": 2}\n', "f.json")) == [{"a": 1}, {"a": 2}]
+
+
+def test_no_number_is_a_not_a_number() -> None:
+    assert not any(
+        isinstance(value, float) and math.isnan(value)
+        for value in parse_records(file('[{"a": NaN}]', "f.json"))[0].values()
+    )

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_rageval.values.errors import DatasetError
+from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
+
+
+def test_a_config_becomes_cases() -> None:
+    found = read_samples("promptfoo", "promptfooconfig.yaml")
+    roses, may, march, cup, peas = cases_of(found)
+    assert roses.question == "When are roses pruned?"
+    assert roses.expected_key_facts == ("late winter", "prune", "winter")
+    assert (roses.category, roses.difficulty, roses.notes) == ("care_of_flowers", "easy", "roses")
+    assert roses.metadata["promptfoo"] == {
+        "category": "care of flowers",
+        "owner": "club",
+        "asserts": [{"type": "llm-rubric", "value": "names the season"}],
+        "season": "winter",
+    }
+    assert (may.question, march.question) == ("What is sown in May?", "What is sown in March?")
+    assert may.expected_answer == march.expected_answer == "Beans or peas."
+    assert (cup.question, cup.answerable) == ("Who won the cup?", False)
+    assert peas.expected_key_facts == ("dry",)
+    assert (peas.expected_answer, peas.notes) == ("In a dry place.", "peas")
+
+
+def test_what_no_case_can_say_is_counted() -> None:
+    counts = left_out(read_samples("promptfoo", "promptfooconfig.yaml"))
+    assert counts == {
+        "description": 1,
+        "prompts": 1,
+        "providers": 1,
+        "assert latency": 5,
+        "assert javascript": 1,
+        "tests[].threshold": 2,
+        "tests[]": 1,
+        "tests: file://make_tests.py": 1,
+    }
+
+
+def test_scenarios_ask_every_test_with_every_setting() -> None:
+    config = {
+        "scenarios": [
+            {
+                "config": [{"vars": {"place": "north"}}, {"vars": {"place": "south"}}],
+                "tests": [
+                    {
+                        "vars": {"question": "a?"},
+                        "assert": [{"type": "equals", "value": "{{place}}"}],
+                    }
+                ],
+            }
+        ]
+    }
+    cases = cases_of(read_texts("promptfoo", {"c.json": json.dumps(config)}))
+    assert [case.expected_answer for case in cases] == ["north", "south"]
+    assert len({case.id for case in cases}) == 2
+
+
+def test_the_variable_of_the_question_can_be_named() -> None:
+    tests = json.dumps([{"vars": {"frage": "Wann?", "input": "x"}}])
+    (case,) = cases_of(read_texts("promptfoo", {"t.json": tests}, question_var="frage"))
+    assert (case.question, case.metadata["promptfoo"]) == ("Wann?", {"input": "x"})
+
+
+@pytest.mark.parametrize(
+    ("cell", "facts", "answer"),
+    [
+        ("Paris", (), "Paris"),
+        ("contains:Paris", ("Paris",), None),
+        ("contains-all: a, b", ("a", "b"), None),
+        ("similar(0.8): about Paris", (), "about Paris"),
+        ("note: this is text", (), "note: this is text"),
+        ("javascript:output.length", (), None),
+        ("not-contains:x", (), None),
+    ],
+)
+def test_assertions_of_a_table_are_read(cell: str, facts: tuple[str, ...], answer: str) -> None:
+    table = f'question,__expected\nWhere?,"{cell}"\n'
+    (case,) = cases_of(read_texts("promptfoo", {"t.csv": table}))
+    assert (case.expected_key_facts, case.expected_answer) == (facts, answer)
+
+
+def test_metadata_of_a_table_is_read_with_its_lists() -> None:
+    table = (
+        "topic,__expected,__metadata:category,__metadata:tags[]\n"
+        'physics,contains: quantum,science,"hard,advanced\\,theory"\n'
+    )
+    (case,) = cases_of(read_texts("promptfoo", {"t.csv": table}))
+    assert (case.question, case.category) == ("physics", "science")
+    assert case.tags == ("hard", "advanced,theory")
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("file://../outside.csv", "leaves the folder"),
+        ("/etc/passwd", "leaves the folder"),
+        ("https://example.com/tests.csv", "only with --fetch"),
+        ("huggingface://datasets/a", "expected a file beside it"),
+        ("file://missing.csv", "cannot be read"),
+    ],
+)
+def test_a_reference_cannot_leave_the_folder_of_its_file(
+    tmp_path: object, reference: str, message: str
+) -> None:
+    from pathlib import Path
+
+    from pytest_rageval.authoring.interchange.files import open_source
+    from pytest_rageval.authoring.interchange.promptfoo import read
+    from pytest_rageval.authoring.interchange.values import ReadOptions
+
+    folder = Path(str(tmp_path)) / "inner"
+    folder.mkdir()
+    (folder.parent / "outside.csv").write_text("question\nsecret?\n", encoding="utf-8")
+    config = folder / "promptfooconfig.yaml"
+    config.write_text(f'tests: "{reference}"\n', encoding="utf-8")
+    with pytest.raises(DatasetError, match=message):
+        read(open_source([str(config)], ReadOptions(), suffixes=(".yaml",)))
+
+
+def test_a_file_that_is_no_config_is_refused() -> None:
+    with pytest.raises(DatasetError, match="expected a config with tests"):
+        read_texts("promptfoo", {"c.yaml": "name: x\n"})

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.errors import DatasetError
+from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
+
+
+def test_samples_of_today_become_cases() -> None:
+    found = read_samples("ragas", "ragas-0.2.jsonl")
+    roses, spring = cases_of(found)
+    assert (roses.question, roses.expected_answer) == ("When are roses pruned?", "In late winter.")
+    assert roses.category == "single_hop_specific_query_synthesizer"
+    assert roses.metadata["ragas"] == {
+        "reference_contexts": ["Roses are pruned in late winter."],
+        "persona_name": "Gardener",
+    }
+    assert spring.gold_supports == (Anchor(rel_path="beans.md"), Anchor(rel_path="peas.md"))
+    assert left_out(found) == {"user_input": 1}
+    assert found.kept == {"reference_contexts": 1, "persona_name": 1, "rubrics": 1}
+
+
+def test_answers_of_a_system_become_responses() -> None:
+    (response,) = read_samples("ragas", "ragas-0.2.jsonl").responses
+    assert response["id"].startswith("what-is-sown-in-spring")
+    assert response["response"] == {
+        "answer": "Peas.",
+        "debug": {
+            "retrieved_chunks": [
+                {"rel_path": "peas.md", "rank": 1, "text": "Peas are sown in March."}
+            ]
+        },
+    }
+
+
+def test_test_sets_of_0_1_become_cases_with_golds_in_their_sources() -> None:
+    found = read_samples("ragas", "ragas-0.1.csv")
+    (case,) = cases_of(found)
+    assert (case.expected_answer, case.category) == ("In late winter.", "simple")
+    assert case.gold_supports == (Anchor(rel_path="garden/roses.md"),)
+    assert case.metadata["ragas"]["contexts"] == [
+        "Roses are pruned in late winter.",
+        "Don't prune in June.",
+    ]
+    assert left_out(found) == {"episode_done": 1}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"user_input": "a?", "reference": "b"}],
+        {"samples": [{"user_input": "a?", "reference": "b"}]},
+        {"user_input": ["a?"], "reference": ["b"]},
+        {"user_input": {"0": "a?"}, "reference": {"0": "b"}},
+        [{"eval_sample": {"user_input": "a?", "reference": "b"}, "approval_status": "approved"}],
+        [{"question": "a?", "ground_truths": ["b", "c"]}],
+    ],
+    ids=["list", "samples", "columns", "data frame", "annotated", "0.0"],
+)
+def test_every_shape_of_the_rows_is_read(value: object) -> None:
+    (case,) = cases_of(read_texts("ragas", {"set.json": json.dumps(value)}))
+    assert (case.question, case.expected_answer) == ("a?", "b")
+
+
+def test_contexts_of_a_dataset_that_was_answered_are_no_golds() -> None:
+    row = {"question": "a?", "contexts": ["x"], "answer": "b", "ground_truth": "c"}
+    found = read_texts("ragas", {"set.json": json.dumps([row])})
+    assert cases_of(found)[0].gold_supports == ()
+    assert found.responses[0]["response"] == {"answer": "b"}
+
+
+def test_a_table_with_a_comma_too_many_and_loose_quotes_is_read() -> None:
+    table = (
+        "question,expected_answer,\n"
+        '"What is said?\n",In the "Logs" tab,\n'
+        '"Which ""name""?\n",pip install x["y"],odd\n'
+    )
+    first, second = cases_of(read_texts("ragas", {"t.csv": table}))
+    assert (first.question, first.expected_answer) == ("What is said?\n", 'In the "Logs" tab')
+    assert (second.question, second.expected_answer) == ('Which "name"?\n', 'pip install x["y"]')
+    assert second.metadata["ragas"] == {"column 3": "odd"}
+
+
+def test_a_row_without_question_names_its_place() -> None:
+    with pytest.raises(DatasetError, match=r"set\.json: question: row 2: missing"):
+        read_texts("ragas", {"set.json": '[{"question": "a"}, {"reference": "b"}]'})

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_rageval.authoring.interchange.case_lines import case_line
+from pytest_rageval.project.case_reader import parse_case
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.errors import DatasetError
+from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
+from tests.shared_data import shared_path
+
+
+def test_expected_references_become_golds() -> None:
+    found = read_samples("json", "suite.json")
+    roses, spring, cup = cases_of(found)
+    assert roses.gold_supports == (
+        Anchor(rel_path="garden/roses.md", heading_path="# Roses > ## Pruning", vault="club"),
+    )
+    assert spring.gold_supports == (
+        Anchor(rel_path="garden/beans.md", heading_path="Beans > Sowing"),
+        Anchor(rel_path="garden/peas.md"),
+    )
+    assert (spring.id, spring.metadata) == ("t-2", {"suite": {"id": "t 2", "owner": "club"}})
+    assert (cup.answerable, cup.expected_key_facts) == (False, ("do not know",))
+    assert cup.id.startswith("who-won-the-cup")
+    assert roses.category == "care_of_flowers"
+    assert roses.metadata["suite"]["type"] == "care of flowers"
+    assert left_out(found) == {"name": 1, "vault": 1, "expected_references[].weight": 1}
+
+
+def test_a_suite_in_yaml_is_read_the_same() -> None:
+    y1, y2 = cases_of(read_samples("yaml", "suite.yaml"))
+    assert y1.gold_supports == (Anchor(rel_path="garden/roses.md", heading_path="Roses"),)
+    assert (y1.tags, y1.folders, y1.k) == (("care", "late_winter"), ("garden",), 3)
+    assert y1.metadata == {"suite": {"asked": "2024-02-29"}}
+    assert not y2.answerable
+
+
+def test_our_own_cases_come_in_as_they_are() -> None:
+    text = shared_path("data", "rag", "eval_set.jsonl").read_text(encoding="utf-8")
+    cases = [parse_case(json.loads(line)) for line in text.splitlines()]
+    found = read_texts("json", {"s.json": json.dumps({"cases": [case_line(c) for c in cases]})})
+    assert list(cases_of(found)) == cases
+    assert found.left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"a": 1}, "expected a list of cases under one of"),
+        ([1], "case 1: : 1, expected an object"),
+        ([{"id": "a"}], "case 1: question: missing"),
+        ([{"question": "a", "difficulty": "odd"}], "case 1: difficulty: 'odd', expected easy"),
+        ([{"question": "a", "answerable": "perhaps"}], "expected true or false"),
+        ([{"question": "a", "k": 1.5}], "expected an integer"),
+        ([{"question": "a", "gold": [{"heading": "x"}]}], "expected an anchor with rel_path"),
+        ([{"question": ["a"]}], "expected a text"),
+    ],
+)
+def test_faults_name_the_case_and_the_field(value: object, message: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        read_texts("json", {"s.json": json.dumps(value)})
+    assert message in str(caught.value)
+
+
+def test_all_faults_of_a_suite_come_at_once() -> None:
+    with pytest.raises(DatasetError) as caught:
+        read_texts("json", {"s.json": '[{"id": "a"}, {"question": "b"}, {"id": "c"}]'})
+    assert len(caught.value.faults) == 2
+
+
+@pytest.mark.parametrize("name", ["json", "ragas", "deepeval", "promptfoo"])
+def test_what_a_file_loses_is_said_by_every_format(name: str) -> None:
+    row = '"question": "Who?", "user_input": "Who?", "input": "Who?", "score": NaN, "by": "\\udc00"'
+    text = f'{{"tests": [{{"vars": {{"question": "Who?"}}, {row}}}]}}'
+    found = read_texts(name, {"f.json": text})
+    assert left_out(found)["tests[].score"] == 1
+    assert "tests[].by: half of a surrogate pair, written as U+FFFD instead" in found.notes
+
+
+def test_fields_that_hold_nothing_are_counted_in_one_line() -> None:
+    text = '[{"question": "Who?", "notes": null, "by": ""}, {"question": "Why?", "notes": null}]'
+    [empty] = read_texts("json", {"f.json": text}).left_out
+    assert (empty.field, empty.why, empty.count) == ("notes, by", "empty", 3)

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from pytest_rageval.authoring.interchange.ids import folder_of_prefix
+from pytest_rageval.engine.recorded import RecordedRun
+from pytest_rageval.project.case_reader import parse_case
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.settings import Settings
+from tests.authoring.interchange.sources import (
+    SAMPLES,
+    cases_of,
+    left_out,
+    read_samples,
+    read_texts,
+)
+
+DATASET = "unrag-dataset.json"
+REPORT = "unrag-report.json"
+KEYS = {
+    "hitAtK": "hit_at_k",
+    "recallAtK": "recall_at_k",
+    "precisionAtK": "precision_at_k",
+    "mrrAtK": "mrr",
+}
+
+
+def test_queries_become_cases_below_the_folder_of_their_scope() -> None:
+    roses, sow, frost, fees = cases_of(read_samples("unrag", DATASET))
+    assert (roses.id, roses.question, roses.k) == ("q_roses", "When are roses pruned?", 4)
+    assert roses.gold_supports == (Anchor(rel_path="eval/garden/doc/roses.md"),)
+    assert roses.folders == ("eval/garden",)
+    assert roses.notes == "asked every year"
+    assert (sow.k, len(sow.gold_supports)) == (2, 2)
+    assert (frost.id, frost.metadata) == ("q-frost-old", {"unrag": {"id": "q frost [old]"}})
+    assert fees.required_support_groups == ((0,),)
+
+
+def test_documents_come_along_below_the_scope_prefix() -> None:
+    found = read_samples("unrag", DATASET)
+    assert found.scope_prefix == "eval/garden/"
+    assert [one.rel_path for one in found.documents] == [
+        "eval/garden/doc/roses.md",
+        "eval/garden/doc/beans.md",
+        "eval/garden/doc/peas.md",
+        "eval/garden/rules/fees.md",
+    ]
+    assert found.documents[0].text == "Roses are pruned in late winter, before the buds open."
+    assert (found.documents[3].text, found.documents[3].ref) == (None, "fees.md")
+    assert found.documents[0].source_id == "eval:garden:doc:roses"
+
+
+def test_what_any_of_several_documents_may_hold_becomes_groups_and_snippets() -> None:
+    frost = cases_of(read_samples("unrag", DATASET))[2]
+    # The matcher by text is read first, then the one by metadata adds the other vegetable.
+    assert {one.rel_path: one.snippets for one in frost.gold_supports} == {
+        "eval/garden/doc/peas.md": ("stand some frost",),
+        "eval/garden/doc/beans.md": (),
+    }
+    assert frost.required_support_groups == ((0,), (1,))
+
+
+def test_limits_of_the_dataset_are_told_in_our_words() -> None:
+    assert read_samples("unrag", DATASET).thresholds == {
+        "hit_at_k": ">= 0.9",
+        "recall_at_k": ">= 0.75",
+        "mrr": ">= 0.5",
+        "latency_ms.p95": "<= 800",
+    }
+
+
+def test_what_no_case_can_say_is_counted() -> None:
+    assert left_out(read_samples("unrag", DATASET)) == {
+        "description": 1,
+        "id": 1,
+        "version": 1,
+        "documents[].assets": 1,
+        "queries[].relevant.sourceIds[]": 1,
+        "queries[].relevant.metadataConstraints": 1,
+        "queries[].relevant.anyOfSourceIdPrefixes[]": 1,
+    }
+
+
+def test_ids_can_stay_as_they_are_for_a_target_that_reports_them() -> None:
+    found = read_samples("unrag", DATASET, ids="keep")
+    case = cases_of(found)[0]
+    assert case.gold_supports == (Anchor(rel_path="eval:garden:doc:roses"),)
+    assert found.documents == ()
+    assert left_out(found)["documents[]"] == 4
+
+
+def test_another_scope_prefix_takes_documents_and_questions_along() -> None:
+    found = read_samples("unrag", DATASET, scope_prefix="evals/club/")
+    assert found.scope_prefix == "evals/club/"
+    assert found.documents[0].rel_path == "evals/club/doc/roses.md"
+    assert cases_of(found)[0].folders == ("evals/club",)
+
+
+@pytest.mark.parametrize("stage", ["retrieved", "reranked"])
+def test_scoring_a_report_again_gives_its_own_figures(tmp_path: Path, stage: str) -> None:
+    report = json.loads((SAMPLES / REPORT).read_text(encoding="utf-8"))
+    queries = report["results"]["queries"]
+    if stage == "retrieved":
+        for query in queries:
+            del query["reranked"]
+    dataset = (SAMPLES / DATASET).read_text(encoding="utf-8")
+    found = read_texts("unrag", {"d.json": dataset, "r.json": json.dumps(report)})
+    figures = rescore(tmp_path, found.cases, found.responses)
+    for query in queries:
+        expected = query[stage]["metrics"]
+        assert {name: figures[query["id"]][key] for name, key in KEYS.items()} == expected
+    for name, mean in report["results"]["aggregates"][stage]["mean"].items():
+        assert fmean(figures[query["id"]][KEYS[name]] or 0 for query in queries) == mean
+
+
+def test_a_report_alone_gives_cases_of_the_same_paths() -> None:
+    with_dataset = read_samples("unrag", DATASET, REPORT)
+    alone = read_samples("unrag", REPORT)
+    assert alone.responses == with_dataset.responses
+    assert [parse_case(line).gold_supports for line in alone.cases] == [
+        parse_case(line).gold_supports for line in with_dataset.cases[:2]
+    ]
+
+
+def test_ranks_before_reranking_are_kept() -> None:
+    chunks = read_samples("unrag", REPORT).responses[0]["response"]["debug"]["retrieved_chunks"]
+    assert [(one["rel_path"][-8:], one["rank"], one["rank_before_rerank"]) for one in chunks] == [
+        ("roses.md", 1, 2),
+        ("/peas.md", 2, 3),
+        ("beans.md", 3, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"defaults": {}}, "defaults.scopePrefix: missing"),
+        ({"queries": [{"id": "a"}]}, "queries[0].query: missing"),
+        ({"queries": [{"id": "a", "query": "b"}]}, "queries[0].relevant: None"),
+        ({"documents": [{"sourceId": "elsewhere", "content": "x"}]}, "below the scope prefix"),
+        ({"documents": [{"sourceId": "eval:garden:x"}]}, "expected content or loaderRef"),
+        ({"defaults": {"scopePrefix": "e:", "topK": "four"}}, "queries[1].topK"),
+    ],
+)
+def test_a_faulty_dataset_names_the_place(changed: dict[str, object], message: str) -> None:
+    dataset = json.loads((SAMPLES / DATASET).read_text(encoding="utf-8"))
+    dataset["queries"][1].pop("topK", None)
+    if "documents" not in changed:
+        dataset["documents"] = []
+    dataset["queries"][0]["topK"] = 3
+    with pytest.raises(DatasetError, match=r"d\.json") as caught:
+        read_texts("unrag", {"d.json": json.dumps(dataset | changed)})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "folder"),
+    [
+        ("eval:sample:", "eval/sample/"),
+        ("eval/sample", "eval/sample/"),
+        ("eval:..:x", "eval/document-5ec1f7/x/"),
+    ],
+)
+def test_a_prefix_becomes_a_folder(prefix: str, folder: str) -> None:
+    assert folder_of_prefix(prefix) == folder
+
+
+def rescore(
+    folder: Path, cases: tuple[dict[str, object], ...], responses: tuple[dict[str, object], ...]
+) -> dict[str, dict[str, float | None]]:
+    """Score recorded responses as ``rageval score --retrieval-only`` does."""
+    for name, lines in (("cases.jsonl", cases), ("responses.jsonl", responses)):
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (folder / name).write_text(text, encoding="utf-8")
+    settings = Settings(rootdir=str(folder), judge="none", retrieval_only=True)
+    run = RecordedRun(folder / "cases.jsonl", folder / "responses.jsonl", settings)
+    return {record.case_id: dict(record.metrics) for record in run.records()}

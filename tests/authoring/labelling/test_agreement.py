@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_rageval.analysis.stats.agreement import kappa, krippendorff_alpha
+from pytest_rageval.authoring.labelling.agreement import agreement_document
+from pytest_rageval.authoring.labelling.draft import Draft
+from pytest_rageval.authoring.labelling.entries import LabelEntry, SeenChunk
+from pytest_rageval.report.text.label_agreement import agreement_lines
+
+
+def entries(marks: Mapping[str, Mapping[str, str]]) -> list[LabelEntry]:
+    """By annotator and case: a letter for every chunk, x marked, - not, blank not seen."""
+    return [
+        LabelEntry(
+            annotator=name,
+            file="c.jsonl",
+            case_id=case_id,
+            draft=Draft(answerable="x" in row),
+            chunks=tuple(
+                SeenChunk(rel_path="a", heading_path=None, text_hash=str(i), marked=mark == "x")
+                for i, mark in enumerate(row)
+                if mark != " "
+            ),
+        )
+        for name, cases in marks.items()
+        for case_id, row in cases.items()
+    ]
+
+
+ANN = {"one": "xx--", "two": "x---", "three": "----"}
+BOB = {"one": "x---", "two": "xx--", "three": "----"}
+
+
+def test_two_annotators_have_cohens_kappa_by_chunk_and_by_case() -> None:
+    document = agreement_document(entries({"ann": ANN, "bob": BOB}))
+    rows = ["".join(cases[case_id] for case_id in ANN) for cases in (ANN, BOB)]
+    a, b = ([float(mark == "x") for mark in row] for row in rows)
+    chunks = document["chunks"]
+    assert chunks["statistic"] == "cohen_kappa"
+    assert chunks["value"] == kappa(a, b, categories=(0.0, 1.0))
+    assert (chunks["n"], chunks["n_cases"], chunks["observed"]) == (12, 3, 10 / 12)
+    assert chunks["low"] <= chunks["value"] <= chunks["high"]
+    assert (document["answerable"]["value"], document["answerable"]["n"]) == (1.0, 3)
+    assert document["annotators"] == {"ann": 3, "bob": 3}
+
+
+def test_three_annotators_with_gaps_have_krippendorffs_alpha() -> None:
+    marks = {"ann": ANN, "bob": BOB, "cat": {"one": "xx- ", "four": "x---"}}
+    document = agreement_document(entries(marks))
+    data = [
+        [float(m == "x") if m != " " else None for c in ("one", "two", "three", "four")
+         for m in cases.get(c, "    ")]
+        for cases in marks.values()
+    ]  # fmt: skip
+    assert document["chunks"]["statistic"] == "krippendorff_alpha"
+    assert document["chunks"]["value"] == krippendorff_alpha(data, level="nominal")
+    assert (document["chunks"]["n"], document["chunks"]["n_cases"]) == (12, 3)
+
+
+def test_only_the_last_label_of_a_case_counts() -> None:
+    found = agreement_document(
+        [*entries({"ann": ANN}), *entries({"ann": {"one": "x---"}, "bob": BOB})]
+    )
+    assert found["chunks"]["observed"] == 11 / 12
+
+
+def test_chunks_that_only_one_saw_are_not_compared() -> None:
+    document = agreement_document(entries({"ann": {"one": "xx"}, "bob": {"two": "xx"}}))
+    assert document["chunks"] | {"statistic": ""} == {
+        "statistic": "", "value": None, "low": None, "high": None, "n": 0, "n_cases": 0,
+        "observed": None,
+    }  # fmt: skip
+    assert "evidence or not: nothing was labelled by two" in list(
+        agreement_lines({"file": "c", **document})
+    )
+
+
+def test_resamples_that_come_to_one_value_leave_no_interval() -> None:
+    document = agreement_document(entries({"ann": ANN, "bob": ANN}))
+    assert [document["chunks"][key] for key in ("value", "low", "high")] == [1.0, None, None]
+    line = next(x for x in agreement_lines({"file": "c", **document}) if x.startswith("evidence"))
+    assert line.split()[3:6] == ["1.000", "-", "1.000"]
+
+
+def test_annotators_who_all_say_the_same_leave_no_value() -> None:
+    document = agreement_document(entries({"ann": {"one": "--"}, "bob": {"one": "--"}}))
+    assert (document["chunks"]["value"], document["chunks"]["observed"]) == (None, 1)
+    lines = list(agreement_lines({"file": "c", **document}))
+    assert any("which leaves no value" in line for line in lines)
+
+
+@pytest.mark.parametrize("names", [["ann", "bob"], ["ann", "bob", "cat"]])
+def test_the_figures_fit_80_columns(names: list[str]) -> None:
+    document = agreement_document(entries(dict.fromkeys(names, ANN)))
+    assert max(map(len, agreement_lines({"file": "c" * 100, **document}))) <= 80
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["ann", "bob", "cat"]),
+        st.dictionaries(st.sampled_from("abc"), st.text("x- ", max_size=4), max_size=3),
+        max_size=3,
+    )
+)
+def test_agreement_is_at_most_one_whatever_is_labelled(marks: dict[str, dict[str, str]]) -> None:
+    document = agreement_document(entries(marks))
+    for key in ("chunks", "answerable"):
+        value, observed = document[key]["value"], document[key]["observed"]
+        assert value is None or -1 <= value <= 1
+        assert observed is None or 0 <= observed <= 1
+        assert (value == 1) == (observed == 1 and value is not None)

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.authoring.labelling.draft import Draft
+from pytest_rageval.authoring.labelling.store import (
+    append_entry,
+    check_annotator,
+    labels_path,
+    read_labels,
+)
+from pytest_rageval.values.errors import ConfigError, DatasetError, StorageError
+
+ENTRY: dict[str, Any] = {
+    "schema_version": 1,
+    "file": "cases.jsonl",
+    "id": "a",
+    "answerable": True,
+    "gold_supports": [{"rel_path": "x.md", "snippets": ["s"]}],
+    "required_support_groups": [[0]],
+    "notes": "n",
+    "chunks": [{"rel_path": "x.md", "heading_path": None, "text_hash": "0", "marked": True}],
+    "at": "2026",
+}
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    return tmp_path / "cases.jsonl"
+
+
+@pytest.mark.parametrize("name", ["ann", "Ann.B-2_c", "0"])
+def test_a_plain_name_is_an_annotator(name: str) -> None:
+    assert check_annotator(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../x", "a/b", "a\\b", ".a", "a.", "a b", "é", "a\n", "con", "NUL.x", "x" * 65,
+     "adjudicated", "Adjudicated"],
+)  # fmt: skip
+def test_a_name_that_is_no_safe_file_name_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="--annotator"):
+        check_annotator(name)
+
+
+def test_entries_are_added_and_read_back(cases: Path) -> None:
+    path = labels_path(cases, "ann")
+    append_entry(path, ENTRY)
+    first = path.read_bytes()
+    append_entry(path, {**ENTRY, "id": "b"})
+    assert path.read_bytes().startswith(first)
+    entries = read_labels(cases).entries
+    assert [(e.annotator, e.case_id) for e in entries] == [("ann", "a"), ("ann", "b")]
+    assert entries[0].draft == Draft(
+        golds=tuple(ENTRY["gold_supports"]), groups=((0,),), notes="n", answerable=True
+    )
+
+
+def test_a_line_that_was_cut_short_is_left_out_and_swallows_nothing(cases: Path) -> None:
+    path = labels_path(cases, "ann")
+    append_entry(path, ENTRY)
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:20])
+    found = read_labels(cases)
+    assert (len(found.entries), len(found.notes)) == (1, 1)
+    append_entry(path, {**ENTRY, "id": "b"})
+    with pytest.raises(DatasetError, match=r"labels/ann\.jsonl:2: "):
+        read_labels(cases)
+
+
+def test_labels_of_another_case_file_are_not_ours(cases: Path) -> None:
+    append_entry(labels_path(cases, "ann"), {**ENTRY, "file": "other.jsonl"})
+    assert read_labels(cases).entries == ()
+
+
+def test_decisions_are_no_annotators_labels(cases: Path) -> None:
+    append_entry(labels_path(cases, "adjudicated"), ENTRY)
+    assert (read_labels(cases).entries, read_labels(cases).decided) == ((), {"a": "2026"})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema_version": 2}, {"id": 1}, {"answerable": "yes"}, {"gold_supports": {}},
+        {"gold_supports": [{"heading_path": "x"}]}, {"gold_supports": [{"rel_path": 1}]},
+        {"gold_supports": [{"rel_path": "x", "snippets": "s"}]}, {"notes": 1},
+        {"required_support_groups": [[1]]}, {"required_support_groups": [0]}, {"chunks": [{}]},
+        {"chunks": [3]}, {"at": []},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_line_that_is_no_entry_is_named(cases: Path, change: dict[str, Any]) -> None:
+    append_entry(labels_path(cases, "ann"), {**ENTRY, **change})
+    with pytest.raises(DatasetError, match=rf"labels/ann\.jsonl:1: {next(iter(change))}"):
+        read_labels(cases)
+
+
+def test_a_fault_names_its_file_by_the_path_that_was_given(
+    cases: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_entry(labels_path(cases, "ann"), {**ENTRY, "id": 1})
+    monkeypatch.chdir(cases.parent.parent)
+    with pytest.raises(DatasetError) as caught:
+        read_labels(Path(cases.parent.name) / cases.name)
+    assert str(caught.value).startswith(f"{cases.parent.name}/labels/ann.jsonl:1: id: 1")
+
+
+def test_files_that_hold_no_json_are_refused_with_every_fault(cases: Path) -> None:
+    path = labels_path(cases, "ann")
+    path.parent.mkdir()
+    path.write_bytes(b"x\n[]\n\xff\n" + b"[" * 100_000 + b"\n")
+    with pytest.raises(DatasetError) as caught:
+        read_labels(cases)
+    assert len(str(caught.value).splitlines()) == 4
+
+
+def test_a_folder_that_cannot_be_made_is_one_error(cases: Path) -> None:
+    (cases.parent / "labels").write_text("a file", encoding="utf-8")
+    with pytest.raises(StorageError, match="cannot be written"):
+        append_entry(labels_path(cases, "ann"), ENTRY)

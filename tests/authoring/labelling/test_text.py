@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.authoring.labelling.passages import split_passages
+from pytest_rageval.authoring.labelling.text import row_line, window, wrapped
+from pytest_rageval.authoring.labelling.view import RowView
+from pytest_rageval.metrics.matching import norm_text
+
+
+def columns(line: str) -> int:
+    return sum(
+        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in line
+    )
+
+
+def row(number: int = 1, **fields: object) -> RowView:
+    known = {"number": number, "marked": False, "current": False, "place": "a.md  # A",
+             "golds": (), "tags": (), "scores": (), "text": ""}  # fmt: skip
+    return RowView(**{**known, **fields})  # type: ignore[arg-type]
+
+
+SEQUENCE_STARTS = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
+"""Of commands to a terminal, whose letters and digits go with them."""
+PLAIN = st.text(st.characters(exclude_characters=SEQUENCE_STARTS), max_size=200)
+
+
+@given(PLAIN, st.integers(10, 40))
+def test_wrapped_lines_fit_and_hold_every_word(text: str, width: int) -> None:
+    lines = wrapped(text, width)
+    assert all(columns(line) <= width for line in lines)
+    assert all(unicodedata.category(c) not in {"Cc", "Cf", "Cs"} for c in "".join(lines))
+    shown = {c for c in text if c.isalnum()}
+    assert shown <= set("".join(lines))
+
+
+def test_wide_characters_fill_their_lines() -> None:
+    assert wrapped("日本語" * 10, 20) == [
+        "日本語" * 3 + "日",
+        "本語日" * 3 + "本",
+        "語日本語日本語日本語",
+    ]
+
+
+@given(
+    st.text(max_size=80), st.lists(st.text(max_size=40), max_size=3), st.integers(40, 120),
+    st.booleans(),
+)  # fmt: skip
+def test_a_row_is_one_line_that_fits_and_says_whether_it_is_marked(
+    place: str, tags: list[str], width: int, marked: bool
+) -> None:
+    line = row_line(
+        row(marked=marked, place=place, tags=tuple(tags), golds=(1, 2), scores=(("final", 0.5),)),
+        width,
+    )
+    assert columns(line) <= width
+    assert len(line.splitlines()) == 1
+    assert ("[x]" if marked else "[ ]") in line[:6]
+
+
+def test_the_last_heading_is_what_is_left_of_a_long_path() -> None:
+    place = (
+        "guides/a.md  # The same long title > ## The same long section > ### The one that counts"
+    )
+    assert row_line(row(place=place), 60).endswith("> ### The one that counts")
+
+
+@given(st.integers(0, 30), st.integers(1, 10), st.integers(0, 29))
+def test_a_window_holds_the_current_row(n: int, height: int, current: int) -> None:
+    rows = [row(i, current=i == current) for i in range(n)]
+    shown = window(rows, height)
+    assert len(shown) == min(n, height)
+    assert current >= n or any(one.current for one in shown)
+
+
+def test_sentences_of_markdown_are_quoted_without_its_markers() -> None:
+    text = """# Title
+
+A first sentence that
+goes on. A second, e.g. this one?
+
+```shell
+kpctl move --now
+```
+
+> quoted words
+
+1. one item
+2. another
+   of two lines
+
+| a cell | b |
+|---|---|
+| 60 s | 5 |
+"""
+    assert split_passages(text) == (
+        "A first sentence that goes on.",
+        "A second, e.g. this one?",
+        "kpctl move --now",
+        "quoted words",
+        "one item",
+        "another of two lines",
+        "| a cell | b |",
+        "| 60 s | 5 |",
+    )
+
+
+@given(st.text(alphabet="ab .!\n-#>|`1*é", max_size=80))
+def test_every_sentence_is_found_word_for_word(text: str) -> None:
+    """Where it does not go over a marked line, which a snippet would have to hold as well."""
+    for passage in split_passages(text):
+        if "\n" not in text:
+            assert norm_text(passage) in norm_text(text)
+        assert "\n" not in passage

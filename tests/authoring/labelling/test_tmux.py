@@ -1,0 +1,139 @@
+"""The terminal app in a real terminal of 80 columns and 24 lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.builders import NOTES, write_vault
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
+
+PATIENCE_S = 60
+HOSTILE = "Which?\x1b[2J \u202eesrever [bold red]markup[/]"
+
+
+class Terminal:
+    """A tmux session on a socket of its own."""
+
+    def __init__(self, folder: Path, command: str) -> None:
+        self._socket = str(folder / "tmux")
+        environ = {k: v for k, v in os.environ.items() if k not in {"TMUX", "NO_COLOR"}}
+        self._run(
+            "-f", os.devnull, "new-session", "-d", "-x", "80", "-y", "24", "-c", str(folder),
+            f"{command}; echo left with $?; exec cat", env={**environ, "LC_ALL": "C.UTF-8"},
+        )  # fmt: skip
+
+    def _run(self, *arguments: str, env: dict[str, str] | None = None) -> str:
+        command = ["tmux", "-S", self._socket, *arguments]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=20, env=env
+        )
+        return done.stdout
+
+    def press(self, *keys: str) -> None:
+        self._run("send-keys", *keys)
+
+    def screen(self) -> str:
+        return self._run("capture-pane", "-p")
+
+    def wait_for(self, text: str) -> str:
+        """Return the screen once it shows a text."""
+        until = time.monotonic() + PATIENCE_S
+        while text not in (screen := self.screen()):
+            assert time.monotonic() < until, f"{text!r} never came:\n{screen}"
+            time.sleep(0.05)
+        return screen
+
+    def close(self) -> None:
+        self._run("kill-server")
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    write_vault(tmp_path / "vault", NOTES)
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.rageval.target]\nvault = "vault"\n', encoding="utf-8"
+    )
+    path = tmp_path / "cases.jsonl"
+    lines = [
+        {"id": "queue", "question": "What is the retry limit of the ingest queue?"},
+        {"id": "hostile", "question": HOSTILE},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def terminal(cases: Path) -> Iterator[Terminal]:
+    found = Terminal(cases.parent, f"{sys.executable} -m pytest_rageval.cli.main label cases.jsonl")
+    yield found
+    found.close()
+
+
+def test_a_case_is_labelled_by_keyboard_in_80_columns(terminal: Terminal, cases: Path) -> None:
+    screen = terminal.wait_for("? help")
+    assert "1/2 queue  [answerable]" in screen
+    assert "> [ ]  1 work/queue.md" in screen
+    terminal.press("Space")
+    assert "> [x]  1 work/queue.md" in terminal.wait_for("row 1 is evidence")
+    terminal.press("s")
+    terminal.wait_for("> [ ]  1 ")
+    terminal.press("Space")
+    terminal.wait_for("> [x]  1 ")
+    terminal.press("Enter")
+    terminal.wait_for("1 sentence quoted")
+    terminal.press("t", "h", "i", "Enter")
+    terminal.wait_for("notes: hi")
+    terminal.press("?")
+    screen = terminal.wait_for("leave; Q without saving this case")
+    terminal.press("?", "Enter")
+    screen = terminal.wait_for("2/2 hostile")
+    assert "[bold red]markup[/]" in screen
+    assert "\u202e" not in screen
+    terminal.press("Down", "Down", "Up", "a", "u", "q")
+    terminal.wait_for("left with 0")
+    first = json.loads(cases.read_text(encoding="utf-8").splitlines()[0])
+    (gold,) = first["gold_supports"]
+    assert (gold["rel_path"], len(gold["snippets"]), first["notes"]) == ("work/queue.md", 1, "hi")
+
+
+def test_ctrl_c_leaves_without_saving(terminal: Terminal, cases: Path) -> None:
+    before = cases.read_bytes()
+    terminal.wait_for("? help")
+    terminal.press("Space")
+    terminal.wait_for("row 1 is evidence")
+    terminal.press("C-c")
+    terminal.wait_for("left with 130")
+    assert cases.read_bytes() == before
+
+
+def test_the_same_is_done_over_lines(cases: Path) -> None:
+    command = f"{sys.executable} -m pytest_rageval.cli.main label cases.jsonl --plain"
+    terminal = Terminal(cases.parent, command)
+    try:
+        terminal.wait_for("golds: none\n>")
+        terminal.press("1", "Space", "t", "Space", "h", "i", "Enter")
+        terminal.wait_for("noted\n>")
+        terminal.press("Enter")
+        terminal.wait_for("2/2 hostile")
+        terminal.press("a", "Enter")
+        terminal.wait_for("the right answer is to abstain")
+        terminal.press("C-c")
+        terminal.wait_for("left with 130")
+    finally:
+        terminal.close()
+    first, second = map(json.loads, cases.read_text(encoding="utf-8").splitlines())
+    assert (len(first["gold_supports"]), first["notes"]) == (1, "hi")
+    assert "answerable" not in second

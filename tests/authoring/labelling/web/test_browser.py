@@ -1,0 +1,578 @@
+"""The page in a real browser, worked by keyboard alone.
+
+Needs Debian's chromium (or another one on the path); without it these tests are skipped, unless
+RAGEVAL_REQUIRE_BROWSER says that it must be there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_rageval.authoring.labelling.queue import Candidate, Fetched, LabelCase
+from pytest_rageval.authoring.labelling.session import LabelSession
+from pytest_rageval.authoring.labelling.web.page import CONFLICT, STALE
+from pytest_rageval.values.reply import RetrievedChunk
+from tests.authoring.labelling.builders import (
+    CASES,
+    CHUNKS,
+    FakeDesk,
+    file_session,
+    label_case,
+    session_of,
+    write_cases,
+)
+from tests.authoring.labelling.web.serving import Served, press, serving, settled
+from tests.browser import chromium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+
+Open = Callable[..., "Page"]
+
+NASTY = (
+    "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 1'>"
+    "<svg/onload=window.pwned=1><style>*{display:none}</style>"
+    "<a href='javascript:window.pwned=1'>x</a><link rel=stylesheet href=http://evil.example/x>"
+    "<iframe src=http://evil.example></iframe><base href=http://evil.example/>"
+    "\"' autofocus onfocus='window.pwned=1' </title></style></script></template></noscript>"
+    "{{ 7 * 7 }} {% raw %} <!-- \u202egnorw\u202c \x1b[2J ![x](http://evil.example/i.png)"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+class Watched:
+    """What pages did that they should not have done."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self.requests: list[str] = []
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[LabelSession], Served]]:
+    """Serves sessions until the test is over."""
+    with contextlib.ExitStack() as stack:
+        yield lambda session: stack.enter_context(serving(session))
+
+
+@pytest.fixture
+def open_page(browser: Browser, watched: Watched) -> Iterator[Open]:
+    """Opens the page of a session and writes down its requests, messages and dialogs."""
+    contexts: list[Any] = []
+
+    def opener(served: Served, **given: Any) -> Page:
+        options = {"viewport": {"width": 1280, "height": 900}, "has_touch": False, **given}
+        contexts.append(browser.new_context(**options))
+        tab: Page = contexts[-1].new_page()
+        tab.set_default_timeout(10_000)
+        watch(tab, watched)
+        tab.goto(served.address)
+        return tab
+
+    yield opener
+    for context in contexts:
+        context.close()
+
+
+def watch(tab: Page, watched: Watched) -> None:
+    tab.on("console", lambda message: watched.faults.append(f"console: {message.text}"))
+    tab.on("pageerror", lambda error: watched.faults.append(f"error: {error}"))
+    tab.on("dialog", lambda dialog: watched.faults.append(f"dialog: {dialog.message}"))
+    tab.on("request", lambda request: watched.requests.append(request.url))
+
+
+@contextlib.contextmanager
+def foreign_page(html: str) -> Iterator[str]:
+    """A page of another program on this machine."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(html.encode())
+
+        def log_message(self, *given: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join(10)
+
+
+def hostile_session() -> LabelSession:
+    """A session in which every text that others write does its worst."""
+    chunks = [
+        RetrievedChunk(
+            rel_path=f"{NASTY}.md",
+            heading_path=f"# {NASTY} > ## {NASTY}",
+            text=f"{NASTY}. \ud800 {NASTY} {n}. One more sentence.",
+            score_final=0.5,
+            rank=n,
+        )
+        for n in (1, 2)
+    ]
+    desk = FakeDesk(chunks=chunks)
+    gold = {"rel_path": NASTY, "heading_path": NASTY, "snippets": (NASTY,)}
+    fields = {
+        "id": "hostile",
+        "question": NASTY,
+        "expected_key_facts": [NASTY, NASTY],
+        "expected_answer": NASTY,
+        "notes": NASTY,
+        "review": "generated",
+    }
+    case = label_case(fields)
+    case = replace(case, remarks=(NASTY,), candidates=(Candidate(gold=gold, names=(NASTY,)),))
+    return LabelSession([case, replace(case, start=replace(case.start, notes=""))], desk)
+
+
+def go(tab: Page, keys: Sequence[str]) -> None:
+    press(tab, keys)
+    settled(tab)
+
+
+def said(tab: Page) -> str:
+    return tab.inner_text("#said")
+
+
+def focused(tab: Page) -> str:
+    return str(tab.evaluate("document.activeElement.id"))
+
+
+# --- safety --------------------------------------------------------------------------------------
+
+
+def test_hostile_text_runs_nothing_and_asks_for_nothing(
+    open_page: Open, watched: Watched, serve: Callable[[LabelSession], Served]
+) -> None:
+    served = serve(hostile_session())
+    tab = open_page(served)
+    steps = ["space down", "s", "space enter", "3 ?", "/ q enter", "escape t x enter", "n", "p w"]
+    for step in steps:
+        go(tab, step.split())
+        assert tab.locator("script").count() == 1
+    tab.reload()
+    tab.wait_for_timeout(200)
+
+    assert tab.evaluate("window.pwned") is None
+    assert watched.faults == []
+    assert {url.partition("?")[0] for url in watched.requests} == {
+        f"{served.origin}/", f"{served.origin}/key",
+    }  # fmt: skip
+    assert tab.locator("iframe, img, object, embed, base, form, svg, main style, a").count() == 0
+
+
+def test_hostile_text_is_shown_as_it_is_written(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    tab = open_page(serve(hostile_session()))
+    question = tab.locator("h1").text_content() or ""
+    assert question.startswith("<script>window.pwned = 1</script><img src=x onerror=")
+    assert "{{ 7 * 7 }} {% raw %} <!-- [U+202E]gnorw[U+202C] [U+001B][2J" in question
+    go(tab, ["4", "n"])
+    assert "[U+D800]" in (tab.locator("#row-1 .text").text_content() or "")
+    for place in ("#row-1 .where", "#row-1 .text", "#known"):
+        assert "<script>window.pwned = 1</script>" in (tab.locator(place).text_content() or "")
+    assert "<script>" in said(tab)
+
+
+def test_a_conflicting_line_is_shown_as_text(
+    tmp_path: Path, open_page: Open, watched: Watched, serve: Callable[[LabelSession], Served]
+) -> None:
+    path = write_cases(tmp_path / "cases.jsonl")
+    tab = open_page(serve(file_session(path)))
+    nasty = b"<img src=x onerror='window.pwned = 1'><script>window.pwned = 1</script>"
+    path.write_bytes(path.read_bytes().replace(b"retry?", nasty))
+    go(tab, ["3", "w"])
+    assert nasty.decode() in tab.inner_text("#conflict")
+    assert tab.evaluate("window.pwned") is None
+    assert watched.faults == []
+
+
+def test_the_token_leaves_the_address_and_its_page_can_be_loaded_again(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    served = serve(session_of())
+    tab = open_page(served)
+    assert tab.url == f"{served.origin}/"
+    go(tab, ["3"])
+    tab.reload()
+    assert "[x] 3" in tab.inner_text("#row-3")
+    assert tab.evaluate("document.cookie") == ""  # no script reads it
+    assert len(served.addresses) == 1
+
+
+def test_another_page_can_neither_frame_nor_press_nor_read(
+    browser: Browser, open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    """The other page is of the same host, so that the browser sends it the cookie."""
+    served = serve(session_of())
+    tab = open_page(served)
+    with serving(session_of()) as other:
+        tab.goto(other.address)
+        outcome = tab.evaluate(
+            """async (url) => {
+              const tried = [];
+              for (const options of [{}, {method: "POST", body: '{"key": "space", "revision": 0}'},
+                  {method: "POST", mode: "no-cors", body: "{}"}]) {
+                try { await fetch(url, {credentials: "include", ...options}); tried.push("sent"); }
+                catch { tried.push("stopped"); }
+              }
+              return tried;
+            }""",
+            f"{served.origin}/key",
+        )
+    assert outcome == ["stopped"] * 3  # by the policy of the page; the next page has none
+    plain = browser.contexts[-1].new_page()
+    # What the page itself does not get to see.
+    network, sent, statuses = plain.context.new_cdp_session(plain), [], []
+    network.send("Network.enable")
+    network.on("Network.requestWillBeSentExtraInfo", lambda event: sent.append(event["headers"]))
+    network.on("Network.responseReceivedExtraInfo", lambda e: statuses.append(e["statusCode"]))
+    with foreign_page(f"<iframe src='{served.origin}/'></iframe>") as address:
+        plain.goto(address)
+        outcomes = plain.evaluate(
+            """(url) => Promise.allSettled(["no-cors", "cors"].map((mode) => fetch(url,
+              {method: "POST", mode, body: '{"key": "space"}', credentials: "include"})))""",
+            f"{served.origin}/key",
+        )
+    assert [outcome["status"] for outcome in outcomes] == ["rejected", "rejected"]
+    plain.wait_for_timeout(200)  # events of the network come on their own
+    assert statuses.count(403) == 2
+    posted = [headers for headers in sent if "Origin" in headers]
+    assert ["rageval-label-" in headers["Cookie"] for headers in posted] == [True, True]
+    assert "queue" not in plain.frames[1].content()
+    assert len(served.session.work.draft.golds) == 0
+
+
+# --- accessibility -------------------------------------------------------------------------------
+
+SCENES: dict[str, list[str]] = {
+    "rows": ["3", "down"],
+    "help": ["?"],
+    "quote": ["s", "space"],
+    "note": ["t"],
+    "nothing": ["/", *"qqq", "enter"],
+    "groups": ["1", "3", "g"],
+    "end": ["1", "Q"],
+}
+
+
+def violations(tab: Page) -> str:
+    from axe_playwright_python.sync_playwright import Axe
+
+    results = Axe().run(tab)
+    return results.generate_report() if results.violations_count else ""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing(
+    tmp_path: Path,
+    open_page: Open,
+    serve: Callable[[LabelSession], Served],
+    scheme: str,
+    width: int,
+) -> None:
+    for name, keys in SCENES.items():
+        if width == 390 and name not in {"rows", "quote", "note"}:
+            continue
+        served = serve(file_session(write_cases(tmp_path / f"{name}.jsonl")))
+        tab = open_page(served, color_scheme=scheme, viewport={"width": width, "height": 844})
+        go(tab, keys)
+        assert violations(tab) == "", name
+        tab.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_hostile_text_and_conflicts(
+    tmp_path: Path, open_page: Open, serve: Callable[[LabelSession], Served], scheme: str
+) -> None:
+    tab = open_page(serve(hostile_session()), color_scheme=scheme)
+    go(tab, ["1", "3"])
+    assert violations(tab) == ""
+    path = write_cases(tmp_path / "cases.jsonl", [{**CASES[1], "review": "generated"}])
+    tab = open_page(serve(file_session(path)), color_scheme=scheme)
+    path.write_bytes(path.read_bytes().replace(b"mail?", b"MAIL?"))
+    go(tab, ["1", "w"])
+    assert tab.locator("#conflict").is_visible()
+    assert violations(tab) == ""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_is_never_wider_than_the_window(
+    open_page: Open, serve: Callable[[LabelSession], Served], width: int
+) -> None:
+    wide = "x" * 3000
+    chunks = [replace(chunk, rel_path=wide, heading_path=wide, text=wide) for chunk in CHUNKS]
+    fields = {"id": "i" * 300, "question": wide, "notes": wide, "expected_answer": wide}
+    tab = open_page(
+        serve(session_of(fields, fields, desk=FakeDesk(chunks=chunks))),
+        viewport={"width": width, "height": 844},
+    )
+    for keys in (["1"], ["s", "space"], ["enter", "?"], ["/", "x", "enter"], ["n"]):
+        go(tab, keys)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    # The head never covers the page.
+    assert tab.locator("#top").bounding_box()["height"] < 844 * 0.65  # type: ignore[index]
+
+
+def test_where_the_keys_go_is_seen_and_told(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    tab = open_page(serve(session_of()))
+    assert focused(tab) == "rows"
+    outline = "getComputedStyle(document.querySelector('%s')).outlineStyle"
+    assert tab.evaluate(outline % ".row.current") == "solid"
+    go(tab, ["down", "space"])
+    rows = tab.locator("#rows")
+    assert rows.get_attribute("aria-activedescendant") == "row-2"
+    assert tab.locator("#row-2").get_attribute("aria-selected") == "true"
+    assert tab.inner_text("#row-2 .mark") == "> [x] 2"
+    assert tab.inner_text("#row-3 .mark").strip() == "[ ] 3"
+    assert "evidence, gold 1" in tab.inner_text("#row-2")
+    assert said(tab) == "row 2 is evidence"
+    tab.keyboard.press("Tab")
+    assert focused(tab) == "do-1-browse"
+    assert tab.evaluate(outline % "#do-1-browse") == "solid"
+    assert tab.evaluate(outline % ".row.current") == "dashed"
+
+
+def test_the_live_lines_are_the_same_elements_throughout(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    tab = open_page(serve(session_of()))
+    tab.evaluate("for (const id of ['said', 'alarm', 'rows']) document.getElementById(id).kept = 1")
+    go(tab, ["1", "j", "u", "n", "p"])
+    kept = "['said', 'alarm', 'rows'].map((id) => document.getElementById(id).kept)"
+    assert tab.evaluate(kept) == [1, 1, 1]
+    roles = [tab.locator(f"#{id_}").get_attribute("role") for id_ in ("said", "alarm")]
+    assert roles == ["status", "alert"]
+
+
+# --- keys ----------------------------------------------------------------------------------------
+
+
+def test_buttons_can_be_pressed_with_the_keyboard_and_keep_the_focus(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    served = serve(session_of())
+    tab = open_page(served)
+    tab.keyboard.press("Tab")
+    go(tab, ["space"])
+    assert len(served.session.work.draft.golds) == 1
+    assert focused(tab) == "do-1-browse"
+    go(tab, ["enter"])
+    assert len(served.session.work.draft.golds) == 0
+    go(tab, ["j"])  # letters mean the same wherever the focus is
+    assert served.session.cursor == 1
+    assert served.session.index == 0
+
+
+def test_keys_wait_for_a_slow_target_in_their_order(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    asked = threading.Event()
+
+    class SlowDesk(FakeDesk):
+        def fetch(self, case: LabelCase) -> Fetched:
+            if case.case.id == "marked":
+                assert asked.wait(20)
+            return Fetched(chunks=tuple(self.chunks))
+
+    served = serve(session_of(desk=SlowDesk()))
+    tab = open_page(served)
+    press(tab, ["n", "t", *"two", "space", *"wordz", "backspace", "s", "enter", "1"])
+    tab.wait_for_function("document.getElementById('said').textContent.startsWith('asking')")
+    assert served.session.index == 1
+    asked.set()
+    settled(tab)
+    assert served.session.work.draft.notes == "two words"
+    assert len(served.session.work.draft.golds) == 3
+
+
+def test_what_is_typed_is_edited_as_anywhere_else(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    served = serve(session_of())
+    tab = open_page(served)
+    go(tab, ["t"])
+    assert focused(tab) == "typed"
+    tab.keyboard.type("wxrld")
+    for key in ("Home", "ArrowRight", "Delete", "o", "Home"):
+        tab.keyboard.press(key)
+    tab.keyboard.insert_text("hello 日本 ")  # as an input method or the clipboard does
+    go(tab, ["enter"])
+    assert served.session.work.draft.notes == "hello 日本 world"
+    assert focused(tab) == "rows"
+
+
+def test_keys_of_the_browser_stay_its_own(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    served = serve(session_of())
+    tab = open_page(served)
+    for chord in ("Control+a", "Alt+q", "Control+s", "PageDown", "F2", "Control+Enter"):
+        tab.keyboard.press(chord)
+    settled(tab)
+    assert served.session.work.draft.golds == ()
+    assert (served.session.index, served.session.closed) == (0, False)
+
+
+def test_the_row_in_hand_is_scrolled_to_below_the_head(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    chunks = [
+        replace(CHUNKS[0], rel_path=f"{n}.md", text="A line.\n" * 12, rank=n) for n in range(1, 21)
+    ]
+    tab = open_page(serve(session_of(desk=FakeDesk(chunks=chunks))))
+    for keys in (["end"], ["home"], ["12"[0]], ["j"] * 9, ["k"] * 5):
+        go(tab, keys)
+        row, top = tab.locator(".row.current").bounding_box(), tab.locator("#top").bounding_box()
+        assert row is not None
+        assert top is not None
+        assert row["y"] >= top["height"] - 1
+        assert row["y"] + row["height"] <= 901
+
+
+def test_a_pointer_works_too_and_gives_the_keys_back(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    served = serve(session_of())
+    tab = open_page(served)
+    tab.click("#row-3 .mark")
+    settled(tab)
+    assert [gold["rel_path"] for gold in served.session.work.draft.golds] == ["ops/mail.md"]
+    tab.click("#row-2 .where")
+    settled(tab)
+    assert served.session.cursor == 1
+    tab.get_by_role("button", name="Note").click()
+    settled(tab)
+    tab.keyboard.type("clicked")
+    tab.get_by_role("button", name="Keep").click()
+    settled(tab)
+    assert served.session.work.draft.notes == "clicked"
+    tab.get_by_role("button", name="Undo").click()
+    settled(tab)
+    assert focused(tab) == "rows"
+
+
+# --- what others do meanwhile --------------------------------------------------------------------
+
+
+def test_a_second_tab_that_is_behind_is_told_and_changes_nothing(
+    open_page: Open, watched: Watched, serve: Callable[[LabelSession], Served]
+) -> None:
+    served = serve(session_of())
+    first = open_page(served)
+    second = first.context.new_page()
+    second.goto(served.origin)
+    go(first, ["3"])
+    press(second, ["space", "n", "a"])
+    settled(second)
+    assert second.inner_text("#alarm") == STALE
+    assert "[x] 3" in second.inner_text("#row-3")
+    assert served.session.index == 0
+    assert [gold["rel_path"] for gold in served.session.work.draft.golds] == ["ops/mail.md"]
+    go(second, ["escape"])
+    assert second.inner_text("#alarm") == ""
+    go(second, ["1"])
+    assert len(served.session.work.draft.golds) == 2
+    go(first, ["u"])
+    assert first.inner_text("#alarm") == STALE
+    assert len(served.session.work.draft.golds) == 2
+
+
+@pytest.mark.parametrize(("key", "kept"), [("m", 2), ("t", 1), ("escape", 1)])
+def test_a_change_by_another_program_is_a_conflict_to_decide(
+    tmp_path: Path,
+    open_page: Open,
+    watched: Watched,
+    serve: Callable[[LabelSession], Served],
+    key: str,
+    kept: int,
+) -> None:
+    path = write_cases(tmp_path / "cases.jsonl")
+    tab = open_page(serve(file_session(path)))
+    go(tab, ["3"])
+    path.write_bytes(path.read_bytes().replace(b"retry?", b"RETRY?"))
+    changed = path.read_bytes()
+    go(tab, ["w"])
+    assert tab.inner_text("#alarm") == CONFLICT
+    assert "RETRY?" in tab.inner_text("#conflict")
+    assert focused(tab) == "conflict"
+    assert path.read_bytes() == changed
+    go(tab, [key])
+    assert tab.inner_text("#alarm") == ""
+    assert focused(tab) == "rows"
+    assert path.read_bytes().splitlines()[0].count(b"ops/mail.md") == kept - 1
+    assert ("RETRY?" in tab.inner_text("h1")) == (key == "t")
+    assert watched.faults == []
+
+
+def test_leaving_ends_the_command_and_the_page_says_so(
+    tmp_path: Path, open_page: Open, watched: Watched, serve: Callable[[LabelSession], Served]
+) -> None:
+    served = serve(file_session(write_cases(tmp_path / "cases.jsonl")))
+    tab = open_page(served)
+    go(tab, ["1", "enter", "3", "q"])
+    assert tab.inner_text("h1") == "Done"
+    assert "2 saved" in tab.inner_text("#end")
+    assert served.ended.wait(10)
+    go(tab, ["space"])
+    assert watched.faults == []
+
+
+def test_a_command_that_has_ended_is_told(
+    browser: Browser, open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    with serving(session_of()) as served:
+        tab = open_page(served)
+    go(tab, ["space", "space"])
+    assert "the command in the terminal has ended" in tab.inner_text("#alarm")
+
+
+def test_an_error_ends_the_command_with_it(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    class BrokenDesk(FakeDesk):
+        def save(self, *given: Any, **named: Any) -> Any:
+            raise RuntimeError("no disk")
+
+    served = serve(session_of(desk=BrokenDesk()))
+    tab = open_page(served)
+    go(tab, ["1", "w"])
+    assert "the terminal says which" in tab.inner_text("#alarm")
+    assert served.ended.wait(10)
+    assert [str(error) for error in served.errors] == ["no disk"]
+
+
+def test_without_scripts_the_page_names_another_way(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    tab = open_page(serve(session_of()), java_script_enabled=False)
+    assert "rageval label --plain" in tab.inner_text("noscript")

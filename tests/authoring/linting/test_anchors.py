@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.authoring.linting.anchors import AnchorIndex
+from pytest_rageval.authoring.linting.findings import LintFinding
+from pytest_rageval.authoring.notes.sections import parse_note
+from pytest_rageval.values.case import Anchor
+from tests.authoring.linting.builders import anchor, placed
+
+GATES = b"""# Gates
+
+## North gate
+
+The north gate opens at 8:15 and closes at 17:40.
+
+### Winter
+
+In winter it opens at 9:00.
+
+## South gate
+
+The south gate is shut.
+"""
+INDEX = AnchorIndex(
+    [parse_note("site/gates.md", GATES), parse_note("site/tolls.md", b"# Tolls\n\nTen cents.\n")]
+)
+
+
+def check(*golds: Anchor) -> list[LintFinding]:
+    return list(INDEX.check(placed("When?", 7, gold_supports=golds)))
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        anchor("site/gates.md"),
+        anchor("./site//gates.md", "# Gates"),
+        anchor("site/gates.md", "gates > North  Gate", "the north gate opens at 8:15"),
+        anchor("site/gates.md", "# Gates > ## North gate", "In winter it opens at 9:00."),
+        anchor("site/gates.md", "", "The south gate is shut."),
+    ],
+)
+def test_an_anchor_that_is_there_is_no_finding(gold: Anchor) -> None:
+    assert check(gold) == []
+
+
+@pytest.mark.parametrize(
+    ("gold", "rule", "field", "said"),
+    [
+        (
+            anchor("gates.md"),
+            "unknown-document",
+            "gold_supports[0].rel_path",
+            "'gates.md' is no note of the vault, did you mean 'site/gates.md'?",
+        ),
+        (anchor("site/Gates.md"), "unknown-document", "gold_supports[0].rel_path", "site/gates.md"),
+        (anchor("site/gaets.md"), "unknown-document", "gold_supports[0].rel_path", "site/gates.md"),
+        (
+            anchor("site/gates.md", "# Gates > ## Nort gate"),
+            "unknown-section",
+            "gold_supports[0].heading_path",
+            "did you mean '# Gates > ## North gate'?",
+        ),
+        (
+            anchor("site/gates.md", "# Old title > ## Opening", "opens at 8:15"),
+            "unknown-section",
+            "gold_supports[0].heading_path",
+            "did you mean '# Gates > ## North gate', which holds its snippets?",
+        ),
+        (
+            anchor("site/gates.md", "# Everything else > ## More > ### South gate"),
+            "unknown-section",
+            "gold_supports[0].heading_path",
+            "did you mean '# Gates > ## South gate'?",
+        ),
+        (
+            anchor("site/gates.md", "# Gates > ## South gate", "opens at 8:15"),
+            "unknown-snippet",
+            "gold_supports[0].snippets[0]",
+            "it stands in '# Gates > ## North gate'",
+        ),
+        (
+            anchor("site/gates.md", "# Gates > ## North gate", "The north gate opens at 8:30."),
+            "unknown-snippet",
+            "gold_supports[0].snippets[0]",
+            "did you mean 'The north gate opens at 8:15 and closes at 17:40.'?",
+        ),
+    ],
+)
+def test_what_is_not_there_is_named_with_what_is_nearest(
+    gold: Anchor, rule: str, field: str, said: str
+) -> None:
+    [found] = check(gold)
+    assert (found.severity, found.rule, found.field) == ("error", rule, field)
+    assert (found.file, found.line, found.case_id) == ("a.jsonl", 7, "c7")
+    assert said in found.message
+
+
+def test_nothing_is_offered_where_nothing_is_near() -> None:
+    [path] = check(anchor("zzz.txt"))
+    [heading] = check(anchor("site/gates.md", "# Zoology"))
+    [snippet] = check(anchor("site/gates.md", "# Gates", "Quokkas are marsupials."))
+    assert not any("did you mean" in one.message for one in (path, heading, snippet))
+
+
+def test_each_snippet_and_each_irrelevant_support_is_looked_at() -> None:
+    case = placed(
+        "When?",
+        gold_supports=(
+            anchor("site/gates.md", "# Gates", "The south gate is shut.", "xyz", "uvw"),
+        ),
+        irrelevant_supports=(anchor("none.md"),),
+    )
+    assert [one.field for one in INDEX.check(case)] == [
+        "gold_supports[0].snippets[1]",
+        "gold_supports[0].snippets[2]",
+        "irrelevant_supports[0].rel_path",
+    ]
+
+
+def test_a_snippet_that_spans_two_sections_is_in_none() -> None:
+    [found] = check(anchor("site/gates.md", "# Gates", "closes at 17:40. ### Winter"))
+    assert found.rule == "unknown-snippet"
+
+
+def test_a_finding_is_one_line_with_its_place() -> None:
+    [found] = check(anchor("zzz.txt"))
+    assert str(found) == (
+        "a.jsonl:7: error: c7: gold_supports[0].rel_path: 'zzz.txt' is no note of the vault "
+        "[unknown-document]"
+    )

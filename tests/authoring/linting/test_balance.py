@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.analysis.stats.power import minimum_detectable_effect
+from pytest_rageval.authoring.linting.balance import compute_power, find_imbalance
+from pytest_rageval.authoring.linting.findings import PlacedCase
+from tests.authoring.linting.builders import anchor, numbered, placed
+
+
+def cases(n: int, *, documents: int = 10_000, category: str = "general") -> list[PlacedCase]:
+    return [
+        placed(f"q{i}", i + 1, gold_supports=(anchor(f"{i % documents}.md"),), category=category)
+        for i in range(n)
+    ]
+
+
+def unanswerable(n: int, category: str = "general") -> list[PlacedCase]:
+    return numbered([f"u{i}" for i in range(n)], answerable=False, category=category)
+
+
+def test_the_power_of_eighty_cases() -> None:
+    power = compute_power(cases(80))
+    assert power.drop == pytest.approx(minimum_detectable_effect(0.35 / 80**0.5))
+    assert power.drop == pytest.approx(power.drop_clustered)
+    assert power.sentence == (
+        "with these 80 cases a drop of 0.10 in recall can be seen; 0.05 takes about 303 cases"
+    )
+
+
+def test_cases_of_one_document_count_less() -> None:
+    power = compute_power(cases(80, documents=20))
+    assert power.drop_clustered == pytest.approx(2 * (power.drop or 0))
+    assert "(0.20 if the cases of each of their 20 documents stand or fall together)" in (
+        power.sentence
+    )
+
+
+def test_only_reviewed_cases_with_evidence_count() -> None:
+    counted = [
+        *cases(4),
+        *unanswerable(9),
+        placed("q", gold_supports=()),
+        placed("q", gold_supports=(anchor("a.md"),), review="generated"),
+    ]
+    assert compute_power(counted).n == 4
+
+
+@pytest.mark.parametrize(
+    ("n", "said"),
+    [
+        (0, "with no reviewed case that has evidence"),
+        (1, "with this 1 case a drop of 0.88"),
+        (400, "0.05"),
+    ],
+)
+def test_small_and_large_sets_are_described(n: int, said: str) -> None:
+    assert said in compute_power(cases(n)).sentence
+
+
+def test_a_set_that_shows_small_drops_is_told_of_no_larger_one() -> None:
+    assert "takes about" not in compute_power(cases(400)).sentence
+
+
+def test_a_small_set_need_not_be_balanced() -> None:
+    assert list(find_imbalance(cases(19))) == []
+    assert list(find_imbalance([])) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (cases(20), "no unanswerable case"),
+        (unanswerable(20), "no answerable case"),
+        ([*cases(20, category="a"), *unanswerable(4, "b")], "category 'a' holds 83%"),
+        ([*cases(20, category="a"), *unanswerable(4, "b")], "fewer than 5 cases"),
+        ([*cases(20, documents=1), *unanswerable(9)], "100% of the evidence lies in '0.md'"),
+    ],
+)
+def test_what_is_lopsided_is_named(found: list[PlacedCase], said: str) -> None:
+    findings = list(find_imbalance(found))
+    assert all(one.severity == "warning" and one.rule == "balance" for one in findings)
+    assert any(said in one.message for one in findings)
+
+
+def test_a_balanced_set_is_no_finding() -> None:
+    assert list(find_imbalance([*cases(15, category="a"), *unanswerable(10, "b")])) == []

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_rageval.authoring.linting.duplicates import find_duplicates
+from tests.authoring.linting.builders import anchor, numbered, placed, told
+
+Q = "How long may a member keep the cargo bike on a weekend?"
+NEARLY = "How long may a member keep the cargo bike on weekends?"
+
+
+def test_different_questions_are_no_finding() -> None:
+    cases = numbered(["Who opens the gate?", "What does a household membership cost per year?"])
+    assert list(find_duplicates(cases)) == []
+
+
+@pytest.mark.parametrize("again", [Q, Q.upper(), f"  {Q[:-1]} ? "])
+def test_the_same_question_twice_in_a_file_is_an_error_on_the_later_line(again: str) -> None:
+    [found] = find_duplicates(numbered([Q, "Why?", again]))
+    assert told([found]) == [("error", "duplicate", 3)]
+    assert "a.jsonl:1 (c1)" in found.message
+
+
+def test_nearly_the_same_question_is_a_warning() -> None:
+    [found] = find_duplicates(numbered([Q, NEARLY]))
+    assert told([found]) == [("warning", "near-duplicate", 2)]
+    assert "nearly the same question as a.jsonl:1 (c1)" in found.message
+
+
+@pytest.mark.parametrize("question", [Q, NEARLY])
+def test_a_question_of_another_set_leaks(question: str) -> None:
+    [found] = find_duplicates([placed(Q), placed(question, 4, "test.jsonl")])
+    assert told([found]) == [("warning", "leakage", 4)]
+    assert found.file == "test.jsonl"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"answerable": False}, {"gold_supports": (anchor("b.md"),)}],
+    ids=["answerable", "evidence"],
+)
+def test_the_same_question_with_another_expectation_contradicts(other: dict[str, Any]) -> None:
+    cases = [placed(Q, 1, gold_supports=(anchor("a.md"),)), placed(Q, 2, **other)]
+    assert told(find_duplicates(cases)) == [("error", "contradiction", 2)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"vaults": ("work",)}, {"vaults": ("home",)}),
+        ({"folders": ("a",)}, {}),
+        ({"k": 3}, {"k": 20}),
+    ],
+)
+@pytest.mark.parametrize("question", [Q, NEARLY])
+def test_a_question_of_another_scope_is_another(
+    one: dict[str, Any], other: dict[str, Any], question: str
+) -> None:
+    assert list(find_duplicates([placed(Q, 1, **one), placed(question, 2, **other)])) == []
+
+
+def test_alike_questions_about_other_evidence_or_another_number_are_others() -> None:
+    evidence = [
+        placed(Q, 1, gold_supports=(anchor("a.md"),)),
+        placed(NEARLY, 2, gold_supports=(anchor("b.md"),)),
+    ]
+    assert list(find_duplicates(evidence)) == []
+    forms = [f"What does form {n} of the northern land office ask the owner for?" for n in (1, 2)]
+    assert list(find_duplicates(numbered(forms))) == []
+
+
+def test_a_translation_is_no_duplicate() -> None:
+    cases = [placed(Q, 1), placed(NEARLY, 2, translation_of="c1", language="en-GB")]
+    assert list(find_duplicates(cases)) == []
+
+
+def test_at_most_three_others_are_named_of_one() -> None:
+    others = [f"{Q[:-1]} {word}?" for word in ("please", "today", "anyway", "then", "also")]
+    findings = [one for one in find_duplicates(numbered([*others, Q])) if one.line == 6]
+    assert len(findings) == 3
+
+
+def test_ten_thousand_cases_are_looked_through() -> None:
+    questions = [
+        f"What is asked of owner {n} about boat {n % 97} in harbour?" for n in range(9_990)
+    ]
+    findings = list(find_duplicates(numbered([*questions, *questions[:10]])))
+    assert told(findings) == [("error", "duplicate", 9_991 + n) for n in range(10)]

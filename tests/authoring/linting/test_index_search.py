@@ -1,0 +1,95 @@
+"""Anchors looked for in a real embedded server, and in targets that misbehave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
+from pytest_rageval.authoring.linting.index_search import find_lost_anchors
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.server import start_in_thread
+from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.settings import Settings, TargetSettings
+from tests.authoring.linting.builders import anchor, placed
+from tests.plugin.rag_server import rag_server
+
+NOTE = "# Gates\n\n## North gate\n\nIt opens at 8:15.\n\n## South gate\n\nIt is shut.\n"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    vault = tmp_path_factory.mktemp("vault")
+    (vault / "site").mkdir()
+    (vault / "site/gates.md").write_text(NOTE, encoding="utf-8")
+    (vault / "tolls.md").write_text("# Tolls\n\nTen cents a boat.\n", encoding="utf-8")
+    with start_in_thread(ReferenceConfig(vault=vault)) as handle:
+        yield handle.url
+
+
+def look(url: str, *cases: PlacedCase) -> list[LintFinding]:
+    target = TargetSettings(url=url, retries=0)
+    return list(find_lost_anchors(cases, Settings(rootdir=".", target=target), environ={}))
+
+
+def test_anchors_of_the_index_are_found(url: str) -> None:
+    case = placed(
+        "When does it open?",
+        gold_supports=(
+            anchor("site/gates.md", "# Gates > ## North gate", "It opens at 8:15."),
+            anchor("tolls.md"),
+        ),
+    )
+    assert look(url, case) == []
+
+
+def test_a_section_that_was_renamed_is_an_error_with_the_nearest(url: str) -> None:
+    case = placed(
+        "When?", 3, gold_supports=(anchor("site/gates.md", "# Gates > ## Northern gate"),)
+    )
+    [found] = look(url, case)
+    assert (found.severity, found.rule, found.line) == ("error", "unknown-section", 3)
+    assert "did you mean '# Gates > ## North gate'?" in found.message
+
+
+def test_a_document_that_never_comes_is_a_warning(url: str) -> None:
+    [found] = look(url, placed("When?", gold_supports=(anchor("gates.md"),)))
+    assert (found.severity, found.rule) == ("warning", "not-in-index")
+    assert "did you mean 'site/gates.md'?" in found.message
+
+
+def test_an_anchor_of_many_cases_is_asked_for_once() -> None:
+    chunk = {"rel_path": "a.md", "heading_path": "# A", "text": "t"}
+    reply = {"answer": "a", "debug": {"retrieved_chunks": [chunk]}}
+    cases: Sequence[PlacedCase] = [
+        placed(f"q{n}", n, gold_supports=(anchor("a.md", "# A", "some words"),)) for n in range(9)
+    ]
+    with rag_server(lambda question, nth: reply) as server:
+        assert look(server.url, *cases) == []
+        assert server.calls == 1
+
+
+def test_a_target_without_headings_is_told_apart() -> None:
+    reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
+    with rag_server(lambda question, nth: reply) as server:
+        [found] = look(server.url, placed("q", gold_supports=(anchor("a.md", "# A"),)))
+    assert found.severity == "warning"
+    assert "reports no headings" in found.message
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"), [(500, "http"), ({"answer": 7}, "protocol"), ({"answer": "a"}, "protocol")]
+)
+def test_a_target_that_fails_ends_the_check(reply: dict[str, object] | int, kind: str) -> None:
+    with rag_server(lambda question, nth: reply) as server:
+        with pytest.raises(EndpointError) as caught:
+            look(server.url, placed("q", gold_supports=(anchor("a.md"),)))
+    assert caught.value.kind == kind
+
+
+def test_cases_without_evidence_ask_nothing(tmp_path: Path) -> None:
+    with rag_server() as server:
+        assert look(server.url, placed("q", answerable=False)) == []
+        assert server.calls == 0

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.authoring.linting.shingles import NEAR, find_resemblances, jaccard, shingles
+
+TEXTS = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=9).map(" ".join), max_size=8)
+
+
+def by_comparing_each_with_each(texts: list[str], threshold: float) -> set[tuple[int, int]]:
+    sets = [shingles(text) for text in texts]
+    return {
+        (later, earlier)
+        for later in range(len(sets))
+        for earlier in range(later)
+        if jaccard(sets[later], sets[earlier]) >= threshold
+    }
+
+
+def found(texts: list[str], threshold: float = NEAR) -> set[tuple[int, int]]:
+    return {(one.index, one.earlier) for one in find_resemblances(texts, threshold=threshold)}
+
+
+@given(TEXTS)
+def test_every_pair_that_is_found_is_one(texts: list[str]) -> None:
+    assert found(texts) <= by_comparing_each_with_each(texts, NEAR)
+
+
+@given(TEXTS)
+def test_texts_of_the_same_words_in_order_are_always_found(texts: list[str]) -> None:
+    alike = {pair for pair in by_comparing_each_with_each(texts, 1.0)}
+    assert alike <= found(texts)
+
+
+def test_nearly_all_pairs_over_the_threshold_are_found() -> None:
+    rng = random.Random(5)
+    vocabulary = [f"w{n}" for n in range(400)]
+    texts = []
+    for _ in range(150):
+        text = [rng.choice(vocabulary) for _ in range(14)]
+        changed = [*text]
+        changed[rng.randrange(14)] = "other"
+        texts += [" ".join(text), " ".join(changed)]
+    wanted = by_comparing_each_with_each(texts, NEAR)
+    assert len(wanted) > 50
+    assert len(found(texts) & wanted) >= 0.98 * len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [("a b", "a b", 1.0), ("a b", "c d", 0.0), ("", "", 0.0), ("a b c", "a b d", 3 / 7)],
+)
+def test_similarity_is_that_of_words_and_pairs(one: str, other: str, expected: float) -> None:
+    assert jaccard(shingles(one), shingles(other)) == pytest.approx(expected)
+
+
+def test_case_spacing_and_punctuation_do_not_matter() -> None:
+    assert found(["When does  it OPEN?", "when does it open"]) == {(1, 0)}
+
+
+def test_texts_without_words_resemble_nothing() -> None:
+    assert found(["?", "?", "", "\ud800"]) == set()
+
+
+def test_the_work_does_not_grow_with_the_square_of_the_texts() -> None:
+    """Each text is compared with at most a bucket for each band, even if all are alike."""
+    texts = [f"What does the form number {n} of the northern office ask for?" for n in range(3000)]
+    pairs = list(find_resemblances(texts))
+    assert 0 < len(pairs) <= 3000 * 20 * 8

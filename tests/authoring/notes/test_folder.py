@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.authoring.notes.folder import NotesError, read_notes
+from tests.root_rights import without_root_rights
+
+
+def names(folder: Path) -> list[str]:
+    return [note.rel_path for note in read_notes(folder).notes]
+
+
+def test_notes_are_read_in_order_of_path_and_nothing_else_is(tmp_path: Path) -> None:
+    for name in ("b.md", "a/x.MARKDOWN", "a.txt", ".hidden.md", ".git/c.md"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("# A", encoding="utf-8")
+    assert names(tmp_path) == ["a/x.MARKDOWN", "b.md"]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"), [(b"\xff\xfeA\0", "not UTF-8 text"), (b"a\0b", "not UTF-8 text")]
+)
+def test_what_is_no_text_is_left_out_with_its_reason(
+    data: bytes, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.md").write_bytes(data)
+    vault = read_notes(tmp_path)
+    assert vault.notes == ()
+    assert [(one.rel_path, one.reason) for one in vault.skipped] == [("a.md", reason)]
+
+
+def test_a_link_out_of_the_folder_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("# S", encoding="utf-8")
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "a.md").symlink_to(tmp_path / "secret.md")
+    (vault / "lost.md").symlink_to(vault / "none.md")
+    (vault / "loop.md").symlink_to(vault / "loop.md")
+    os.mkfifo(vault / "pipe.md")
+    read = read_notes(vault)
+    assert read.notes == ()
+    reasons = {one.rel_path: one.reason for one in read.skipped}
+    assert reasons["a.md"] == "a symbolic link that leads out of the folder"
+    assert reasons["pipe.md"] == "not a regular file"
+    assert set(reasons) == {"a.md", "lost.md", "loop.md", "pipe.md"}
+
+
+def test_a_note_that_may_not_be_read_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(b"# A")
+    (tmp_path / "a.md").chmod(0)
+    with without_root_rights():
+        assert read_notes(tmp_path).skipped[0].reason == "Permission denied"
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("none", "does not exist"), ("file", "is not a folder")]
+)
+def test_what_is_no_folder_is_named(name: str, what: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(NotesError, match=f"{name}: {what}, expected a folder of Markdown notes"):
+        read_notes(tmp_path / name)

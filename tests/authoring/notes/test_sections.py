@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.authoring.notes.sections import parse_note
+from pytest_rageval.server.chunking import chunk_note
+
+ROOT = Path(__file__).resolve().parents[3]
+VAULTS = (ROOT / "evals/vault", ROOT / "pytest_rageval/scaffold/files/vault")
+
+
+def headings(text: str) -> list[str]:
+    return [section.heading_path for section in parse_note("a.md", text.encode()).sections]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("only text", [""]),
+        ("# A\n\ntext\n\n## B\n\nmore\n\n# C", ["# A", "# A > ## B", "# C"]),
+        ("before\n\n# A", ["", "# A"]),
+        ("# A\n### C\n## B", ["# A", "# A > ### C", "# A > ## B"]),
+        ("Title\n=====\n\nPart\n----\n", ["# Title", "# Title > ## Part"]),
+        ("# A\n```\n# no\n```\n> # no\n\n- # no\n", ["# A"]),
+        ("---\ntitle: x\n---\n# A", ["# A"]),
+        ("\ufeff# A   b  #", ["# A b"]),
+        ("# \n\ntext", ["#"]),
+        ("# `a` *b*", ["# `a` *b*"]),
+        ("# A\r\n\r\n## B\r\n", ["# A", "# A > ## B"]),
+    ],
+)
+def test_headings_become_paths(text: str, expected: list[str]) -> None:
+    assert headings(text) == expected
+
+
+def test_a_section_knows_its_lines_and_its_text() -> None:
+    note = parse_note("a.md", b"---\nx: 1\n---\n# A\n\none\n\n## B\n\ntwo\n")
+    assert [(s.start_line, s.text) for s in note.sections] == [
+        (4, "# A\n\none"),
+        (8, "## B\n\ntwo"),
+    ]
+    assert [(s.title, s.depth) for s in note.sections] == [("A", 1), ("B", 2)]
+
+
+def test_bytes_that_are_no_utf8_are_read_with_loss() -> None:
+    [section] = parse_note("a.md", b"# A\xff").sections
+    assert section.heading_path == "# A\ufffd"
+
+
+@pytest.mark.parametrize("vault", VAULTS, ids=lambda path: path.parts[-2])
+def test_sections_are_those_of_the_embedded_server(vault: Path) -> None:
+    for path in sorted(vault.rglob("*.md")):
+        data = path.read_bytes()
+        chunks = chunk_note(vault="v", rel_path="a.md", data=data, max_tokens=10**6, overlap=0)
+        sections = {one.heading_path: one for one in parse_note("a.md", data).sections}
+        for chunk in chunks:
+            assert chunk.text.strip() in sections[chunk.heading_path].text
+
+
+MARKDOWN = st.lists(
+    st.sampled_from(
+        ["# A", "## B b", "####### no", "text", "", "---", "===", "```", "> # q", "- # i",
+         "    # c", "<details>", "| a |", "|---|", "#", "# A #", "\t",
+         "\x0c", "\u2028", "[x]: y", "1. # n"]
+    ),
+    max_size=14,
+)  # fmt: skip
+
+
+@given(MARKDOWN, st.sampled_from(["\n", "\r\n", "\r"]))
+def test_any_note_has_the_headings_of_the_embedded_server(lines: list[str], end: str) -> None:
+    data = end.join(lines).encode()
+    chunks = chunk_note(vault="v", rel_path="a.md", data=data, max_tokens=10**6, overlap=0)
+    found = [section.heading_path for section in parse_note("a.md", data).sections]
+    assert {chunk.heading_path for chunk in chunks} <= set(found)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_note(data: bytes) -> None:
+    note = parse_note("a.md", data)
+    assert all(section.start_line >= 1 for section in note.sections)

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.authoring.scaffold.plan import Addition, Scaffold, plan_scaffold
+from pytest_rageval.authoring.scaffold.writing import read_templates
+
+TEMPLATES = read_templates()
+PYTEST_TABLE = b"[tool.pytest.ini_options]\n"
+
+
+def plan(**existing: bytes) -> Scaffold:
+    """Files of the root by name, with ``_`` for the dot."""
+    return plan_scaffold(
+        TEMPLATES, {name.replace("_", "."): content for name, content in existing.items()}
+    )
+
+
+def content(scaffold: Scaffold, path: str) -> str:
+    return next(one.content.decode() for one in scaffold.files if one.path == path)
+
+
+def additions(**existing: bytes) -> list[Addition]:
+    return list(plan(**existing).additions)
+
+
+def test_an_empty_folder_needs_every_file_and_no_addition() -> None:
+    scaffold = plan()
+    assert [one.path for one in scaffold.files][:5] == [
+        "evals/eval_set.jsonl",
+        "thresholds.toml",
+        "pyproject.toml",
+        ".gitignore",
+        ".github/workflows/evals.yml",
+    ]
+    assert sum(one.path.startswith("evals/vault/") for one in scaffold.files) == 7
+    assert (scaffold.additions, scaffold.notes) == ((), ())
+
+
+def test_every_template_is_used_by_one_of_the_two_plans() -> None:
+    own = plan_scaffold(TEMPLATES, {"evals/eval_set.jsonl": b""})
+    used = {one.content for one in (*plan().files, *own.files)}
+    assert used == set(TEMPLATES.values())
+
+
+def test_no_template_holds_a_path_of_a_machine() -> None:
+    for name, data in TEMPLATES.items():
+        assert not any(part in data for part in (b"/home", b"/tmp", b"/work", b"C:\\")), name
+
+
+def test_cases_of_the_users_own_get_limits_that_ask_nothing_of_their_categories() -> None:
+    scaffold = plan_scaffold(TEMPLATES, {"evals/eval_set.jsonl": b'{"id": "a", "question": "q"}\n'})
+    assert "multi_hop" not in content(scaffold, "thresholds.toml")
+    assert "multi_hop" in content(plan(), "thresholds.toml")
+
+
+def test_cases_of_the_users_own_are_asked_of_a_system_and_get_no_notes() -> None:
+    own = {"evals/eval_set.jsonl": b'{"id": "a", "question": "q"}\n'}
+    scaffold = plan_scaffold(TEMPLATES, {**own, "pyproject.toml": PYTEST_TABLE})
+    assert not any(one.path.startswith("evals/vault/") for one in scaffold.files)
+    assert scaffold.additions[0].lines[-1] == 'url = "http://127.0.0.1:8000"'
+    assert scaffold.first == (
+        "add the lines above, with the address of your system, to pyproject.toml"
+    )
+
+
+def test_example_cases_that_were_changed_keep_their_notes() -> None:
+    name = "vault/opening-hours.md"
+    existing = {"evals/eval_set.jsonl": b"{}", f"evals/{name}": TEMPLATES[name]}
+    scaffold = plan_scaffold(TEMPLATES, existing)
+    assert sum(one.path.startswith("evals/vault/") for one in scaffold.files) == 7
+    assert 'vault = "evals/vault"' in content(scaffold, "pyproject.toml").splitlines()
+    assert scaffold.first == ""
+
+
+def test_a_broken_pyproject_is_to_be_mended_first() -> None:
+    assert plan(pyproject_toml=b"[").first == "mend pyproject.toml"
+
+
+def test_the_example_cases_of_an_earlier_start_keep_their_limits() -> None:
+    scaffold = plan_scaffold(TEMPLATES, {"evals/eval_set.jsonl": TEMPLATES["cases.jsonl"]})
+    assert scaffold == plan()
+
+
+def test_a_pyproject_without_a_target_is_told_what_it_needs() -> None:
+    [found] = additions(pyproject_toml=b"[project]\nname = 'x'\n")
+    assert found.lines == (
+        "[tool.pytest.ini_options]",
+        'minversion = "8.0"',
+        "",
+        "[tool.rageval.target]",
+        'vault = "evals/vault"',
+    )
+    assert found.needed
+
+
+@pytest.mark.parametrize(
+    "existing",
+    [
+        {"pyproject_toml": PYTEST_TABLE},
+        {"pyproject_toml": b"[tool.pytest]\nminversion = '9'\n"},
+        {"pyproject_toml": b"", "pytest_ini": b""},
+        {"pyproject_toml": b"", "setup_cfg": b"[tool:pytest]\n"},
+        {"pyproject_toml": b"\xef\xbb\xbf", "tox_ini": b"[pytest]\n"},
+    ],
+)
+def test_pytests_own_settings_are_asked_for_only_where_there_are_none(
+    existing: dict[str, bytes],
+) -> None:
+    [found] = additions(**existing)
+    assert found.lines == ("[tool.rageval.target]", 'vault = "evals/vault"')
+
+
+@pytest.mark.parametrize(
+    "existing",
+    [
+        {"pyproject_toml": PYTEST_TABLE + b"[tool.rageval.target]\nurl = 'http://x'\n"},
+        {"_gitignore": TEMPLATES["gitignore.txt"]},
+        {"_gitignore": b"/evals/cache\n" + TEMPLATES["gitignore.txt"].partition(b"\n")[2]},
+    ],
+)
+def test_nothing_is_added_to_what_is_complete(existing: dict[str, bytes]) -> None:
+    assert additions(**existing) == []
+
+
+def test_a_setup_cfg_for_other_tools_configures_no_pytest() -> None:
+    [found] = additions(pyproject_toml=b"", setup_cfg=b"[flake8]\n")
+    assert "[tool.pytest.ini_options]" in found.lines
+
+
+def test_a_target_without_pytest_settings_is_only_recommended_them() -> None:
+    [found] = additions(pyproject_toml=b"[tool.rageval.target]\nurl = 'http://x'\n")
+    assert found.lines == ("[tool.pytest.ini_options]", 'minversion = "8.0"')
+    assert not found.needed
+
+
+@pytest.mark.parametrize("broken", [b"[tool", b"\xff\xfe", b"tool = 3\n[tool.x]\n"])
+def test_a_broken_pyproject_is_named_and_nothing_guessed(broken: bytes) -> None:
+    scaffold = plan(pyproject_toml=broken)
+    assert scaffold.additions == ()
+    assert len(scaffold.notes) == 1
+    assert scaffold.notes[0].startswith("pyproject.toml: not TOML")
+
+
+def test_a_tool_table_of_another_type_is_no_target() -> None:
+    [found] = additions(pyproject_toml=b"tool = 3\n")
+    assert "[tool.rageval.target]" in found.lines
+
+
+def test_missing_lines_of_a_gitignore_are_listed() -> None:
+    [found] = additions(_gitignore=b"# mine\n__pycache__\n\xff\n.pytest_cache\n")
+    assert found.path == ".gitignore"
+    assert found.lines == (
+        "evals/cache/",
+        "evals/results/*/report.html",
+        "evals/results/*/results.jsonl",
+        ".report.json",
+    )

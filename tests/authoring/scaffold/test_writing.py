@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.authoring.scaffold.writing import (
+    ScaffoldError,
+    read_project,
+    read_templates,
+    write_scaffold,
+)
+from pytest_rageval.project.case_reader import load_cases
+from tests.root_rights import without_root_rights
+
+
+def start(folder: Path) -> dict[str, bool]:
+    return {one.path: one.created for one in write_scaffold(folder, read_project(folder))}
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_folder_that_is_missing_is_made_with_every_file(tmp_path: Path) -> None:
+    folder = tmp_path / "a b" / "ü"
+    done = start(folder)
+    assert all(done.values())
+    assert set(tree(folder)) == set(done)
+
+
+def test_a_second_start_changes_nothing(tmp_path: Path) -> None:
+    start(tmp_path)
+    before = tree(tmp_path)
+    assert not any(start(tmp_path).values())
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("path", ["evals/eval_set.jsonl", "thresholds.toml", ".gitignore"])
+def test_a_file_that_exists_stays_byte_for_byte(path: str, tmp_path: Path) -> None:
+    kept = tmp_path / path
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(b"\xff mine\r\n")
+    done = start(tmp_path)
+    assert [name for name, created in done.items() if not created] == [path]
+    assert kept.read_bytes() == b"\xff mine\r\n"
+
+
+def test_what_an_earlier_start_did_not_reach_is_completed(tmp_path: Path) -> None:
+    start(tmp_path)
+    whole = tree(tmp_path)
+    for lost in ("thresholds.toml", "evals/vault/opening-hours.md"):
+        (tmp_path / lost).unlink()
+    done = start(tmp_path)
+    assert [name for name, created in done.items() if created] == [
+        "thresholds.toml",
+        "evals/vault/opening-hours.md",
+    ]
+    assert tree(tmp_path) == whole
+
+
+def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "project", tmp_path / "elsewhere.toml"
+    folder.mkdir()
+    (folder / "thresholds.toml").symlink_to(elsewhere)
+    assert start(folder)["thresholds.toml"] is False
+    assert not elsewhere.exists()
+
+
+def test_a_file_that_appears_meanwhile_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = os.link
+
+    def be_late(source: Path, target: Path) -> None:
+        if target.name == "thresholds.toml":
+            target.write_bytes(b"theirs")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", be_late)
+    assert start(tmp_path)["thresholds.toml"] is False
+    assert (tmp_path / "thresholds.toml").read_bytes() == b"theirs"
+
+
+def test_files_are_written_where_there_are_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: Path, target: Path) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    done = start(tmp_path)
+    assert set(tree(tmp_path)) == set(done)
+
+
+def test_an_interrupted_start_leaves_no_part_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(source: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "link", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        start(tmp_path)
+    assert tree(tmp_path) == {}
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "evals").write_text("mine", encoding="utf-8")
+    with pytest.raises(ScaffoldError, match=r"evals: a file stands where a folder is needed"):
+        start(tmp_path)
+
+
+def test_a_file_in_the_place_of_the_project_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("mine", encoding="utf-8")
+    with pytest.raises(ScaffoldError, match=r"a file stands where a folder is needed"):
+        start(file)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        with without_root_rights(), pytest.raises(ScaffoldError, match=r"cannot be written: Perm"):
+            start(tmp_path)
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").mkdir()
+    with pytest.raises(ScaffoldError, match=r"pyproject.toml: cannot be read: Is a directory"):
+        start(tmp_path)
+
+
+def test_the_example_cases_are_sound_and_of_every_kind(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_bytes(read_templates()["cases.jsonl"])
+    loaded = load_cases(path)
+    assert loaded.warnings == ()
+    cases = [one.case for one in loaded.cases]
+    assert any(case.category == "multi_hop" and case.required_support_groups for case in cases)
+    assert sum(not case.answerable for case in cases) >= 3

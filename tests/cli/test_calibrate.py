@@ -1,0 +1,462 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.commands.calibrate import command
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.values.verdict import Judge, JudgeRequest, Verdict
+from tests.docs_examples import read_document, sections
+from tests.judge_fakes import Opened, ScriptedJudge, scores, word_overlap
+from tests.shared_data import shared_path
+
+Output = pytest.CaptureFixture[str]
+Open = Callable[[Judge], Opened]
+PAGE = read_document("calibration.md")
+LABELS, _, _ = PAGE.partition("\n## Corrected means\n")
+"""What the page says of this command's labels: those of a run are others."""
+
+ROWS = [
+    {"id": "a", "answer": "One. Two.", "label": "grounded", "source": "s"},
+    {"id": "b", "answer": "Three.", "label": "grounded", "source": "s"},
+    {"id": "c", "answer": "Four.", "label": "not_grounded", "source": "s"},
+    {"id": "d", "answer": "Five.", "label": "not_grounded", "source": "t"},
+]
+SCORES: Mapping[str, float] = {"One. Two.": 5, "Three.": 3, "Four.": 1, "Five.": 4}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("RAGEVAL_JUDGE", "RAGEVAL_JUDGE_BASE_URL", "RAGEVAL_JUDGE_API_KEY_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def opened(project: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Put a fake judge in the place of the one that the settings name."""
+
+    def put(judge: Judge) -> Opened:
+        found = Opened(judge)
+        monkeypatch.setattr("pytest_rageval.judges.opening.open_judge", found)
+        return found
+
+    return put
+
+
+def write(rows: list[dict[str, Any]], name: str = "labels.jsonl") -> str:
+    lines = (json.dumps({"question": "", **row}) for row in rows)
+    Path(name).write_text("\n".join(lines), encoding="utf-8")
+    return name
+
+
+def calibrate(*arguments: str, rubric: str = "groundedness") -> int:
+    return cli.run(["calibrate", "labels.jsonl", "--rubric", rubric, "--judge", "m", *arguments])
+
+
+def run_json(capsys: Output, *arguments: str, rubric: str = "groundedness") -> dict[str, Any]:
+    assert calibrate(*arguments, "--json", rubric=rubric) == ExitCode.YES
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+# --- figures -------------------------------------------------------------------------------------
+
+
+def test_the_figures_are_one_document(opened: Open, capsys: Output) -> None:
+    opened(scores(SCORES))
+    write(ROWS)
+    document = run_json(capsys)
+    expected = {
+        "schema_version": 1,
+        "judge": "fake/1",
+        "rubric": "groundedness",
+        "rubric_version": "groundedness-v1",
+        "n": 4,
+        "n_error": 0,
+        "auroc": 1.0,
+        "auroc_pooled": 0.75,
+        "kappa": 0.0,
+        "accuracy": 0.5,
+        "precision": 0.5,
+        "recall": 0.5,
+        "f1": 0.5,
+        "threshold": 4.0,
+        "left_out": {},
+        "errors": {},
+        "probes": None,
+        "drift": None,
+    }
+    assert {name: document[name] for name in expected} == expected
+    assert document["kappa_low"] <= 0.0 <= document["kappa_high"]
+    found = {
+        name: (row["n"], row["auroc"], row["kappa"]) for name, row in document["by_source"].items()
+    }
+    assert found == {"s": (3, 1.0, pytest.approx(0.4)), "t": (1, None, 0.0)}
+
+
+def test_people_get_a_table_of_80_columns(opened: Open, capsys: Output) -> None:
+    def say(rubric: str, request: JudgeRequest) -> Any:
+        if request.answer == "Three.":
+            return "refused"
+        return Verdict(scores={rubric: SCORES.get(request.answer, 0)})
+
+    opened(ScriptedJudge(say))
+    write([*ROWS, {**ROWS[0], "id": "e", "source": "a source with \x1b[31m a long name"}])
+    assert calibrate("--probes") == ExitCode.YES
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert err == ""
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == (
+        "fake/1 under groundedness-v1: 4 labelled answers judged, 1 error (refused 1)"
+    )
+    assert [line.split()[:3] for line in lines[2:4]] == [["all", "4", "1"], ["s", "2", "1"]]
+    assert "\x1b" not in out
+    assert any("answers that are not grounded" in line for line in lines)
+
+
+def test_failures_are_counted_and_never_zero(opened: Open, capsys: Output) -> None:
+    opened(scores({**SCORES, "Four.": "unparseable", "Five.": "truncated"}))
+    write(ROWS)
+    document = run_json(capsys)
+    assert (document["n"], document["n_error"]) == (2, 2)
+    assert document["errors"] == {"unparseable": 1, "truncated": 1}
+    assert (document["auroc"], document["recall"]) == (None, None)
+
+
+def test_the_threshold_is_that_of_the_command_line(opened: Open, capsys: Output) -> None:
+    opened(scores({**SCORES, "Five.": 2}))
+    write(ROWS)
+    document = run_json(capsys, "--threshold", "3")
+    assert (document["threshold"], document["accuracy"], document["kappa"]) == (3.0, 1.0, 1.0)
+    assert document["best_threshold"] == {"threshold": 3.0, "kappa": 1.0}
+
+
+def test_partial_answers_and_questions_back_are_counted_and_not_asked(
+    opened: Open, capsys: Output
+) -> None:
+    judge = word_overlap()
+    opened(judge)
+    texts = {
+        "answer": "It is red.",
+        "abstain": "I do not have it.",
+        "partial": "Half.",
+        "clarify": "Eh?",
+    }
+    write([{"id": label, "answer": text, "label": label} for label, text in texts.items()])
+    document = run_json(capsys, rubric="abstention")
+    assert (document["n"], document["left_out"]) == (2, {"partial": 1, "clarify": 1})
+    assert (document["threshold"], document["accuracy"], document["auroc"]) == (None, 1.0, 1.0)
+    assert [request.answer for _, request in judge.asked] == ["It is red.", "I do not have it."]
+    assert list(document["by_source"]) == ["labels"]
+
+
+def test_references_reach_the_judge_as_alternatives(opened: Open, capsys: Output) -> None:
+    judge = word_overlap()
+    opened(judge)
+    row = {"id": "a", "question": "Q", "answer": "Retina", "label": "correct"}
+    write([{**row, "reference": ["the retina", "fovea"]}, {**row, "id": "b"}])
+    run_json(capsys, rubric="correctness")
+    assert [request.expected_answer for _, request in judge.asked] == ["the retina | fovea", None]
+
+
+# --- the judge -----------------------------------------------------------------------------------
+
+
+def test_the_judge_is_opened_as_the_flags_say(opened: Open, capsys: Output) -> None:
+    found = opened(scores(SCORES))
+    Path("pyproject.toml").write_text(
+        '[tool.rageval.judge]\nspot_check_model = "n"\nrubrics = ["quality"]\n[tool.rageval]\n'
+        "retrieval_only = true\n",
+        encoding="utf-8",
+    )
+    write(ROWS)
+    flags = ["--judge-base-url", "http://h/v1", "--judge-api-key-env", "MY_KEY", "--no-judge-cache"]
+    run_json(capsys, *flags)
+    settings = found.settings
+    assert settings is not None
+    assert (settings.judge, settings.retrieval_only) == ("m", False)
+    judging = settings.judging
+    assert (judging.base_url, judging.api_key_env) == ("http://h/v1", "MY_KEY")
+    assert (judging.no_cache, judging.rubrics) == (True, ("groundedness",))
+
+
+def test_a_judge_that_cannot_be_reached_is_code_4(opened: Open, capsys: Output) -> None:
+    judge = scores(dict.fromkeys(SCORES, "unreachable"))
+    opened(judge)
+    write(ROWS)
+    assert calibrate() == ExitCode.UNREACHABLE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "judge fake/1: given up after 2 failures in a row: unreachable: no luck" in err
+    assert len(judge.asked) == 2
+
+
+def test_the_only_answer_out_of_reach_is_code_4(opened: Open, capsys: Output) -> None:
+    opened(scores({"Three.": "rate_limited"}))
+    write(ROWS[1:2])
+    assert calibrate("--json") == ExitCode.UNREACHABLE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "judge fake/1: no verdict on 1 of 1 answers: rate_limited: no luck" in err
+
+
+def test_a_judge_that_is_lost_on_the_way_is_not_asked_for_ever(
+    opened: Open, capsys: Output
+) -> None:
+    judge = ScriptedJudge(
+        lambda rubric, request: (
+            "unreachable" if request.answer == "x" else Verdict(scores={rubric: 5})
+        )
+    )
+    opened(judge)
+    write([ROWS[0], *({**ROWS[0], "id": f"x{i}", "answer": "x"} for i in range(40))])
+    assert calibrate("--json") == ExitCode.UNREACHABLE
+    assert len(judge.asked) == 11
+    assert "given up after 10 failures in a row: unreachable: no luck" in capsys.readouterr().err
+
+
+def test_one_answer_out_of_reach_among_others_is_an_error_of_its_kind(
+    opened: Open, capsys: Output
+) -> None:
+    opened(scores({**SCORES, "Five.": "unreachable"}))
+    write(ROWS)
+    document = run_json(capsys)
+    assert (document["n"], document["errors"]) == (3, {"unreachable": 1})
+
+
+def test_a_judge_that_only_refuses_was_reached(opened: Open, capsys: Output) -> None:
+    opened(scores(dict.fromkeys(SCORES, "refused")))
+    write(ROWS)
+    assert calibrate("--probes") == ExitCode.NO
+    out, err = capsys.readouterr()
+    assert "4 errors (refused 4)" in out
+    assert "padded answers: none could be compared" in out
+    assert err == ""
+
+
+# --- probes --------------------------------------------------------------------------------------
+
+
+def test_probes_tell_how_often_longer_or_reordered_answers_win(
+    opened: Open, capsys: Output
+) -> None:
+    def by_length(rubric: str, request: JudgeRequest) -> Verdict:
+        return Verdict(scores={rubric: min(5.0, len(request.answer) / 40)})
+
+    judge = ScriptedJudge(by_length)
+    opened(judge)
+    write(ROWS)
+    probes = run_json(capsys, "--probes")["probes"]
+    assert (probes["verbosity"]["n"], probes["verbosity"]["n_higher"]) == (4, 4)
+    assert probes["verbosity"]["mean_shift"] > 3
+    assert probes["verbosity"]["n_newly_passed"] == 4
+    order = probes["order"]
+    assert (order["n"], order["n_not_applicable"], order["n_higher"]) == (1, 3, 0)
+    assert order["mean_shift"] == 0
+    assert len(judge.asked) == 4 + 4 + 1
+    assert judge.asked[-1][1].answer == "Two. One."
+
+
+def test_a_sample_of_probes_is_the_same_every_time(opened: Open, capsys: Output) -> None:
+    asked = []
+    for _ in range(2):
+        judge = word_overlap()
+        opened(judge)
+        write(ROWS)
+        probes = run_json(capsys, "--probe-sample", "2")["probes"]
+        assert probes["verbosity"]["n"] == 2
+        asked.append(judge.asked)
+    assert asked[0] == asked[1]
+
+
+def test_errors_of_a_probe_are_no_errors_of_the_labels(opened: Open, capsys: Output) -> None:
+    def shy(rubric: str, request: JudgeRequest) -> Any:
+        return Verdict(scores={rubric: 4}) if request.answer in SCORES else "refused"
+
+    opened(ScriptedJudge(shy))
+    write(ROWS)
+    document = run_json(capsys, "--probes")
+    assert (document["n"], document["n_error"], document["errors"]) == (4, 0, {})
+    assert (document["probes"]["verbosity"]["n"], document["probes"]["verbosity"]["n_error"]) == (
+        0,
+        4,
+    )
+
+
+# --- what is kept --------------------------------------------------------------------------------
+
+
+def test_a_saved_calibration_holds_figures_and_no_text(opened: Open, capsys: Output) -> None:
+    opened(scores(SCORES))
+    write([{**row, "question": "Who knows?"} for row in ROWS])
+    shown = run_json(capsys, "--save")
+    path = Path("evals/judge_calibration/fake%2F1-groundedness.json")
+    text = path.read_text(encoding="utf-8")
+    stored = json.loads(text)
+    assert sorted(stored.pop("scores").values()) == [1, 3, 4, 5]
+    assert stored == shown
+    assert not any(word in text for word in ("Three", "Four", "Who knows"))
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_nothing_is_written_unasked(opened: Open, capsys: Output) -> None:
+    opened(scores(SCORES))
+    write(ROWS)
+    run_json(capsys)
+    assert not Path("evals").exists()
+
+
+def test_the_same_answers_judged_again_show_drift(opened: Open, capsys: Output) -> None:
+    rows = [{**ROWS[0], "id": f"r{i}", "answer": f"Answer {i}."} for i in range(40)]
+    opened(scores({row["answer"]: 3.0 for row in rows}))
+    write(rows)
+    assert run_json(capsys, "--save")["drift"] is None
+    again = run_json(capsys)["drift"]
+    assert (again["n"], again["drift"], again["mean_shift"]) == (40, False, 0.0)
+    mild = scores({row["answer"]: 4.0 for row in rows})
+    mild.version = "v2"
+    opened(mild)
+    moved = run_json(capsys)["drift"]
+    assert (moved["drift"], moved["flip_rate"], moved["n_lost"]) == (True, 1.0, 0)
+    assert (moved["rubric_version_before"], moved["mean_shift"]) == (
+        "groundedness-v1",
+        pytest.approx(0.2),
+    )
+    assert calibrate() == ExitCode.YES
+    assert "the judge has drifted: mean shift +0.200 of the" in capsys.readouterr().out
+
+
+def test_the_place_is_said_and_is_beside_the_cases(opened: Open, capsys: Output) -> None:
+    opened(scores(SCORES))
+    Path("pyproject.toml").write_text('[tool.rageval]\ntestpaths = ["mine"]\n', encoding="utf-8")
+    write(ROWS)
+    assert calibrate("--save") == ExitCode.YES
+    (last,) = capsys.readouterr().out.splitlines()[-1:]
+    assert last.startswith("saved ")
+    assert Path("mine/judge_calibration/fake%2F1-groundedness.json").is_file()
+
+
+def test_a_stored_calibration_that_cannot_be_read_is_one_line(opened: Open, capsys: Output) -> None:
+    opened(scores(SCORES))
+    write(ROWS)
+    path = Path("evals/judge_calibration/fake%2F1-groundedness.json")
+    path.parent.mkdir(parents=True)
+    path.write_text("{", encoding="utf-8")
+    assert calibrate() == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "cannot be read: not JSON" in err
+
+
+# --- usage ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["labels.jsonl", "--judge", "m"], "Missing option '--rubric'"),
+        (["labels.jsonl", "--judge", "m", "--rubric", "quality"], "'quality' is not one of"),
+        (["labels.jsonl", "--rubric", "correctness", "--judge", "none"], "no judge: expected"),
+        (
+            ["labels.jsonl", "--judge", "m", "--rubric", "groundedness", "--threshold", "6"],
+            "6.0 is not in the range",
+        ),
+        (
+            ["labels.jsonl", "--judge", "m", "--rubric", "abstention", "--threshold", "1"],
+            "--threshold: the abstention rubric says yes or no",
+        ),
+        (
+            ["labels.jsonl", "--judge", "m", "--rubric", "abstention", "--probes"],
+            "--probes: the abstention rubric says yes or no",
+        ),
+        (
+            ["labels.jsonl", "--judge", "m", "--rubric", "groundedness", "--judge-base-url", "h"],
+            "--judge-base-url: ",
+        ),
+        (["none.jsonl", "--judge", "m", "--rubric", "groundedness"], "cannot be read"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_code_2(
+    opened: Open, arguments: list[str], message: str, capsys: Output
+) -> None:
+    opened(word_overlap())
+    write(ROWS)
+    assert cli.run(["calibrate", *arguments]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
+
+
+def test_faults_of_the_labels_are_told_all_at_once(opened: Open, capsys: Output) -> None:
+    judge = word_overlap()
+    opened(judge)
+    write([ROWS[0], {"id": "x"}, {**ROWS[0], "id": "y", "label": "correct"}])
+    assert calibrate() == ExitCode.USAGE
+    err = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[1] for line in err] == ["answer", "label", "label"]
+    assert judge.asked == []
+
+
+def test_a_file_of_nothing_but_other_labels_is_a_data_error(opened: Open, capsys: Output) -> None:
+    opened(word_overlap())
+    write([{"id": "a", "answer": "A", "label": "partial"}])
+    assert calibrate(rubric="abstention") == ExitCode.USAGE
+    assert "every row carries a label that is left out" in capsys.readouterr().err
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def test_the_page_names_the_options_there_are() -> None:
+    table = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `--")]
+    documented = {name for cell in table for name in re.findall(r"--[a-z-]+", cell)}
+    assert documented == {option.opts[0] for option in command.params if option.opts[0][0] == "-"}
+
+
+def test_the_lines_of_the_page_are_labels(opened: Open, capsys: Output) -> None:
+    opened(word_overlap())
+    examples = {
+        block.text.splitlines()[0]: block.text
+        for section in sections(LABELS)
+        for block in section.blocks
+        if block.language == "json"
+    }
+    assert len(examples) == 1
+    for text in examples.values():
+        Path("labels.jsonl").write_text(text, encoding="utf-8")
+        assert run_json(capsys)["n"] == text.count("\n")
+
+
+def test_the_offline_judge_tells_the_lines_of_the_page_apart(project: Path, capsys: Output) -> None:
+    (text,) = re.findall(r"```json\n(.*?)```", LABELS, re.DOTALL)
+    Path("labels.jsonl").write_text(text, encoding="utf-8")
+    command = ["calibrate", "labels.jsonl", "--rubric", "groundedness", "--judge", "offline"]
+    assert cli.run([*command, "--json"]) == ExitCode.YES
+    document = json.loads(capsys.readouterr().out)
+    assert (document["n"], document["accuracy"], document["auroc"]) == (2, 1.0, 1.0)
+    assert document["judge"].startswith("offline/")
+
+
+# --- the shared labels ---------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_counting_words_reaches_the_floor_that_the_labels_publish(
+    opened: Open, capsys: Output
+) -> None:
+    opened(word_overlap())
+    path = shared_path("data", "labels", "groundedness.jsonl")
+    Path("labels.jsonl").write_bytes(path.read_bytes())
+    document = run_json(capsys)
+    assert (document["n"], document["n_error"]) == (1666, 0)
+    found = {name: round(row["auroc"], 1) for name, row in document["by_source"].items()}
+    assert found == {"hagrid": 0.8, "attributedqa": 0.8, "begin-wow": 0.9, "fm2": 0.6, "mtrag": 0.9}

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.project.case_reader import load_cases
+
+Output = pytest.CaptureFixture[str]
+FILE = "evals/eval_set.jsonl"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_fresh_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: str) -> int:
+    return cli.run(["case", *arguments])
+
+
+def written() -> str:
+    return Path(FILE).read_bytes().decode("utf-8")
+
+
+@pytest.fixture
+def two_cases() -> str:
+    text = (
+        '\ufeff{"id":"a", "question" : "What?",  "tags":["x"], "metadata": {"own": 1.0e0}}\r\n'
+        '\r\n{"question": "Who?", "id": "b", "answerable": false, "translation_of": "a"}\r\n'
+    )
+    Path("evals").mkdir()
+    Path(FILE).write_bytes(text.encode("utf-8"))
+    return text
+
+
+def test_a_case_is_added_to_a_new_file(capsys: Output) -> None:
+    arguments = [
+        "add", "--id", "tea-1", "--question", "What is tea?", "--gold", "notes/tea.md#Tea > Kinds",
+        "--snippet", "Tea is a drink.", "--tag", "a", "--tag", "b", "--fact", "a drink",
+        "--answer", "A drink.", "--difficulty", "easy", "--k", "3", "--folder", "notes",
+        "--set", "required=true", "--set", 'metadata={"by": "me"}', "--set", "notes=plain text",
+    ]  # fmt: skip
+    assert run(*arguments) == 0
+    assert capsys.readouterr().out == "evals/eval_set.jsonl: added tea-1\n"
+    (found,) = load_cases(Path(FILE)).cases
+    case = found.case
+    assert case.gold_supports[0].heading_path == "Tea > Kinds"
+    assert case.gold_supports[0].snippets == ("Tea is a drink.",)
+    assert (case.tags, case.k, case.required) == (("a", "b"), 3, True)
+    assert (case.metadata, case.notes) == ({"by": "me"}, "plain text")
+
+
+def test_a_case_is_added_below_others_that_stay(two_cases: str) -> None:
+    assert run("add", "--question", "Why?", "--unanswerable") == 0
+    assert written().startswith(two_cases)
+    line = json.loads(written().splitlines()[-1])
+    assert line["id"].startswith("why-")
+    assert written().endswith("}\r\n")
+
+
+def test_an_edit_changes_its_values_alone(two_cases: str) -> None:
+    assert run("edit", "a", "--question", "What else?", "--tag", "y") == 0
+    assert written() == two_cases.replace('"What?"', '"What else?"').replace('["x"]', '["y"]')
+
+
+def test_an_edit_can_rename_and_take_out(two_cases: str) -> None:
+    assert run("edit", "b", "--id", "c", "--unset", "translation_of") == 0
+    assert written() == two_cases.replace('"b"', '"c"').replace(', "translation_of": "a"', "")
+
+
+def test_cases_are_removed_and_translations_of_them_told_of(two_cases: str, capsys: Output) -> None:
+    assert run("remove", "a") == 0
+    assert capsys.readouterr().err == "warning: b is a translation of a, which is gone\n"
+    assert written() == "\ufeff" + two_cases.split("\n", 1)[1]
+
+
+def test_several_go_at_once_or_none(two_cases: str, capsys: Output) -> None:
+    assert run("remove", "a", "c") == 2
+    assert written() == two_cases
+    assert run("remove", "b", "a", "a", "--json") == 0
+    out = capsys.readouterr().out
+    assert json.loads(out)["removed"] == ["b", "a"]
+    assert written() == "\ufeff\r\n"
+
+
+def test_a_line_that_is_broken_keeps_nobody_from_mending_another(two_cases: str) -> None:
+    Path(FILE).write_bytes((two_cases + "{broken\r\n").encode("utf-8"))
+    assert run("edit", "a", "--category", "odd") == 0
+    assert '"category":"odd"' in written().replace(": ", ":")
+    assert written().endswith("{broken\r\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["add"], "--question: expected the question"),
+        (["add", "--question", " "], 'question: " ", expected a string that is not blank'),
+        (["add", "--id", "a b", "--question", "x"], 'id: "a b", expected a name'),
+        (["add", "--id", "a", "--question", "x"], "evals/eval_set.jsonl:1: has the id 'a' already"),
+        (["add", "--question", "x", "--set", "qestion=y"], "unknown field, did you mean"),
+        (["add", "--question", "x", "--set", "k"], "expected FIELD=JSON"),
+        (["add", "--question", "x", "--snippet", "y"], "--snippet: expected one --gold"),
+        (["add", "--question", "x", "--unanswerable", "--gold", "a.md"], "answerable is false"),
+        (["add", "--question", "x", "--k", "0"], "0 is not in the range"),
+        (["edit", "a"], "nothing to change"),
+        (["edit", "aa", "--question", "x"], "no case has the id 'aa', did you mean 'a'?"),
+        (["edit", "a", "--id", "b"], "evals/eval_set.jsonl:3: has the id 'b' already"),
+        (["edit", "a", "--unset", "k"], "--unset k: the case has no such field"),
+        (["edit", "a", "--unset", "question"], "question: missing"),
+        (["edit", "a", "--difficulty", "odd"], "expected easy, medium, hard or null"),
+        (["edit", "a", "-f", "no.jsonl", "--k", "1"], "no.jsonl: cannot be read"),
+    ],
+)
+def test_what_would_break_the_file_is_refused(
+    two_cases: str, arguments: list[str], message: str, capsys: Output
+) -> None:
+    assert run(*arguments) == 2
+    assert message in capsys.readouterr().err
+    assert written() == two_cases
+
+
+def test_what_is_odd_is_warned_about(capsys: Output) -> None:
+    assert run("add", "--question", "Why?") == 0
+    assert "none though answerable" in capsys.readouterr().err

@@ -1,0 +1,143 @@
+"""``rageval check`` as a linter of sets, from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.server import start_in_thread
+
+Output = pytest.CaptureFixture[str]
+NOTE = "# Gates\n\n## North gate\n\nIt opens at 8:15.\n"
+GOLD = {"rel_path": "gates.md", "heading_path": "# Gates > ## North gate"}
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault/gates.md").write_text(NOTE, encoding="utf-8")
+    return tmp_path
+
+
+def write(name: str, *cases: dict[str, Any]) -> str:
+    lines = [json.dumps({"id": f"c{n}", **case}) for n, case in enumerate(cases, 1)]
+    Path(name).write_text("\n".join(lines), encoding="utf-8")
+    return name
+
+
+def gold(**changes: Any) -> dict[str, Any]:
+    return {"question": "When does it open?", "gold_supports": [{**GOLD, **changes}]}
+
+
+def test_a_set_that_fits_its_vault_is_sound(capsys: Output) -> None:
+    assert cli.run(["check", write("a.jsonl", gold()), "--vault", "vault"]) == ExitCode.YES
+    assert capsys.readouterr().err == ""
+
+
+def test_an_anchor_that_is_lost_is_an_error_with_file_and_line(capsys: Output) -> None:
+    write("a.jsonl", {"question": "Who?", "answerable": False}, gold(heading_path="# Gate"))
+    assert cli.run(["check", "a.jsonl", "--vault", "vault"]) == ExitCode.NO
+    err = capsys.readouterr().err
+    assert err == (
+        "a.jsonl:2: error: c2: gold_supports[0].heading_path: no section '# Gate' in gates.md, did "
+        "you mean '# Gates'? [unknown-section]\n"
+    )
+
+
+def test_without_a_vault_anchors_are_not_looked_for() -> None:
+    assert cli.run(["check", write("a.jsonl", gold(rel_path="none.md"))]) == ExitCode.YES
+
+
+def test_the_index_of_a_target_is_looked_through(capsys: Output) -> None:
+    write("a.jsonl", gold(heading_path="# Gates > ## Northern gate"))
+    with start_in_thread(ReferenceConfig(vault=Path("vault"))) as handle:
+        assert cli.run(["check", "a.jsonl", "--rag-url", handle.url]) == ExitCode.NO
+        assert "did you mean '# Gates > ## North gate'?" in capsys.readouterr().err
+        assert cli.run(["check", write("b.jsonl", gold()), "--rag-url", handle.url]) == ExitCode.YES
+
+
+def test_a_target_that_does_not_answer_exits_with_4(capsys: Output) -> None:
+    write("a.jsonl", gold())
+    Path("pyproject.toml").write_text("[tool.rageval.target]\nretries = 0\n", encoding="utf-8")
+    url = "http://127.0.0.1:9"
+    assert cli.run(["check", "a.jsonl", "--rag-url", url]) == ExitCode.UNREACHABLE
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_leakage_between_sets_warns_and_is_an_error_only_where_asked(capsys: Output) -> None:
+    files = [write("a.jsonl", gold()), write("b.jsonl", gold())]
+    assert cli.run(["check", *files]) == ExitCode.YES
+    assert "b.jsonl:1: warning: c1: question: the same question as a.jsonl:1" in (
+        capsys.readouterr().err
+    )
+    assert cli.run(["check", *files, "--strict"]) == ExitCode.NO
+
+
+def test_a_file_named_twice_leaks_into_nothing(capsys: Output) -> None:
+    write("a.jsonl", gold())
+    assert cli.run(["check", "a.jsonl", "a.jsonl", "./a.jsonl", "--strict"]) == ExitCode.YES
+    assert capsys.readouterr().err == ""
+
+
+def test_warnings_of_loading_count_where_all_do() -> None:
+    path = write("a.jsonl", {"question": "q"})
+    assert cli.run(["check", path]) == ExitCode.YES
+    assert cli.run(["check", path, "--strict"]) == ExitCode.NO
+
+
+def test_a_file_with_faults_goes_before_findings() -> None:
+    bad = write("bad.jsonl", {"question": 3})
+    twice = write("a.jsonl", gold(), gold())
+    assert cli.run(["check", bad, twice]) == ExitCode.USAGE
+
+
+def test_findings_and_power_are_in_the_json(capsys: Output) -> None:
+    write("a.jsonl", gold(), gold())
+    assert cli.run(["check", "a.jsonl", "--json"]) == ExitCode.NO
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert (err, document["ok"]) == ("", False)
+    [found] = document["findings"]
+    assert found["text"].endswith("so it counts twice [duplicate]")
+    assert {key: found[key] for key in ("severity", "rule", "file", "line", "case_id")} == {
+        "severity": "error",
+        "rule": "duplicate",
+        "file": "a.jsonl",
+        "line": 2,
+        "case_id": "c2",
+    }
+    [file] = document["files"]
+    assert file["power"]["n"] == 2
+    assert "a drop of 0.62 in recall" in file["power"]["text"]
+
+
+def test_generated_cases_are_counted_apart(capsys: Output) -> None:
+    path = write("a.jsonl", {**gold(), "review": "generated"})
+    assert cli.run(["check", path]) == ExitCode.YES
+    assert "1 generated case not counted until reviewed" in capsys.readouterr().out
+
+
+def test_what_a_case_says_acts_on_no_terminal(capsys: Output) -> None:
+    write("a.jsonl", gold(heading_path="# \x1b[2JGate\u202e"))
+    cli.run(["check", "a.jsonl", "--vault", "vault"])
+    out, err = capsys.readouterr()
+    assert not any(char in out + err for char in "\x1b\u202e")
+
+
+def test_a_vault_that_is_none_is_one_line(capsys: Output) -> None:
+    assert cli.run(["check", write("a.jsonl", gold()), "--vault", "none"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == (
+        "none: does not exist, expected a folder of Markdown notes\n"
+    )
+
+
+def test_an_empty_file_is_no_trouble(capsys: Output) -> None:
+    assert cli.run(["check", write("a.jsonl"), "--vault", "vault"]) == ExitCode.YES
+    assert "with no reviewed case that has evidence" in capsys.readouterr().out

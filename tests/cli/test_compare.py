@@ -1,0 +1,373 @@
+"""``rageval compare``: two stored runs, the exit code, and what is printed and written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.runs.tags import write_tag
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+from tests.run_builders import SETTINGS, random_churn, run_of, scored, write_run
+
+Output = pytest.CaptureFixture[str]
+RESULTS = Path("evals/results")
+DROPPED = range(100, 130)
+KEYS = {"base", "new", "delta", "low", "high", "p", "p_holm", "n", "verdict"}
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    write_run(RESULTS, "base", run_of(200))
+    return tmp_path
+
+
+def compared(capsys: Output, *arguments: str, code: int = 0) -> dict[str, Any]:
+    assert cli.run(["compare", *arguments, "--json"]) == code
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def printed(capsys: Output, *arguments: str, code: int = 0) -> list[str]:
+    assert cli.run(["compare", *arguments]) == code
+    return capsys.readouterr().out.splitlines()
+
+
+def thresholds(text: str) -> None:
+    Path("thresholds.toml").write_text(text, encoding="utf-8")
+
+
+def test_json_holds_what_the_contract_names(capsys: Output) -> None:
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
+    found = compared(capsys, "base", "new")
+    assert found["schema_version"] == 1
+    assert (found["base"], found["new"], found["comparable"]) == ("base", "new", True)
+    assert (found["n_paired"], found["n_left_out"]) == (200, 0)
+    assert (found["differing_invariants"], found["config_diff"]) == ({}, {})
+    change = found["metrics"]["recall_at_k"]
+    assert KEYS <= change.keys()
+    assert change["delta"] == pytest.approx(change["new"] - change["base"])
+    assert (change["verdict"], change["n"]) == ("worse", 200)
+    assert change["low"] < change["delta"] < change["high"] < 0
+    assert change["p"] < 0.01
+    assert len(found["flips"]) == 24
+    assert found["flips"][0]["id"] == "c-101"
+    assert found["flips"][0]["direction"] == "worse"
+    assert found["latency"]["latency_ms.p95"].keys() == {"base", "new", "delta", "n_base", "n_new"}
+
+
+def test_random_churn_is_no_finding(capsys: Output) -> None:
+    churn = random_churn(200, 0.04, 3)
+    write_run(RESULTS, "new", run_of(200, churn=churn), day=2)
+    found = compared(capsys, "base", "new")
+    assert {change["verdict"] for change in found["metrics"].values()} <= {"same", "unclear"}
+    assert len(found["flips"]) == 8
+
+
+def test_a_regression_beyond_the_thresholds_is_exit_1(capsys: Output) -> None:
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
+    thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\n")
+    lines = printed(capsys, "base", "new", code=ExitCode.NO)
+    assert "FAIL recall_at_k max_drop: drop 0.120 is above max_drop 0.050 (200 cases would" in (
+        " ".join(" ".join(lines).split())
+    )
+    assert lines[-1] == "result   regression: 1 of 1 check failed"
+    found = compared(capsys, "base", "new", code=ExitCode.NO)
+    assert [check["status"] for check in found["checks"]] == ["fail"]
+
+
+def test_only_regression_checks_decide(capsys: Output) -> None:
+    write_run(RESULTS, "new", run_of(200), day=2)
+    thresholds("[overall]\nrecall_at_k = { min = 0.99, max_drop = 0.05 }\n")
+    lines = printed(capsys, "base", "new")
+    assert lines[-1] == "result   no regression beyond thresholds.toml"
+
+
+def test_without_a_check_nothing_is_decided(capsys: Output) -> None:
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
+    lines = printed(capsys, "base", "new")
+    assert lines[-2].startswith("result   no check against a baseline in thresholds.toml")
+
+
+@pytest.mark.parametrize(
+    ("other", "name", "values"),
+    [
+        (replace(SETTINGS, k=10), "k", (5, 10)),
+        (replace(SETTINGS, judge="offline"), "judge", ("none", "offline")),
+        (replace(SETTINGS, params={"mode": "x"}), "payload.mode", (None, "x")),
+        (replace(SETTINGS, snippets="any"), "matching.snippets", ("off", "any")),
+    ],
+    ids=["k", "judge", "payload", "matching"],
+)
+def test_runs_made_otherwise_are_refused_with_exit_3(
+    other: Settings, name: str, values: tuple[object, object], capsys: Output
+) -> None:
+    write_run(RESULTS, "new", run_of(200), other, day=2)
+    found = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
+    assert found["comparable"] is False
+    invariant = found["differing_invariants"][name]
+    assert (invariant["base"], invariant["new"]) == values
+    lines = printed(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
+    assert "NOT COMPARABLE: the runs were not made alike" in lines
+    assert any(line.strip().startswith(f"{name}: ") for line in lines)
+
+
+def judged(version: str) -> dict[str, Any]:
+    verdict = {"judge": "offline/1", "model": None, "rubric_version": version}
+    return {"judgements": {"groundedness": verdict}}
+
+
+def test_another_prompt_is_refused_and_leaves_the_metrics_of_retrieval(capsys: Output) -> None:
+    offline = replace(SETTINGS, judge="offline")
+    for run, version in (("one", "groundedness/a"), ("two", "groundedness/b")):
+        records = run_of(200, **judged(version))
+        records = [replace(r, metrics={**r.metrics, "groundedness": 4.0}) for r in records]
+        write_run(RESULTS, run, records, offline, day=3)
+    found = compared(capsys, "one", "two", code=ExitCode.NOT_COMPARABLE)
+    assert found["differing_invariants"]["prompt"] == {
+        "base": "groundedness/a",
+        "new": "groundedness/b",
+        "affects": "judged",
+    }
+    assert "recall_at_k" in found["metrics"]
+    assert "groundedness" not in found["metrics"]
+
+
+def test_another_dataset_is_refused(capsys: Output) -> None:
+    write_run(RESULTS, "new", [scored(f"x{i}", 1.0) for i in range(200)], day=2)
+    found = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
+    assert list(found["differing_invariants"]) == ["dataset"]
+    assert (found["n_paired"], found["n_left_out"], found["metrics"]) == (0, 400, {})
+
+
+def test_an_empty_run_is_refused(capsys: Output) -> None:
+    write_run(RESULTS, "new", [], day=2)
+    found = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
+    assert list(found["differing_invariants"]) == ["dataset"]
+
+
+def test_one_changed_question_leaves_199_cases(capsys: Output) -> None:
+    records = run_of(200)
+    records[7] = replace(records[7], case_hash="changed")
+    write_run(RESULTS, "new", records, day=2)
+    found = compared(capsys, "base", "new")
+    assert (found["comparable"], found["n_paired"], found["n_left_out"]) == (True, 199, 1)
+    assert found["left_out"] == [
+        {"file": "evals/set.jsonl", "case_id": "c-007", "reason": "content_changed"}
+    ]
+    assert "         199 paired cases; left out: 1 changed content" in printed(
+        capsys, "base", "new"
+    )
+
+
+def test_ignored_invariants_stand_over_every_section(capsys: Output) -> None:
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED), replace(SETTINGS, judge="offline"))
+    lines = printed(capsys, "base", "new", "--ignore-invariants")
+    assert sum(line.startswith("NOT COMPARABLE (judge)") for line in lines) == 4
+    assert any(line.startswith("recall_at_k") for line in lines)
+    assert "NOT COMPARABLE: compared all the same" in lines
+    found = compared(capsys, "base", "new", "--ignore-invariants")
+    assert (found["comparable"], found["invariants_ignored"]) == (False, True)
+
+
+def test_another_k_can_be_ignored_as_well(capsys: Output) -> None:
+    other = replace(SETTINGS, k=10)
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED, k=10), other, day=2)
+    refused = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
+    assert (refused["n_paired"], refused["metrics"], refused["latency"]) == (0, {}, {})
+    found = compared(capsys, "base", "new", "--ignore-invariants")
+    assert (found["n_paired"], found["metrics"]["mrr"]["verdict"]) == (200, "worse")
+
+
+def test_a_case_with_a_cutoff_of_its_own_is_no_way_around_another_k(capsys: Output) -> None:
+    write_run(RESULTS, "new", run_of(200), replace(SETTINGS, k=10), day=2)
+    refused = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
+    assert (refused["n_paired"], refused["metrics"]) == (200, {})
+
+
+def test_more_than_one_changed_version_is_warned_about(capsys: Output) -> None:
+    two = replace(SETTINGS, retriever_version="r2", index_build_version="i2")
+    write_run(RESULTS, "new", run_of(200), two, day=2)
+    assert compared(capsys, "base", "new")["config_diff"] == {
+        "index_build_version": {"base": None, "new": "i2"},
+        "retriever_version": {"base": None, "new": "r2"},
+    }
+    lines = printed(capsys, "base", "new")
+    assert "config   index_build_version not set -> i2" in lines
+    assert any(line.startswith("warning  index build and retriever changed") for line in lines)
+
+
+def test_a_wide_terminal_shows_p_adjusted_for_all_metrics(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(RESULTS, "new", run_of(200, missed=(1, 2, 3, 4, 6)), day=2)
+    assert not any("Holm" in line for line in printed(capsys, "base", "new"))
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = printed(capsys, "base", "new")
+    assert lines[3].split()[-4:] == ["p", "p", "(Holm)", "verdict"]
+    row = next(line for line in lines if line.startswith("hit_at_k"))
+    found = compared(capsys, "base", "new")["metrics"]["hit_at_k"]
+    assert row.split()[-3:] == [f"{found['p']:.3f}", f"{found['p_holm']:.3f}", found["verdict"]]
+
+
+def test_lines_fit_80_columns_and_are_ascii(capsys: Output) -> None:
+    records = run_of(200, missed=DROPPED)
+    records += [scored("x" * 90, 1.0, category="a-long-category-name", tags=("t",))]
+    write_run(RESULTS, "new", records, replace(SETTINGS, answerer_version="v" * 200), day=2)
+    thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\nnewly_missed = '<= 2'\n")
+    lines = printed(capsys, "base", "new", code=ExitCode.NO)
+    assert max(map(len, lines)) <= 80
+    assert all(line.isascii() for line in lines)
+
+
+def test_many_flips_are_shortened_until_asked_for(capsys: Output) -> None:
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED, churn=(5,)), day=2)
+    lines = printed(capsys, "base", "new")
+    assert "flips    24 worse, 1 better, 175 unchanged" in lines
+    assert sum(line.startswith("  - ") for line in lines) == 11
+    assert sum(line.startswith("  + ") for line in lines) == 1
+    assert "    and 13 more (-v)" in lines
+    assert sum(x.startswith("  - ") for x in printed(capsys, "base", "new", "-v")) == 24
+
+
+def test_files_are_written_on_request(capsys: Output) -> None:
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
+    printed(capsys, "base", "new", "--md", "out/diff.md", "--out-dir", "deep/er")
+    markdown = Path("out/diff.md").read_text(encoding="utf-8")
+    assert markdown == Path("deep/er/diff.md").read_text(encoding="utf-8")
+    assert markdown.startswith("## rageval: no check against a baseline")
+    assert "| recall_at_k | 200 | 0.800 | 0.680 | -0.120 |" in markdown
+    assert "| worse | c-101 | general | hit 1.00 -> 0.00 |" in markdown
+    document = json.loads(Path("deep/er/diff.json").read_text(encoding="utf-8"))
+    assert document == compared(capsys, "base", "new")
+
+
+def test_hostile_names_are_inert_in_markdown_and_on_a_terminal(capsys: Output) -> None:
+    evil = "a\x1b[31m|<b>\u202e"
+    write_run(RESULTS, "one", [scored("c", 1.0, category=evil)], day=2)
+    write_run(RESULTS, "two", [scored("c", 0.0, category=evil)], day=3)
+    lines = printed(capsys, "one", "two", "--md", "diff.md")
+    assert not any("\x1b" in line or "\u202e" in line for line in lines)
+    markdown = Path("diff.md").read_text(encoding="utf-8")
+    assert "a\\|\\<b\\>" in markdown
+    assert "\u202e" not in markdown
+
+
+def test_a_run_is_known_by_its_tag(capsys: Output) -> None:
+    write_tag(RESULTS, "main", "base")
+    write_run(RESULTS, "new", run_of(200), day=2)
+    found = compared(capsys, "main", "last")
+    assert (found["base"], found["new"]) == ("base", "new")
+    assert found["runs"]["base"]["tags"] == ["main"]
+    assert printed(capsys, "main", "last")[0].startswith("base     base [main], 200 cases")
+
+
+def test_a_run_without_records_is_a_data_error(capsys: Output) -> None:
+    (write_run(RESULTS, "new", run_of(5), day=2) / "results.jsonl").unlink()
+    assert cli.run(["compare", "base", "new"]) == ExitCode.USAGE
+    assert "run new: there is no results.jsonl" in capsys.readouterr().err
+
+
+def test_an_unknown_run_is_a_usage_error(capsys: Output) -> None:
+    assert cli.run(["compare", "base", "nothing"]) == ExitCode.USAGE
+    assert "run 'nothing': not found" in capsys.readouterr().err
+
+
+def test_cases_of_one_document_have_no_interval_and_it_is_said(capsys: Output) -> None:
+    write_run(RESULTS, "one", run_of(20, cluster="a.md"), day=2)
+    found = compared(capsys, "one", "one")
+    assert found["metrics"]["mrr"]["low"] is None
+    assert found["notes"] == [
+        "both names are of one run",
+        "the cases of a metric are all about one document, so it has no interval",
+    ]
+
+
+def test_colour_is_written_only_where_asked_for(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
+    assert not any("\x1b" in line for line in printed(capsys, "base", "new"))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert any("\x1b[31mworse" in line for line in printed(capsys, "base", "new"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not any("\x1b" in line for line in printed(capsys, "base", "new"))
+
+
+def test_the_comparison_is_appended_to_the_summary_of_a_ci_step(
+    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = tmp_path / "step-summary"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
+    compared(capsys, "base", "new")
+    printed(capsys, "base", "new", "--md", "diff.md")
+    diff = Path("diff.md").read_text(encoding="utf-8")
+    assert step.read_text(encoding="utf-8") == f"{diff}\n{diff}"
+
+
+# --- by group ----------------------------------------------------------------------------------
+
+
+def of_two_groups(missed: range) -> list[CaseRecord]:
+    tagged = ("work", "a|b`c`<b>@octo")
+    return [
+        scored(
+            f"c-{i:03}",
+            float(i not in missed),
+            category="multi_hop" if i < 30 else "few" if i < 35 else "factual",
+            tags=tagged if i < 30 else (),
+        )
+        for i in range(90)
+    ]
+
+
+def test_groups_that_changed_are_shown_and_all_of_them_on_request(capsys: Output) -> None:
+    write_run(RESULTS, "one", of_two_groups(range(0)))
+    write_run(RESULTS, "two", of_two_groups(range(15, 32)), day=2)
+    lines = printed(capsys, "one", "two")
+    (at,) = [i for i, line in enumerate(lines) if line.startswith("groups ")]
+    assert " ".join(line[9:] for line in lines[at : at + 2]) == (
+        "exploratory, not adjusted for looking at many groups; no verdict below 20 pairs"
+    )
+    rows = {
+        line.split("]")[0] + "]": line for line in lines[at:] if "_k [" in line or "mrr [" in line
+    }
+    assert rows["recall_at_k [multi_hop]"].split()[2:4] == ["30", "-0.500"]
+    assert rows["recall_at_k [multi_hop]"].endswith("  worse")
+    assert rows["recall_at_k [few]"].endswith("  too few")
+    assert "recall_at_k [factual]" not in rows
+    assert all(len(line) <= 80 for line in lines)
+    more = "\n".join(printed(capsys, "one", "two", "-v"))
+    assert "recall_at_k [factual]" in more
+    assert "more row" not in more
+
+
+def test_groups_are_in_json_and_markdown(capsys: Output) -> None:
+    write_run(RESULTS, "one", of_two_groups(range(0)))
+    write_run(RESULTS, "two", of_two_groups(range(15, 32)), day=2)
+    found = compared(capsys, "one", "two", "--md", "diff.md")["groups"]
+    assert [*found["category"]] == ["factual", "few", "multi_hop"]
+    change = found["category"]["multi_hop"]["recall_at_k"]
+    assert (change["n"], change["delta"], change["verdict"]) == (30, -0.5, "worse")
+    assert found["category"]["few"]["recall_at_k"]["verdict"] is None
+    text = Path("diff.md").read_text(encoding="utf-8")
+    assert "| multi\\_hop | recall_at_k | 30 | 1.000 | 0.500 | -0.500 |" in text
+    assert "| tag a\\|b\\`c\\`\\<b\\>@&#8203;octo |" in text
+    assert text.count("<details>") == text.count("</details>")
+
+
+def test_a_group_takes_its_minimum_from_the_thresholds(capsys: Output) -> None:
+    thresholds("[defaults]\nmin_n = 5\n")
+    write_run(RESULTS, "one", of_two_groups(range(0)))
+    write_run(RESULTS, "two", of_two_groups(range(30, 35)), day=2)
+    found = compared(capsys, "one", "two")["groups"]["category"]["few"]["recall_at_k"]
+    assert found["verdict"] == "worse"

@@ -1,0 +1,134 @@
+"""``rageval doctor`` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from tests.authoring.doctor.test_target import but, good
+from tests.plugin.rag_server import rag_server
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("RAGEVAL_RAG_URL", "RAGEVAL_JUDGE", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    assert cli.run(["init"]) == ExitCode.YES
+    capsys.readouterr()
+    return tmp_path
+
+
+def test_a_fresh_project_is_all_well(capsys: Output) -> None:
+    assert cli.run(["doctor"]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert (lines[-1].endswith(" ok, 0 warn, 0 FAIL"), err) == (True, "")
+    assert all(line.startswith("ok    ") for line in lines[:-1])
+
+
+def test_every_check_is_in_the_json_and_nothing_else_is_printed(capsys: Output) -> None:
+    assert cli.run(["doctor", "--json"]) == ExitCode.YES
+    document = json.loads(capsys.readouterr().out)
+    assert (document["ok"], document["schema_version"]) == (True, 1)
+    assert {one["area"] for one in document["checks"]} == {"project", "target", "judge"}
+    assert set(document["checks"][0]) == {
+        "level", "area", "check", "message", "fix", "unreachable",
+    }  # fmt: skip
+
+
+def test_a_fault_exits_with_1_and_says_what_to_do(capsys: Output) -> None:
+    with rag_server(but(lambda r, c, n: c[0].update(chunk_id=str(n)))) as server:
+        assert cli.run(["doctor", "--rag-url", server.url]) == ExitCode.NO
+    out = capsys.readouterr().out
+    assert "FAIL  target same twice: the same chunks came with other chunk ids; fix: derive" in out
+
+
+def test_warnings_alone_exit_with_0(capsys: Output) -> None:
+    with rag_server(but(lambda r, c, n: r.pop("abstained"))) as server:
+        assert cli.run(["doctor", "--rag-url", server.url]) == ExitCode.YES
+    assert "warn  target abstained" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--rag-url", "http://127.0.0.1:9"],
+        ["--judge", "m-1", "--judge-base-url", "http://127.0.0.1:9/v1"],
+    ],
+)
+def test_nobody_at_an_address_exits_with_4(flags: list[str], capsys: Output) -> None:
+    assert cli.run(["doctor", *flags]) == ExitCode.UNREACHABLE
+    assert "FAIL" in capsys.readouterr().out
+
+
+def test_settings_that_are_wrong_are_a_line_of_their_own(project: Path, capsys: Output) -> None:
+    (project / "pyproject.toml").write_text("[tool.rageval]\nkk = 3\n", encoding="utf-8")
+    assert cli.run(["doctor"]) == ExitCode.NO
+    assert "FAIL  project settings: pyproject.toml: [tool.rageval] kk" in capsys.readouterr().out
+
+
+def test_a_vault_that_is_no_folder_is_a_line_of_its_own(project: Path, capsys: Output) -> None:
+    text = '[tool.rageval.target]\nvault = "none"\n'
+    (project / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert cli.run(["doctor"]) == ExitCode.NO
+    assert "FAIL  target settings: [tool.rageval.target] vault" in capsys.readouterr().out
+
+
+def test_a_project_without_a_target_is_told_so(project: Path, capsys: Output) -> None:
+    (project / "pyproject.toml").unlink()
+    assert cli.run(["doctor"]) == ExitCode.YES
+    assert "warn  target none: no address and no vault is set" in capsys.readouterr().out
+
+
+def test_the_question_is_the_one_that_was_given() -> None:
+    asked: list[str] = []
+
+    def answer(question: str, nth: int) -> dict[str, object]:
+        asked.append(question)
+        return good(question, nth)
+
+    with rag_server(answer) as server:
+        cli.run(["doctor", "--rag-url", server.url, "--question", "Why?"])
+    assert asked == ["Why?", "Why?"]
+
+
+def test_what_a_target_says_acts_on_no_terminal(capsys: Output) -> None:
+    with rag_server(but(lambda r, c, n: c[0].update(rel_path="a\x1b[2J\u202e.md"))) as server:
+        cli.run(["doctor", "--rag-url", server.url])
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+
+
+def test_each_setting_is_shown_with_its_origin(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setenv("RAGEVAL_JUDGE", "none")
+    assert cli.run(["doctor", "--config", "--rag-url", "http://x:1"]) == ExitCode.YES
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    by_name = {row[0]: row[1:] for row in rows}
+    assert by_name["judge:"] == ["'none'", "env", "RAGEVAL_JUDGE"]
+    assert by_name["target.url:"] == ["'http://x:1'", "flag"]
+    assert by_name["target.vault:"] == ["'evals/vault'", "pyproject.toml"]
+    assert by_name["k:"] == ["5", "default"]
+
+
+def test_origins_as_json_hold_no_secret(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    text = '[tool.rageval.target]\nurl = "http://x"\nheaders = { X-Key = "hunter2" }\n'
+    (project / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert cli.run(["doctor", "--config", "--json"]) == ExitCode.YES
+    out = capsys.readouterr().out
+    assert "hunter2" not in out
+    assert json.loads(out)["settings"]["target.url"] == {
+        "value": "http://x",
+        "origin": "pyproject.toml",
+    }

@@ -1,0 +1,395 @@
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.commands.embeddings import command
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.engine.case import measure
+from pytest_rageval.engine.vector_file import load_vectors
+from pytest_rageval.project.case_reader import LocatedCase, parse_case
+from pytest_rageval.runs.record_json import redact
+from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.server import ServerHandle, start_in_thread
+from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings, TargetSettings
+from tests.fakes import fake_target, json_reply, unused_port
+from tests.server.builders import NOTES, write_vault
+
+Output = pytest.CaptureFixture[str]
+CASES: list[dict[str, Any]] = [
+    {
+        "id": "queue-en",
+        "question": "What is the retry limit of the ingest queue?",
+        "gold_supports": [{"rel_path": "work/queue.md", "heading_path": "# Queue"}],
+    },
+    {
+        "id": "queue-de",
+        "question": "Welches retry limit hat die ingest queue?",
+        "gold_supports": [{"rel_path": "work/queue.md", "heading_path": "# Queue"}],
+        "language": "de",
+        "translation_of": "queue-en",
+    },
+    {
+        "id": "garden-en",
+        "question": "When are tomatoes planted?",
+        "gold_supports": [{"rel_path": "home/garden.md", "heading_path": "# Garden"}],
+        "translation_of": "nobody",
+    },
+    {"id": "moon", "question": "How far is the moon from the compost heap?", "answerable": False},
+]
+FILLER = "Neither the retry limit nor tomatoes are the subject of this sentence. " * 5
+LONG = {path: f"{text}\n# More\n\n{FILLER}\n" for path, text in NOTES.items()}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerHandle]:
+    vault = write_vault(tmp_path_factory.mktemp("vault"), LONG)
+    with start_in_thread(ReferenceConfig(vault=vault)) as handle:
+        yield handle
+
+
+@pytest.fixture(scope="module")
+def measured(server: ServerHandle) -> list[CaseRecord]:
+    """Every case, asked over a socket, and one that the target failed."""
+    settings = Settings(rootdir=".", k=3)
+    client = HttpRagClient(TargetSettings(url=server.url))
+    located = [LocatedCase(case=parse_case(c), lineno=n) for n, c in enumerate(CASES, 1)]
+    records = [
+        measure(one, "evals/set.jsonl", client, settings, clock=time.monotonic) for one in located
+    ]
+    client.close()
+    dead = HttpRagClient(TargetSettings(url=f"http://127.0.0.1:{unused_port()}", retries=0))
+    lost = parse_case({**CASES[0], "id": "lost"})
+    found = measure(
+        LocatedCase(case=lost, lineno=9), "evals/set.jsonl", dead, settings, clock=time.monotonic
+    )
+    dead.close()
+    return [*records, found]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("RAGEVAL_RESULTS", "RAGEVAL_RESULTS_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def store(
+    project: Path, records: Sequence[CaseRecord], *, full_text: bool = True, **settings: Any
+) -> Path:
+    with RunWriter(project / "evals/results", "run-1") as writer:
+        for one in records:
+            writer.append(redact(one, full_text=full_text))
+        writer.write_json("config.json", {"schema_version": 1, "settings": settings})
+        return writer.path
+
+
+def at(url: str, model: str = "lsa") -> list[str]:
+    return ["--embeddings-url", url, "--embeddings-model", model]
+
+
+def run_json(capsys: Output, *arguments: str) -> dict[str, Any]:
+    assert cli.run(["embeddings", *arguments, "--json"]) == ExitCode.YES
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_a_run_is_analysed_with_the_vectors_of_a_server(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    store(project, measured)
+    document = run_json(capsys, "run-1", *at(server.url))
+    assert (document["schema_version"], document["run_id"]) == (1, "run-1")
+    assert document["source"] == {
+        "kind": "endpoint",
+        "url": f"{server.url}/v1/embeddings",
+        "model": "lsa",
+        "dimensions": document["source"]["dimensions"],
+    }
+    assert document["source"]["dimensions"] >= 5
+    assert (document["n_cases"], document["questions"]) == (5, {"n": 4, "n_with_vector": 4})
+    assert document["chunks"]["n"] == document["chunks"]["n_with_vector"] >= 4
+    figures = document["statistics"]
+    counts = {key: (f["n"], f["n_not_applicable"], f["n_error"]) for key, f in figures.items()}
+    assert counts == {
+        "query_chunk_similarity": (4, 0, 1),
+        "query_gold_similarity": (3, 1, 1),
+        "query_other_similarity": (3, 1, 1),
+        "similarity_margin": (3, 1, 1),
+        "cross_lingual_consistency": (1, 0, 0),
+    }
+    gold, other = figures["query_gold_similarity"], figures["query_other_similarity"]
+    assert 1 >= gold["mean"] > other["mean"] >= -1
+    assert figures["similarity_margin"]["mean"] == pytest.approx(gold["mean"] - other["mean"])
+    assert gold["low"] < gold["mean"] < gold["high"]
+    (pair,) = document["translations"]["pairs"]
+    assert (pair["case_id"], pair["translation_of"], pair["status"]) == (
+        "queue-de",
+        "queue-en",
+        "scored",
+    )
+    documents = [
+        {chunk.rel_path for chunk in (one.retrieved_chunks or ())[:3]} for one in measured[:2]
+    ]
+    assert pair["value"] == len(documents[0] & documents[1]) / len(documents[0] | documents[1])
+    assert document["translations"]["n_unpaired"] == 1
+    silhouettes = document["embedding_silhouette"]
+    assert [*silhouettes] == ["document", "folder", "top_folder", "gold_section"]
+    assert silhouettes["document"]["n"] == document["chunks"]["n"]
+    assert -1 <= silhouettes["document"]["value"] <= 1
+    # Of "# Queue" a section and one below it, of "# Garden" one.
+    assert (silhouettes["gold_section"]["n"], silhouettes["gold_section"]["n_labels"]) == (3, 2)
+
+
+def test_the_similarity_is_that_of_the_served_vectors(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    store(project, measured[:1])
+    document = run_json(capsys, "last", *at(server.url))
+    model = server.engine.index.lsa
+    assert model is not None
+    query = model.embed(measured[0].question)
+    cosines = [
+        float(query @ model.embed(chunk.text or ""))
+        for chunk in (measured[0].retrieved_chunks or ())[:3]
+    ]
+    mean = document["statistics"]["query_chunk_similarity"]["mean"]
+    assert mean == pytest.approx(sum(cosines) / len(cosines), abs=1e-5)
+
+
+def test_people_get_a_table_and_warnings_apart(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    store(project, measured)
+    assert cli.run(["embeddings", "run-1", *at(server.url)]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert lines[0].startswith("run-1: 5 cases, ")
+    rows = {line.split()[0]: line.split()[1:] for line in lines[2:]}
+    assert rows["similarity_margin"][:3] == ["3", "1", "1"]
+    assert rows["document"][:1] == [str(len({c for c in chunk_ids(measured)}))]
+    assert err == "warning: cases whose translation_of names no other case: 1\n"
+    assert not list((project / "evals/results/run-1").glob("embeddings*"))
+
+
+def chunk_ids(records: Sequence[CaseRecord]) -> set[str | None]:
+    return {c.chunk_id for r in records for c in (r.retrieved_chunks or ())[:3]}
+
+
+def test_save_writes_the_numbers_and_no_text(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    folder = store(project, measured)
+    before = (folder / "results.jsonl").read_bytes()
+    shown = run_json(capsys, "run-1", *at(server.url), "--save")
+    text = (folder / "embeddings.json").read_text(encoding="utf-8")
+    assert json.loads(text) == shown
+    assert "retry" not in text
+    assert "tomatoes" not in text.lower()
+    assert (folder / "results.jsonl").read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "config.json",
+        "embeddings.json",
+        "results.jsonl",
+    ]
+
+
+def test_a_document_that_cannot_be_written_is_a_line(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    folder = store(project, measured)
+    (folder / "embeddings.json").mkdir()
+    assert cli.run(["embeddings", "run-1", *at(server.url), "--save"]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "embeddings.json: cannot be written: " in err
+    assert not list(folder.glob(".*"))
+
+
+def test_a_case_asked_again_counts_once_with_its_last_record(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    *asked, lost = measured
+    erred = replace(lost, case_id=asked[0].case_id, lineno=asked[0].lineno)
+    store(project, asked)
+    once = run_json(capsys, "run-1", *at(server.url))
+    shutil.rmtree(project / "evals/results/run-1")
+    store(project, [erred, *asked])
+    again = run_json(capsys, "run-1", *at(server.url))
+    assert again["statistics"] == once["statistics"]
+    assert again["statistics"]["query_chunk_similarity"]["n_error"] == 0
+
+
+def test_a_run_without_its_config_says_what_is_assumed(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    (store(project, measured) / "config.json").unlink()
+    document = run_json(capsys, "run-1", *at(server.url))
+    assert "no readable config.json" in document["warnings"][0]
+
+
+def test_cut_texts_are_refused_with_the_option_that_keeps_them(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    store(project, measured, full_text=False)
+    assert cli.run(["embeddings", "run-1", *at(server.url)]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "chunk texts are stored cut" in err
+    assert "--rageval-store-full-text" in err
+    assert "--allow-cut-texts" in err
+
+
+def test_cut_texts_are_used_on_request_and_said(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    store(project, measured, full_text=False)
+    command = ["embeddings", "run-1", *at(server.url), "--allow-cut-texts"]
+    assert cli.run(command) == ExitCode.YES
+    out, err = capsys.readouterr()
+    assert ", some texts cut;" in out.splitlines()[0]
+    assert "warning: chunk texts cut when they were stored: " in err
+
+
+def write_vectors(path: Path, records: Sequence[CaseRecord]) -> list[str]:
+    lines: dict[str, dict[str, Any]] = {}
+    for number, one in enumerate(records):
+        lines[one.question] = {"text": one.question, "embedding": [1, number]}
+        for chunk in one.retrieved_chunks or ():
+            lines[str(chunk.chunk_id)] = {"chunk_id": chunk.chunk_id, "embedding": [1, 0]}
+    path.write_text("\n".join(map(json.dumps, lines.values())), encoding="utf-8")
+    return ["--vectors", str(path)]
+
+
+def test_vectors_from_a_file_need_neither_texts_nor_network(
+    project: Path, measured: list[CaseRecord], capsys: Output
+) -> None:
+    store(project, measured, full_text=False)
+    document = run_json(capsys, "run-1", *write_vectors(project / "v.jsonl", measured[:1]))
+    assert document["source"] == {"kind": "file", "file": "v.jsonl", "dimensions": 2}
+    figure = document["statistics"]["query_chunk_similarity"]
+    assert (figure["n"], figure["mean"], figure["n_not_applicable"]) == (1, 1.0, 3)
+    silhouette = document["embedding_silhouette"]["gold_section"]
+    assert (silhouette["n"], silhouette["n_labels"], silhouette["value"]) == (2, 1, None)
+    assert "at least 2 labels" in silhouette["reason"]
+    assert any(w.startswith("questions without vector: 3 of 4") for w in document["warnings"])
+    assert any(w.startswith("chunks without vector: ") for w in document["warnings"])
+
+
+def test_path_case_is_that_of_the_run(
+    project: Path, measured: list[CaseRecord], capsys: Output
+) -> None:
+    (chunk, *_) = measured[0].retrieved_chunks or ()
+    shouted = replace(chunk, rel_path=chunk.rel_path.upper())
+    pair = [
+        replace(measured[0], retrieved_chunks=(chunk,)),
+        replace(measured[1], retrieved_chunks=(shouted,)),
+    ]
+    file = write_vectors(project / "v.jsonl", pair)
+    folder = store(project, pair, path_case="insensitive")
+
+    def consistency() -> float:
+        document = run_json(capsys, "run-1", *file)
+        value: float = document["statistics"]["cross_lingual_consistency"]["mean"]
+        return value
+
+    assert consistency() == 1.0
+    (folder / "config.json").unlink()
+    assert consistency() == 0.0
+
+
+def test_an_unreachable_endpoint_is_code_4(
+    project: Path, measured: list[CaseRecord], capsys: Output
+) -> None:
+    store(project, measured)
+    with fake_target(json_reply({"error": "no such model"}, "404 None")) as target:
+        assert cli.run(["embeddings", "run-1", *at(target.url)]) == ExitCode.UNREACHABLE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "HTTP 404" in err
+    assert "no such model" in err
+
+
+def test_a_server_with_another_model_is_code_4_and_names_its_own(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    store(project, measured)
+    assert cli.run(["embeddings", "run-1", *at(server.url, "ada")]) == ExitCode.UNREACHABLE
+    assert "expected 'lsa' or 'lsa-192/1'" in capsys.readouterr().err
+
+
+def test_a_refused_text_is_warned_of_and_counted(
+    project: Path, measured: list[CaseRecord], capsys: Output
+) -> None:
+    (chunk, *_) = measured[0].retrieved_chunks or ()
+    store(project, [replace(measured[0], retrieved_chunks=(chunk,))])
+    refused = json_reply({"error": "too long"}, "413 Large")
+    question = json_reply({"data": [{"index": 0, "embedding": [1, 2]}]})
+    with fake_target(refused, question, refused) as target:
+        document = run_json(capsys, "run-1", *at(target.url))
+    assert document["warnings"][0].startswith("texts refused: 1; the first: ")
+    assert document["chunks"] == {"n": 1, "n_with_vector": 0, "n_cut_texts": 0}
+    figure = document["statistics"]["query_chunk_similarity"]
+    assert (figure["n"], figure["mean"], figure["n_not_applicable"]) == (0, None, 1)
+    assert "no case was scored" in figure["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "expected either --embeddings-url or --vectors"),
+        ([*at("http://h"), "--vectors", "v.jsonl"], "expected either"),
+        (["--embeddings-url", "http://h"], "expected --embeddings-model beside it"),
+        (["--vectors", "v.jsonl", "--embeddings-model", "m"], "--vectors: takes neither"),
+        (at("localhost:80"), "--embeddings-url: expected a URL"),
+        ([*at("http://h"), "--embeddings-api-key-env", "sk-123"], "not a key"),
+        (["--vectors", "none.jsonl"], "none.jsonl: cannot be read"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_code_2(
+    project: Path,
+    measured: list[CaseRecord],
+    arguments: list[str],
+    message: str,
+    capsys: Output,
+) -> None:
+    store(project, measured)
+    assert cli.run(["embeddings", "run-1", *arguments]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
+    assert "sk-123" not in err
+
+
+def test_the_page_names_the_options_there_are_and_lines_that_can_be_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/embeddings.md").read_text(encoding="utf-8")
+    table = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `--")]
+    documented = {name for cell in table for name in re.findall(r"--[a-z-]+", cell)}
+    assert documented == {option.opts[0] for option in command.params if option.opts[0][0] == "-"}
+    (lines,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "v.jsonl").write_text(lines, encoding="utf-8")
+    vectors = load_vectors(tmp_path / "v.jsonl")
+    assert (len(vectors.by_text), len(vectors.by_chunk_id)) == (1, 1)
+
+
+def test_a_run_without_texts_or_without_a_folder_is_a_data_error(
+    project: Path, measured: list[CaseRecord], capsys: Output
+) -> None:
+    assert cli.run(["embeddings", "run-1", *at("http://h")]) == ExitCode.USAGE
+    assert "run 'run-1': not found" in capsys.readouterr().err
+    store(project, measured[-1:])
+    assert cli.run(["embeddings", "run-1", *at("http://h")]) == ExitCode.USAGE
+    assert "no record holds the text of a chunk, so nothing was sent" in capsys.readouterr().err

@@ -1,0 +1,290 @@
+"""``rageval explain`` from the command line, over run folders on disk."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.engine.case import record_of
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResponse, AskResult
+from pytest_rageval.values.settings import Settings
+from tests.score_builders import chunk, gold
+
+Output = pytest.CaptureFixture[str]
+S, U = "a.md | # S", "a.md | # U"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("RAGEVAL_RESULTS", "NO_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def record(
+    case_id: str, *chunks: str, file: str = "evals/set.jsonl", at: str = S, **fields: Any
+) -> CaseRecord:
+    of = Case(id=case_id, question="Where is it?", gold_supports=(gold(at),))
+    response = AskResponse(answer="There.", retrieved_chunks=tuple(map(chunk, chunks)))
+    result = AskResult(response=response, error=None, total_ms=1.0)
+    scored = record_of(LocatedCase(case=of, lineno=3), file, result, Settings(rootdir="."))
+    return replace(scored, **fields)
+
+
+def write_run(
+    records: Sequence[CaseRecord], run: str = "one", config: dict[str, Any] | None = None
+) -> None:
+    with RunWriter(Path("evals/results"), run) as writer:
+        for one in records:
+            writer.append(one)
+        if config is not None:
+            writer.write_json("config.json", {"settings": config})
+
+
+def explain(*arguments: str, capsys: Output) -> str:
+    assert cli.run(["explain", *arguments]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def document(*arguments: str, capsys: Output) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(explain(*arguments, "--json", capsys=capsys))
+    return found
+
+
+# --- naming run and case ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", ["one", "on", "last", "evals/results/one"])
+@pytest.mark.parametrize(
+    "case", ["alpha-1", "al", "evals/set.jsonl::alpha-1", "set.jsonl::alpha-1"]
+)
+def test_run_and_case_are_named_in_the_usual_ways(run: str, case: str, capsys: Output) -> None:
+    write_run([record("alpha-1", S), record("beta-1", U)], config={})
+    assert explain(run, case, capsys=capsys).startswith("alpha-1  PASSED")
+
+
+def test_an_exact_id_wins_over_those_it_begins(capsys: Output) -> None:
+    write_run([record("c-10", U), record("c-1", S)], config={})
+    assert explain("last", "c-1", capsys=capsys).startswith("c-1  PASSED")
+
+
+def test_an_id_of_two_files_asks_for_the_node_id(capsys: Output) -> None:
+    write_run([record("c", S, file="evals/a.jsonl"), record("c", U, file="evals/b.jsonl")])
+    assert cli.run(["explain", "one", "c"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == (
+        "rageval: case 'c': 2 cases are meant, name one of evals/a.jsonl::c, evals/b.jsonl::c\n"
+    )
+    found = document("one", "evals/b.jsonl::c", capsys=capsys)
+    assert found["repeats"][0]["file"] == "evals/b.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["two", "alpha"], "run 'two': not found; the latest in "),
+        (["last~1", "alpha"], "run 'last~1': "),
+        (["one", "alhpa"], "rageval: case 'alhpa': not in this run, did you mean 'alpha'?"),
+        (["one", "zzz"], "rageval: case 'zzz': not in this run, it holds alpha, beta"),
+        (["one", ""], "rageval: case '': not in this run"),
+        (["one", "\x1b[31mx"], "rageval: case '"),
+        (["one", "alpha", "--repeat", "2"], "rageval: case 'alpha': got --repeat 2, the run has 0"),
+        (["one"], "rageval explain: Missing argument 'CASE'"),
+    ],
+)
+def test_what_is_not_there_is_one_line_and_code_2(
+    arguments: list[str], message: str, capsys: Output
+) -> None:
+    write_run([record("alpha", S), record("beta", S)], config={})
+    assert cli.run(["explain", *arguments]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(message)
+    assert "\x1b" not in err
+
+
+def test_a_run_without_records_is_no_traceback(capsys: Output) -> None:
+    write_run([])
+    assert cli.run(["explain", "one", "x"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == "rageval: case 'x': the run holds no records\n"
+
+
+def test_a_broken_record_is_named_by_its_line(capsys: Output) -> None:
+    write_run([record("alpha", S)])
+    with Path("evals/results/one/results.jsonl").open("a", encoding="utf-8") as file:
+        file.write("{}\n")
+    assert cli.run(["explain", "one", "alpha"]) == ExitCode.USAGE
+    assert "results.jsonl:2: schema_version" in capsys.readouterr().err
+
+
+def test_the_results_folder_is_the_configured_one(project: Path, capsys: Output) -> None:
+    write_run([record("alpha", S)])
+    (project / "pyproject.toml").write_text(
+        '[tool.rageval]\nresults = "elsewhere"\n', encoding="utf-8"
+    )
+    assert cli.run(["explain", "one", "alpha"]) == ExitCode.USAGE
+    assert "elsewhere" in capsys.readouterr().err
+    Path("evals/results").rename("elsewhere")
+    assert explain("one", "alpha", capsys=capsys)
+
+
+# --- repeats and resumes ---------------------------------------------------------------------
+
+
+def test_each_repeat_is_shown_unless_one_is_chosen(capsys: Output) -> None:
+    write_run([record("c", S), record("c", U, repeat=1)], config={})
+    assert explain("one", "c", capsys=capsys).count("c  PASSED") == 1
+    both = document("one", "c", capsys=capsys)["repeats"]
+    assert [(one["repeat"], one["outcome"]) for one in both] == [(0, "passed"), (1, "missed")]
+    (second,) = document("one", "c", "--repeat", "1", capsys=capsys)["repeats"]
+    assert second["outcome"] == "missed"
+
+
+def test_the_last_record_of_a_case_asked_again_counts(capsys: Output) -> None:
+    write_run([record("c", U), record("c", S)], config={})
+    (only,) = document("one", "c", capsys=capsys)["repeats"]
+    assert only["outcome"] == "passed"
+
+
+# --- what is explained -----------------------------------------------------------------------
+
+
+def test_json_is_one_object_with_every_metric(capsys: Output) -> None:
+    write_run([record("c", "b.md | # X", S)], config={})
+    found = document("one", "c", capsys=capsys)
+    assert (found["schema_version"], found["run_id"]) == (1, "one")
+    (one,) = found["repeats"]
+    assert [metric["key"] for metric in one["metrics"]] == list(METRICS)
+    (mrr,) = [metric for metric in one["metrics"] if metric["key"] == "mrr"]
+    assert (mrr["value"], mrr["computed"]) == (0.5, 0.5)
+    assert mrr["reason"] == "1 / rank 2, the first relevant chunk"
+    assert [chunk["golds"] for chunk in one["chunks"]] == [[], [0]]
+    assert one["notes"] == []
+
+
+def test_the_settings_of_the_run_decide(capsys: Output) -> None:
+    write_run([record("c", "A.md | # S")], config={"path_case": "sensitive", "k": 5})
+    assert 'path_case = "insensitive"' in explain("one", "c", capsys=capsys)
+    write_run([record("c", "A.md | # S")], "two", config={"path_case": "insensitive"})
+    assert 'path_case = "insensitive"' not in explain("two", "c", capsys=capsys)
+
+
+@pytest.mark.parametrize(
+    "config", [{"k": True, "path_case": 3, "coarse_chunks": 1, "snippets": []}, {"judge": 4}]
+)
+def test_settings_that_no_run_can_have_are_left_at_their_defaults(
+    config: dict[str, Any], capsys: Output
+) -> None:
+    write_run([record("c", S)], config=config)
+    assert explain("one", "c", capsys=capsys)
+
+
+def test_a_run_without_its_config_says_what_is_assumed(capsys: Output) -> None:
+    write_run([record("c", S)])
+    assert "no readable config.json" in " ".join(explain("one", "c", capsys=capsys).split())
+
+
+def test_headings_are_judged_by_the_whole_run_as_its_figures_are(capsys: Output) -> None:
+    """A line of results.jsonl is written before the run knows whether headings are reported."""
+    write_run([record("c", "a.md"), record("d", S)], config={})
+    (one,) = document("one", "c", capsys=capsys)["repeats"]
+    values = {metric["key"]: metric["value"] for metric in one["metrics"]}
+    assert (values["mrr"], values["doc_mrr"]) == (0.0, 1.0)
+    assert one["notes"] == []
+    write_run([record("c", "a.md")], "two", config={})
+    (alone,) = document("two", "c", capsys=capsys)["repeats"]
+    (mrr,) = [metric for metric in alone["metrics"] if metric["key"] == "mrr"]
+    assert mrr["reason"] == "No chunk of the run reports a heading, and the case names one."
+
+
+def test_settling_headings_keeps_what_a_judge_said(capsys: Output) -> None:
+    plain = record("c", "a.md")
+    judged = replace(
+        plain,
+        metrics={**plain.metrics, "correctness": 4.0},
+        not_applicable={k: v for k, v in plain.not_applicable.items() if k != "correctness"},
+    )
+    write_run([judged, record("d", S)], config={"judge": "offline"})
+    (one,) = document("one", "c", capsys=capsys)["repeats"]
+    found = {metric["key"]: metric for metric in one["metrics"]}
+    assert (found["correctness"]["status"], found["correctness"]["value"]) == ("scored", 4.0)
+    assert found["mrr"]["status"] == "scored"
+
+
+def write_case_file(heading: str) -> None:
+    line = {
+        "id": "c",
+        "question": "Where is it?",
+        "gold_supports": [{"rel_path": "a.md", "heading_path": heading}],
+    }
+    Path("evals/set.jsonl").write_text(json.dumps(line), encoding="utf-8")
+
+
+def test_an_old_record_borrows_its_case_from_a_file_that_still_agrees(capsys: Output) -> None:
+    write_run([record("c", U, case=None)], config={})
+    write_case_file("# S")
+    out = explain("one", "c", capsys=capsys)
+    assert 'heading 1 is "u", not "s"' in out
+    assert "cannot be shown" not in out
+
+
+@pytest.mark.parametrize("heading", [None, "# Changed", "\x00"])
+def test_an_old_record_whose_case_has_changed_says_what_cannot_be_shown(
+    heading: str | None, capsys: Output
+) -> None:
+    write_run([record("c", U, case=None)], config={})
+    if heading == "\x00":
+        Path("evals/set.jsonl").write_text("{broken", encoding="utf-8")
+    elif heading is not None:
+        write_case_file(heading)
+    (one,) = document("one", "c", capsys=capsys)["repeats"]
+    assert (one["case_known"], one["golds"]) == (False, [])
+    assert "cannot be shown" in one["notes"][0]
+
+
+def test_a_case_is_read_from_no_file_outside_the_project(capsys: Output, project: Path) -> None:
+    write_run([record("c", U, case=None, file="../set.jsonl")], config={})
+    write_case_file("# S")
+    Path("evals/set.jsonl").rename(project.parent / "set.jsonl")
+    (one,) = document("one", "c", capsys=capsys)["repeats"]
+    assert not one["case_known"]
+
+
+# --- the terminal ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("color", "colored"), [("auto", False), ("no", False), ("yes", True)])
+def test_colour_is_for_terminals_or_on_demand(color: str, colored: bool, capsys: Output) -> None:
+    write_run([record("c", S)], config={})
+    assert ("\x1b[" in explain("one", "c", "--color", color, capsys=capsys)) == colored
+
+
+def test_no_color_is_heeded_on_a_terminal(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    write_run([record("c", S)], config={})
+    assert "\x1b[" in explain("one", "c", capsys=capsys)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in explain("one", "c", capsys=capsys)
+
+
+def test_the_terminal_s_width_is_kept_to(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run([record("c", *["x.md | # A long heading > ## And one below it"] * 7)], config={})
+    for columns, widest in (("80", 80), ("300", 100)):
+        monkeypatch.setenv("COLUMNS", columns)
+        lines = explain("one", "c", "-v", capsys=capsys).splitlines()
+        assert max(map(len, lines)) <= widest

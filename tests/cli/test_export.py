@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.project.case_reader import load_cases
+from pytest_rageval.project.documents import read_document_set
+from tests.authoring.interchange.sources import SAMPLES
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_fresh_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def garden() -> Path:
+    text = (SAMPLES / "unrag-dataset.json").read_text(encoding="utf-8")
+    dataset = json.loads(text)
+    dataset["documents"][3] = {"sourceId": "eval:garden:rules:fees", "content": "Ten pounds."}
+    Path("d.json").write_text(json.dumps(dataset), encoding="utf-8")
+    report = str(SAMPLES / "unrag-report.json")
+    arguments = ["unrag", "d.json", report, "-o", "evals/garden.jsonl", "--responses", "r.jsonl"]
+    assert cli.run(["import", *arguments]) == 0
+    return Path("evals/garden.jsonl")
+
+
+@pytest.mark.parametrize("name", ["beir", "trec"])
+def test_a_set_goes_out_and_comes_in_again(name: str, garden: Path) -> None:
+    assert cli.run(["export", name, str(garden), "-o", "out"]) == 0
+    files = ["out"] if name == "beir" else ["out/topics.tsv", "out/qrels.txt"]
+    assert cli.run(["import", name, *files, "-o", "back/garden.jsonl"]) == 0
+    theirs, ours = (
+        [one.case for one in load_cases(path).cases] for path in (Path("back/garden.jsonl"), garden)
+    )
+    if name == "beir":
+        assert theirs == ours
+        there, here = (
+            read_document_set(path.parent / "documents" / "garden.jsonl")
+            for path in (Path("back/x"), garden)
+        )
+        assert (there.documents, there.scope_prefix) == (here.documents, here.scope_prefix)
+    else:
+        assert [(one.id, one.question) for one in theirs] == [
+            (one.id, one.question) for one in ours
+        ]
+        assert [[gold.rel_path for gold in one.gold_supports] for one in theirs] == [
+            [gold.rel_path for gold in one.gold_supports] for one in ours
+        ]
+
+
+@pytest.mark.parametrize("name", ["beir", "trec"])
+def test_metadata_that_a_person_wrote_under_our_names_does_no_harm(name: str) -> None:
+    odd = {"judged_not_relevant": [1], "docnos": None, "split": 3}
+    case = {"id": "a", "question": "Why?", "metadata": {"beir": odd, "trec": odd}}
+    Path("odd.jsonl").write_text(json.dumps(case), encoding="utf-8")
+    assert cli.run(["export", name, "odd.jsonl", "-o", "out"]) == 0
+
+
+def test_what_trec_cannot_hold_is_told(garden: Path, capsys: Output) -> None:
+    assert cli.run(["export", "trec", str(garden), "-o", "out"]) == 0
+    out = capsys.readouterr().out
+    assert "     4  k: no column holds it" in out
+    assert "     2  required_support_groups: no column holds it" in out
+
+
+def test_a_stored_run_goes_out_for_trec_eval(garden: Path, capsys: Output) -> None:
+    scored = ["score", str(garden), "r.jsonl", "--retrieval-only", "--save", "first"]
+    assert cli.run(scored) == 0
+    capsys.readouterr()
+    assert cli.run(["export", "trec", "--run", "last", "-o", "out"]) == 0
+    out = capsys.readouterr().out
+    assert "trec: 2 cases of first" in out
+    assert "the cases are cut at different k (2, 4), and trec_eval at one" in out
+    assert "next    trec_eval -c -m success.2" in out
+    run = Path("out/run.txt").read_text(encoding="utf-8").splitlines()
+    assert run[0] == "q_roses Q0 eval/garden/doc/roses.md 1 3 first"
+    assert cli.run(["export", "trec", "--run", "first", "-o", "again", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["run_id"], document["n_cases"]) == ("first", 2)
+
+
+def test_nothing_is_overwritten(garden: Path, capsys: Output) -> None:
+    assert cli.run(["export", "trec", str(garden), "-o", "out"]) == 0
+    assert cli.run(["export", "trec", str(garden), "-o", "out"]) == 2
+    assert "out/topics.tsv: exists, and nothing is overwritten" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trec", "-o", "out"], "expected case files, or --run RUN"),
+        (["beir", "--run", "last", "-o", "out"], "expected the format trec"),
+        (["trec", "--run", "last", "-o", "out"], "holds no runs"),
+        (["trec", "no.jsonl", "-o", "out"], "cannot be read"),
+        (["trec", "a.jsonl", "a.jsonl", "-o", "out"], "stands in two files"),
+        (["csv", "a.jsonl", "-o", "out"], "'csv' is not one of"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments: list[str], message: str, capsys: Output) -> None:
+    Path("a.jsonl").write_text('{"id": "a", "question": "b"}\n', encoding="utf-8")
+    assert cli.run(["export", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+def test_json_tells_what_was_written(garden: Path, capsys: Output) -> None:
+    capsys.readouterr()
+    assert cli.run(["export", "beir", str(garden), "-o", "out", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["written"] == [
+        "out/queries.jsonl", "out/qrels/test.tsv", "out/corpus.jsonl",
+    ]  # fmt: skip
+    assert document["carried"] == {"case": 4, "document": 4}

@@ -1,0 +1,211 @@
+"""``rageval gate``: a stored run decided once more."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.runs.tags import write_tag
+from pytest_rageval.values.record import CaseRecord
+from tests.run_builders import SETTINGS, run_of, write_run
+
+Output = pytest.CaptureFixture[str]
+RESULTS = Path("evals/results")
+DROPPED = range(100, 130)
+DROP = 'baseline = "main"\n[overall]\nrecall_at_k = { max_drop = 0.05 }\n'
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def thresholds(text: str) -> None:
+    Path("thresholds.toml").write_text(text, encoding="utf-8")
+
+
+def runs(new: list[CaseRecord], **config: Any) -> None:
+    write_run(RESULTS, "r1", run_of(200))
+    write_tag(RESULTS, "main", "r1")
+    write_run(RESULTS, "r2", new, day=2, **config)
+
+
+def gate(capsys: Output, *arguments: str, code: int = 0) -> dict[str, Any]:
+    assert cli.run(["gate", *arguments, "--json"]) == code
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_a_run_is_decided_by_the_thresholds_of_today(capsys: Output) -> None:
+    runs(run_of(200))
+    thresholds('[overall]\nrecall_at_k = ">= 0.8"\n')
+    assert gate(capsys, "r2")["verdict"] == "pass"
+    thresholds('[overall]\nrecall_at_k = ">= 0.81"\n')
+    found = gate(capsys, "r2", code=ExitCode.NO)
+    assert found["sentence"] == "FAIL 1 of 2 checks: recall_at_k 0.800 is below min 0.810"
+    assert found["schema_version"] == 1
+
+
+def test_a_drop_against_the_baseline_of_the_file_is_exit_1(capsys: Output) -> None:
+    runs(run_of(200, missed=DROPPED))
+    thresholds(DROP)
+    found = gate(capsys, "r2", code=ExitCode.NO)
+    assert found["baseline"]["name"] == "main"
+    assert (found["baseline"]["run_id"], found["baseline"]["n_paired"]) == ("r1", 200)
+    assert gate(capsys, "r2", "--allow-regressions")["checks"][0]["status"] == "warn"
+
+
+def test_a_baseline_can_be_named(capsys: Output) -> None:
+    runs(run_of(200, missed=DROPPED))
+    write_run(RESULTS, "r0", run_of(200, missed=DROPPED), day=3)
+    thresholds(DROP)
+    assert gate(capsys, "r2", "--baseline", "r0")["verdict"] == "pass"
+
+
+def test_last_is_another_run_than_the_one_decided(capsys: Output) -> None:
+    runs(run_of(200, missed=DROPPED))
+    thresholds(DROP)
+    found = gate(capsys, "r2", "--baseline", "last", code=ExitCode.NO)
+    assert found["baseline"]["run_id"] == "r1"
+
+
+def test_a_baseline_made_otherwise_is_exit_3(capsys: Output) -> None:
+    runs(run_of(200))
+    write_run(RESULTS, "other", run_of(200), replace(SETTINGS, k=9), day=3)
+    thresholds(DROP)
+    found = gate(capsys, "r2", "--baseline", "other", code=ExitCode.NOT_COMPARABLE)
+    assert found["baseline"]["problem"] == (
+        "not comparable with the baseline: k: 9 in base, 5 in new"
+    )
+    assert found["checks"][0]["status"] == "skip"
+
+
+def test_a_gate_that_fails_anyway_is_exit_1(capsys: Output) -> None:
+    runs(run_of(200))
+    write_run(RESULTS, "other", run_of(200), replace(SETTINGS, k=9), day=3)
+    thresholds(DROP.replace("{", "{ min = 0.9,"))
+    found = gate(capsys, "r2", "--baseline", "other", code=ExitCode.NO)
+    assert found["verdict"] == "fail"
+    assert "not comparable" in found["baseline"]["problem"]
+
+
+def test_a_missing_baseline_is_said(capsys: Output) -> None:
+    runs(run_of(200))
+    thresholds(DROP.replace("main", "nightly"))
+    assert cli.run(["gate", "r2"]) == ExitCode.YES
+    out = " ".join(capsys.readouterr().out.split())
+    assert "no baseline: run 'nightly': not found" in out
+    assert "make one with `rageval runs tag RUN main`" in out
+    assert "1 skipped (no baseline)" in out
+
+
+def test_a_missing_baseline_can_be_required(capsys: Output) -> None:
+    runs(run_of(200))
+    thresholds("require_baseline = true\n" + DROP.replace("main", "nightly"))
+    assert gate(capsys, "r2", code=ExitCode.NO)["checks"][0]["status"] == "fail"
+
+
+def test_a_missing_baseline_that_was_asked_for_is_a_usage_error(capsys: Output) -> None:
+    runs(run_of(200))
+    assert cli.run(["gate", "r2", "--baseline", "nothing"]) == ExitCode.USAGE
+    assert "run 'nothing': not found" in capsys.readouterr().err
+
+
+def test_no_message_names_a_folder_of_this_machine(capsys: Output, tmp_path: Path) -> None:
+    write_run(RESULTS, "r2", run_of(5))
+    thresholds(DROP)
+    assert str(tmp_path) not in json.dumps(gate(capsys, "r2"))
+
+
+def test_a_run_is_not_its_own_baseline(capsys: Output) -> None:
+    runs(run_of(200))
+    thresholds(DROP)
+    found = gate(capsys, "main")
+    assert found["checks"][0]["status"] == "skip"
+    assert "is the run that is to be compared" in found["checks"][0]["message"]
+
+
+def test_a_part_of_the_set_is_not_decided(capsys: Output) -> None:
+    told = {"hash": "h", "n_cases": 400, "by_category": {"general": 400}, "by_tag": {}}
+    runs(run_of(200, missed=DROPPED), set=told)
+    thresholds(DROP)
+    found = gate(capsys, "r2")
+    assert found["checks"][0]["message"] == "needs the whole set (200 of 400 cases selected)"
+    assert found["checks"][0]["status"] == "skip"
+
+
+def test_a_run_without_records_of_its_cases_fails(capsys: Output) -> None:
+    runs([])
+    thresholds('[overall]\nrecall_at_k = ">= 0.1"\n')
+    found = gate(capsys, "r2", code=ExitCode.NO)
+    assert "no data" in found["checks"][0]["message"]
+
+
+def test_nothing_is_written(capsys: Output) -> None:
+    runs(run_of(200))
+    thresholds(DROP)
+    before = {path: path.read_bytes() for path in RESULTS.rglob("*") if path.is_file()}
+    gate(capsys, "r2", "--baseline", "main")
+    assert {path: path.read_bytes() for path in RESULTS.rglob("*") if path.is_file()} == before
+
+
+def test_a_run_that_was_killed_is_incomplete(capsys: Output) -> None:
+    told = {"hash": "h", "n_cases": 200, "n_asked": 200, "by_category": {}, "by_tag": {}}
+    runs(run_of(150), set=told)
+    (RESULTS / "r2" / "gate.json").unlink()
+    found = gate(capsys, "r2", code=ExitCode.NO)
+    assert found["sentence"].startswith("INCOMPLETE: 150 of 200 cases reported")
+
+
+def test_the_gates_of_the_command_line_of_a_run_are_decided_again(capsys: Output) -> None:
+    gated = replace(SETTINGS, extra_gates=("hit_at_k>=0.9",))
+    write_run(RESULTS, "r2", run_of(200), gated)
+    thresholds("version = 1\n")
+    found = gate(capsys, "r2", code=ExitCode.NO)
+    assert [check["name"] for check in found["checks"]] == ["hit_at_k", "error_rate"]
+
+
+def test_the_decision_is_appended_to_the_summary_of_a_ci_step(
+    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = tmp_path / "step-summary"
+    step.write_text("earlier\n", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
+    runs(run_of(200, missed=DROPPED))
+    thresholds(DROP)
+    gate(capsys, "r2", code=ExitCode.NO)
+    said = step.read_text(encoding="utf-8")
+    assert said.startswith("earlier\n\n## rageval gate: FAIL 1 of 2 checks")
+    assert "\nRun r2.\n\nBaseline main" in said
+    assert "| recall\\_at\\_k max\\_drop |" in said
+    assert "**FAIL** |" in said
+
+
+def test_a_step_summary_that_cannot_be_written_changes_no_exit_code(
+    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
+    runs(run_of(200))
+    thresholds(DROP)
+    assert cli.run(["gate", "r2"]) == 0
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning.startswith("warning: the step summary was not written: GITHUB_STEP_SUMMARY ")
+
+
+def test_a_baseline_that_is_not_there_is_said_in_the_summary_of_a_ci_step(
+    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = tmp_path / "step-summary"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
+    write_run(RESULTS, "r2", run_of(200))
+    thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\n")
+    gate(capsys, "r2")
+    said = step.read_text(encoding="utf-8")
+    assert "\nNo baseline; make one with \\`rageval runs tag RUN main\\`.\n" in said

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.authoring.interchange.registry import FORMATS
+from pytest_rageval.cli import main as cli
+from pytest_rageval.project.case_reader import load_cases
+from tests.authoring.interchange.sources import SAMPLES
+
+Output = pytest.CaptureFixture[str]
+OF_FORMAT = {
+    "beir": ["beir"],
+    "csv": ["cases.csv"],
+    "deepeval": ["deepeval-goldens.json", "deepeval-goldens.csv"],
+    "json": ["suite.json"],
+    "promptfoo": ["promptfooconfig.yaml"],
+    "ragas": ["ragas-0.2.jsonl", "ragas-0.1.csv"],
+    "trec": ["topics.tsv", "qrels.txt", "demo.run"],
+    "unrag": ["unrag-dataset.json", "unrag-report.json"],
+    "yaml": ["suite.yaml"],
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_fresh_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: str) -> int:
+    return cli.run(["import", *arguments])
+
+
+def samples(name: str) -> list[str]:
+    return [str(SAMPLES / file) for file in OF_FORMAT[name]]
+
+
+def test_there_is_a_sample_of_every_format_and_every_format_is_offered() -> None:
+    command = cli.cli.get_command(
+        cli.cli.make_context("x", ["import"], resilient_parsing=True), "import"
+    )
+    assert command is not None
+    (choice,) = [param.type for param in command.params if param.name == "name"]
+    assert list(choice.choices) == sorted(FORMATS) == sorted(OF_FORMAT)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", OF_FORMAT)
+def test_whatever_is_imported_passes_the_check(name: str, capsys: Output) -> None:
+    assert run(name, *samples(name), "-o", "evals/set.jsonl", "--responses", "r.jsonl") == 0
+    assert cli.run(["check", "evals/set.jsonl"]) in {0, 1}
+    assert load_cases(Path("evals/set.jsonl")).cases
+    capsys.readouterr()
+    assert run(name, *samples(name), "-o", "evals/set.jsonl", "--on-clash", "skip", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["n_cases"] == 0
+
+
+def test_what_was_carried_over_and_what_was_not_is_told(capsys: Output) -> None:
+    assert run("unrag", *samples("unrag"), "-o", "evals/garden.jsonl") == 0
+    out = capsys.readouterr().out
+    assert "unrag: 4 cases, 4 documents below eval/garden/, 2 recorded responses" in out
+    assert "     1  documents[].assets: images, audio and the like are not sent" in out
+    assert '  recall_at_k = ">= 0.75"' in out
+    assert "note    the recorded responses are written with --responses FILE" in out
+    assert "wrote  evals/documents/garden.jsonl" in out
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: Output) -> None:
+    assert run("unrag", *samples("unrag"), "--dry-run", "--responses", "r.jsonl") == 0
+    assert list(tmp_path.iterdir()) == []
+    assert "would write  evals/eval_set.jsonl" in capsys.readouterr().out
+
+
+def test_json_tells_the_same(capsys: Output) -> None:
+    assert run("unrag", *samples("unrag"), "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["n_cases"], document["scope_prefix"]) == (4, "eval/garden/")
+    assert document["thresholds"]["mrr"] == ">= 0.5"
+    assert document["carried"]["queries[].id"] == 4
+    assert {
+        "field": "description",
+        "why": "belongs to the dataset, and no case holds it",
+        "count": 1,
+    } in document["left_out"]
+    assert document["written"] == ["evals/eval_set.jsonl", "evals/documents/eval_set.jsonl"]
+
+
+def test_ids_that_are_taken_are_refused_and_nothing_is_written(capsys: Output) -> None:
+    Path("set.jsonl").write_text('{"id": "c2", "question": "own"}\n', encoding="utf-8")
+    assert run("csv", *samples("csv"), "-o", "set.jsonl") == 2
+    assert "c2 (line 1); choose --on-clash skip" in capsys.readouterr().err
+    assert Path("set.jsonl").read_text(encoding="utf-8").count("\n") == 1
+    assert run("csv", *samples("csv"), "-o", "set.jsonl", "--on-clash", "rename") == 0
+    ids = [one.case.id for one in load_cases(Path("set.jsonl")).cases]
+    assert ids == ["c2", "c1", "c2-2"]
+    assert "renamed c2 to c2-2" in capsys.readouterr().out
+
+
+def test_other_documents_of_the_same_set_are_not_overwritten(capsys: Output) -> None:
+    assert run("unrag", *samples("unrag"), "-o", "evals/set.jsonl") == 0
+    before = Path("evals/documents/set.jsonl").read_bytes()
+    assert run("beir", *samples("beir"), "-o", "evals/set.jsonl") == 2
+    assert "evals/documents/set.jsonl: exists" in capsys.readouterr().err
+    assert Path("evals/documents/set.jsonl").read_bytes() == before
+    assert len(load_cases(Path("evals/set.jsonl")).cases) == 4
+
+
+def test_a_case_file_with_faults_is_left_alone(capsys: Output) -> None:
+    Path("set.jsonl").write_text('{"id": 1}\n', encoding="utf-8")
+    assert run("csv", *samples("csv"), "-o", "set.jsonl") == 2
+    assert "set.jsonl:1" in capsys.readouterr().err
+    assert Path("set.jsonl").read_text(encoding="utf-8") == '{"id": 1}\n'
+
+
+def test_a_prefix_that_is_too_short_says_what_to_do(capsys: Output) -> None:
+    text = (SAMPLES / "unrag-dataset.json").read_text(encoding="utf-8")
+    Path("d.json").write_text(text.replace("eval:garden:", "eval:"), encoding="utf-8")
+    assert run("unrag", "d.json") == 2
+    assert "name one with --scope-prefix" in capsys.readouterr().err
+    assert run("unrag", "d.json", "--scope-prefix", "evals/club") == 0
+    assert json.loads(
+        Path("evals/documents/eval_set.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    ) == {"scope_prefix": "evals/club/"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["xlsx", "f"], "'xlsx' is not one of"),
+        (["csv"], "Missing argument 'FILE...'"),
+        (["csv", "no.csv"], "no.csv: cannot be read"),
+        (["csv", "t.csv", "--column", "question"], "expected FIELD=HEADER"),
+        (["csv", "t.csv", "--delimiter", "ab"], "expected one character"),
+        (["csv", "http://127.0.0.1:9/t.csv"], "a URL is fetched only with --fetch"),
+        (["csv", "http://127.0.0.1:9/t.csv", "--fetch"], "cannot be fetched"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments: list[str], message: str, capsys: Output) -> None:
+    Path("t.csv").write_text("question\na\n", encoding="utf-8")
+    assert run(*arguments) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_hostile_text_reaches_the_terminal_harmless(capsys: Output) -> None:
+    rows = [{"user_input": "a \x1b[31m?", "\x1b]0;x\x07": 1, "id": "\u202ex y"}]
+    Path("r.json").write_text(json.dumps(rows), encoding="utf-8")
+    assert run("ragas", "r.json", "-o", "\x1bo.jsonl") == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    assert load_cases(Path("\x1bo.jsonl")).cases[0].case.id == "x-y"
+
+
+# --- what is fetched -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[str]:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    shutil.copy(SAMPLES / "cases.csv", folder)
+    (folder / "fees.md").write_text("The fee is ten pounds.", encoding="utf-8")
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *args: object) -> None:
+            super().__init__(*args, directory=str(folder))  # type: ignore[arg-type]
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join(5)
+
+
+def test_a_url_is_fetched_when_asked(site: str, capsys: Output) -> None:
+    assert run("csv", f"{site}/cases.csv", "--fetch") == 0
+    assert run("csv", f"{site}/missing.csv", "--fetch") == 2
+    assert "HTTP 404, expected the text" in capsys.readouterr().err
+
+
+def test_texts_behind_urls_are_stored_when_asked(site: str) -> None:
+    text = (SAMPLES / "unrag-dataset.json").read_text(encoding="utf-8")
+    Path("d.json").write_text(text.replace('"fees.md"', f'"{site}/fees.md"'), encoding="utf-8")
+    assert run("unrag", "d.json", "-o", "evals/a.jsonl") == 0
+    assert run("unrag", "d.json", "-o", "evals/b.jsonl", "--fetch") == 0
+    kept, fetched = (
+        json.loads(
+            Path(f"evals/documents/{name}.jsonl").read_text(encoding="utf-8").splitlines()[-1]
+        )
+        for name in "ab"
+    )
+    assert kept["ref"] == f"{site}/fees.md"
+    assert fetched["text"] == "The fee is ten pounds."

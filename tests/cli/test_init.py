@@ -1,0 +1,123 @@
+"""``rageval init``, and the command it names, as a user meets them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from tests.root_rights import without_root_rights
+
+Output = pytest.CaptureFixture[str]
+
+
+def init(*arguments: str, capsys: Output) -> tuple[list[str], str]:
+    assert cli.run(["init", *arguments]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    return out.splitlines(), err
+
+
+def run_last(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a shell whose `pytest` is that of this Python."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("RAGEVAL_")}
+    # No proxy and no resolver is needed: whoever asked one would fail.
+    environ |= {"PATH": path, "http_proxy": "http://127.0.0.1:9", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        line,
+        shell=True,
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.slow
+def test_the_command_that_an_empty_folder_is_left_with_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines, err = init(capsys=capsys)
+    assert (lines[-2:], err) == (["Next:", "pytest evals/"], "")
+    done = run_last(lines[-1], tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "gate     PASS 7 checks" in done.stdout
+    assert "multi_hop                 2    1.000" in done.stdout
+    assert "unanswerable              3" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_command_of_a_folder_with_a_space_and_settings_of_its_own_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "my  evals"
+    folder.mkdir()
+    settings = folder / "pyproject.toml"
+    settings.write_text("[project]\nname = 'x'\n", encoding="utf-8")
+    lines, _ = init("my  evals", capsys=capsys)
+    start = lines.index("Add to pyproject.toml (the cases need it):") + 2
+    added = [line.strip() for line in lines[start:-2]]
+    assert lines[-2] == "Next: add the lines above to pyproject.toml, then"
+    assert "[tool.rageval.target]" in added
+    with settings.open("a", encoding="utf-8") as file:
+        file.write("\n".join(added))
+    assert lines[-1] == "cd 'my  evals' && pytest evals/"
+    done = run_last(lines[-1], tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_files_that_exist_are_listed_as_kept(tmp_path: Path, capsys: Output) -> None:
+    (tmp_path / "thresholds.toml").write_text("", encoding="utf-8")
+    lines, _ = init(str(tmp_path), capsys=capsys)
+    assert "kept     thresholds.toml" in lines
+    assert "created  evals/eval_set.jsonl" in lines
+    assert "11 created, 1 kept as they are" in lines
+    assert "12 kept as they are" in init(str(tmp_path), capsys=capsys)[0][12]
+
+
+def test_whoever_has_cases_is_given_no_notes_and_told_to_name_a_target(
+    tmp_path: Path, capsys: Output
+) -> None:
+    cases = tmp_path / "evals" / "eval_set.jsonl"
+    cases.parent.mkdir()
+    cases.write_text('{"id": "a", "question": "Who?"}\n', encoding="utf-8")
+    lines, _ = init(str(tmp_path), capsys=capsys)
+    assert "4 created, 1 kept as they are" in lines
+    assert not (tmp_path / "evals" / "vault").exists()
+    assert lines[-2] == "Next: put the address of your system into pyproject.toml, then"
+    assert 'url = "' in (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_the_ci_job_of_a_folder_within_a_repository_is_to_be_moved(
+    tmp_path: Path, capsys: Output
+) -> None:
+    (tmp_path / ".git").mkdir()
+    _, err = init(str(tmp_path / "inner"), capsys=capsys)
+    assert err.startswith("note: this folder lies within a git repository")
+    assert init(str(tmp_path), capsys=capsys)[1] == ""
+
+
+def test_a_name_that_acts_on_a_terminal_is_not_printed(tmp_path: Path, capsys: Output) -> None:
+    lines, err = init(str(tmp_path / "a\x1b[31mb"), capsys=capsys)
+    assert lines[-1] == "pytest evals/"
+    assert "\x1b" not in "".join(lines) + err
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: Output) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o500)
+    with without_root_rights():
+        assert cli.run(["init", str(folder)]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert "cannot be written: Permission denied; name a folder that you may write to" in err

@@ -1,0 +1,208 @@
+"""``rageval judge``: stored answers judged later, beside what is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import JudgeFailure, Verdict
+from tests.judges.test_asking import FakeJudge
+
+Output = pytest.CaptureFixture[str]
+CASES = [
+    {"id": "yes", "question": "q?", "gold_supports": [{"rel_path": "a.md"}],
+     "expected_key_facts": ["thirty days"]},
+    {"id": "none", "question": "q?", "answerable": False},
+    {"id": "lost", "question": "q?", "gold_supports": [{"rel_path": "a.md"}]},
+]  # fmt: skip
+CHUNK = {"chunk_id": "c1", "rel_path": "a.md", "heading_path": "# A",
+         "text": "A refund takes thirty days. " * 20}  # fmt: skip
+RESPONSES = [
+    {"id": "yes", "response": {"answer": "A refund takes thirty days [1].", "abstained": False,
+                               "debug": {"retrieved_chunks": [CHUNK]}}},
+    {"id": "none", "response": {"answer": "I do not know.", "abstained": True}},
+]  # fmt: skip
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> Path:
+    """A run scored from recorded responses, with whole texts and without a judge."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE_FULL_TEXT", "1")
+    for name, lines in (("c.jsonl", CASES), ("r.jsonl", RESPONSES)):
+        Path(name).write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+    assert cli.run(["score", "c.jsonl", "r.jsonl", "--save", "run-1"]) == ExitCode.YES
+    capsys.readouterr()
+    return tmp_path / "evals" / "results" / "run-1"
+
+
+def before(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_verdicts_land_beside_the_run_and_change_nothing_of_it(
+    stored: Path, capsys: Output
+) -> None:
+    untouched = before(stored)
+    assert cli.run(["judge", "run-1", "--judge", "offline", "--json"]) == ExitCode.YES
+    document = json.loads(capsys.readouterr().out)
+    assert (document["judge"], document["verdicts"], document["failures"]) == ("offline/1", 2, 0)
+    found = document["statistics"]["groundedness"]
+    assert (found["n"], found["n_error"]) == (1, 1)
+    assert found["mean"] >= 4
+    assert document["before"]["groundedness"]["mean"] is None
+    after = before(stored)
+    assert {name: after[name] for name in untouched} == untouched
+    new = sorted(after.keys() - untouched.keys())
+    assert [Path(name).suffix for name in new] == [".json", ".jsonl"]
+    lines = [json.loads(line) for line in after[new[1]].decode().splitlines()]
+    assert [line["case_id"] for line in lines] == ["yes", "none", "lost"]
+    assert lines[0]["groundedness"]["supported_claims"]
+    assert lines[0]["metrics"]["correctness"] == document["statistics"]["correctness"]["mean"]
+
+
+def test_another_judge_and_another_rubric_have_files_of_their_own(stored: Path) -> None:
+    for rubrics in (["groundedness"], ["correctness"], ["groundedness", "correctness"]):
+        named = [part for rubric in rubrics for part in ("--rubric", rubric)]
+        assert cli.run(["judge", "last", "--judge", "offline", *named]) == ExitCode.YES
+    assert len(list(stored.glob("judged-offline-1-*.jsonl"))) == 3
+
+
+def test_people_read_the_new_and_the_old_mean(stored: Path, capsys: Output) -> None:
+    assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.YES
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "run run-1   judge offline/1   2 verdicts, 0 failed"
+    assert max(map(len, lines[:-1])) <= 80
+    assert lines[-1].startswith("saved    evals/results/run-1/judged-offline-1-")
+
+
+def test_texts_that_were_cut_are_not_judged(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.delenv("RAGEVAL_STORE_FULL_TEXT")
+    assert cli.run(["score", "c.jsonl", "r.jsonl", "--save", "cut"]) == ExitCode.YES
+    capsys.readouterr()
+    assert cli.run(["judge", "cut", "--judge", "offline"]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "yes: only 200 characters of each chunk were kept" in err
+    assert "--rageval-store-full-text" in err
+
+
+def test_a_plan_asks_nobody(stored: Path, capsys: Output) -> None:
+    arguments = ["--judge", "gpt-4o-2024-08-06", "--dry-run"]
+    assert cli.run(["judge", "run-1", *arguments]) == ExitCode.YES
+    out = capsys.readouterr().out
+    assert out.startswith("judge: 2 calls, about ")
+    assert "$" in out
+    assert not list(stored.glob("judged-*"))
+
+
+def test_a_judge_that_cannot_be_reached_ends_the_command(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    gone = JudgeFailure(kind="unreachable", message="connection refused")
+
+    @contextmanager
+    def open_judge(settings: Settings, **_: Any) -> Iterator[FakeJudge]:
+        yield FakeJudge({"groundedness": gone, "correctness": gone})
+
+    monkeypatch.setattr("pytest_rageval.judges.opening.open_judge", open_judge)
+    Path("pyproject.toml").write_text("[tool.rageval]\nmax_errors = 1\n", encoding="utf-8")
+    assert cli.run(["judge", "run-1", "--judge", "m"]) == ExitCode.UNREACHABLE
+    assert "the judge cannot be reached: connection refused" in capsys.readouterr().err
+    assert not list(stored.glob("judged-*"))
+
+
+def test_a_failed_verdict_is_counted_and_no_score(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    bad = JudgeFailure(kind="unparseable", message="no JSON")
+
+    @contextmanager
+    def open_judge(settings: Settings, **_: Any) -> Iterator[FakeJudge]:
+        yield FakeJudge({"groundedness": bad, "correctness": Verdict(scores={"correctness": 3.0})})
+
+    monkeypatch.setattr("pytest_rageval.judges.opening.open_judge", open_judge)
+    assert cli.run(["judge", "run-1", "--judge", "m", "--json"]) == ExitCode.YES
+    document = json.loads(capsys.readouterr().out)
+    assert (document["verdicts"], document["failures"]) == (2, 1)
+    assert document["statistics"]["groundedness"]["mean"] is None
+    assert document["statistics"]["groundedness"]["n_error"] == 2
+    assert document["cost"]["judge_prompt_tokens"] == 200
+
+
+def test_what_the_cache_does_not_keep_is_said_on_stderr(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    class Warned(FakeJudge):
+        cache_warning = "judge cache x: new verdicts are not kept: \x1b[31mPermission denied"
+
+    @contextmanager
+    def open_judge(settings: Settings, **_: Any) -> Iterator[FakeJudge]:
+        yield Warned()
+
+    monkeypatch.setattr("pytest_rageval.judges.opening.open_judge", open_judge)
+    assert cli.run(["judge", "run-1", "--judge", "m", "--json"]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    assert json.loads(out)["failures"] == 0
+    assert err == "warning: judge cache x: new verdicts are not kept: Permission denied\n"
+
+
+def test_correctness_is_averaged_apart_where_only_some_cases_have_a_reference(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    cases = [*CASES, {"id": "bare", "question": "q?", "gold_supports": [{"rel_path": "a.md"}]}]
+    responses = [*RESPONSES, {**RESPONSES[0], "id": "bare"}]
+    for name, lines in (("c.jsonl", cases), ("r.jsonl", responses)):
+        Path(name).write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+    assert cli.run(["score", "c.jsonl", "r.jsonl", "--save", "two", "--judge", "offline"]) == 0
+    assert "  without a reference" in capsys.readouterr().out
+    assert cli.run(["judge", "two", "--judge", "offline", "--json"]) == ExitCode.YES
+    apart = json.loads(capsys.readouterr().out)["correctness_by_reference"]
+    counts = {name: (part["n"], part["n_error"]) for name, part in apart.items()}
+    assert counts == {"reference": (1, 0), "no_reference": (1, 1)}
+    assert cli.run(["judge", "two", "--judge", "offline"]) == ExitCode.YES
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[:4] for line in shown if "reference" in line] == [
+        ["with", "a", "reference", "1"],
+        ["without", "a", "reference", "1"],
+    ]
+    assert cli.run(["judge", "run-1", "--judge", "offline", "--json"]) == ExitCode.YES
+    apart = json.loads(capsys.readouterr().out)["correctness_by_reference"]
+    assert apart["no_reference"]["mean"] is None
+
+
+def test_the_same_judge_again_writes_over_no_verdict(stored: Path) -> None:
+    assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.YES
+    first = before(stored)
+    assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.YES
+    after = before(stored)
+    assert {name: after[name] for name in first} == first
+    new = sorted(after.keys() - first.keys())
+    assert [name.rsplit("-", 1)[1] for name in new] == ["2.json", "2.jsonl"]
+
+
+def test_failures_alone_are_not_saved(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    failure = JudgeFailure(kind="unreachable", message="judge at x: HTTP 401; check the key")
+
+    @contextmanager
+    def open_judge(settings: Settings, **_: Any) -> Iterator[FakeJudge]:
+        yield FakeJudge({"groundedness": failure, "correctness": failure})
+
+    monkeypatch.setattr("pytest_rageval.judges.opening.open_judge", open_judge)
+    assert cli.run(["judge", "run-1", "--judge", "m-1"]) == ExitCode.UNREACHABLE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "no verdict on 2 of 2 questions, nothing is saved: unreachable: judge at x" in err
+    assert not list(stored.glob("judged-*"))

@@ -1,0 +1,418 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.values.errors import ConfigError
+
+GOOD = {"id": "good", "question": "q", "gold_supports": [{"rel_path": "a.md"}]}
+HEAVY = (
+    "httpx", "openai", "pydantic", "numpy", "starlette", "uvicorn", "jinja2", "sqlalchemy",
+    "tomlkit", "jmespath", "markdown_it", "pytest",
+)  # fmt: skip
+Output = pytest.CaptureFixture[str]
+
+
+def write(path: Path, *lines: object) -> str:
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return str(path)
+
+
+def rageval(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest_rageval.cli.main", *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+# --- the group -------------------------------------------------------------------------------
+
+
+def test_help_names_every_command_and_costs_no_more_than_click() -> None:
+    code = (
+        "import sys; from pytest_rageval.cli.main import run; code = run(['--help']);"
+        f"print(code, [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "0 []"
+    assert all(f"\n  {name} " in done.stdout for name in cli.COMMANDS)
+
+
+def test_the_module_and_its_exit_code_are_those_of_the_command(tmp_path: Path) -> None:
+    done = rageval("check", str(tmp_path / "none.jsonl"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_explains_itself(name: str, capsys: Output) -> None:
+    assert cli.run([name, "--help"]) == ExitCode.YES
+    assert capsys.readouterr().out.startswith(f"Usage: rageval {name} ")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["--version"]])
+def test_asking_about_the_command_is_no_error(arguments: list[str], capsys: Output) -> None:
+    assert cli.run(arguments) == ExitCode.YES
+    out, err = capsys.readouterr()
+    assert (bool(out), err) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["chek"], "rageval: no command 'chek', did you mean 'check'?"),
+        (["bogus"], f"rageval: no command 'bogus', expected one of {', '.join(cli.COMMANDS)}"),
+        (["--bogus"], "rageval: No such option"),
+        (["check"], "rageval check: Missing argument"),
+        (["check", "--jsn", "x"], "rageval check: No such option"),
+        (["schema", "cases"], "rageval schema: Invalid value"),
+        (["score", "a.jsonl", "b.jsonl", "-k", "0"], "rageval score: Invalid value for '-k'"),
+        (["serve", "--vault", "none"], "rageval serve: Invalid value for '--vault'"),
+    ],
+)
+def test_a_usage_error_is_one_line_and_code_2(
+    arguments: list[str], message: str, capsys: Output
+) -> None:
+    assert cli.run(arguments) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "shown"),
+    [
+        (ConfigError("one\ntwo \x1b[31mred"), ExitCode.USAGE, "one\ntwo red\n"),
+        (KeyboardInterrupt(), ExitCode.INTERRUPTED, ""),
+        (click.Abort(), ExitCode.INTERRUPTED, ""),
+    ],
+)
+def test_errors_of_every_command_become_lines_and_codes_in_one_place(
+    raised: BaseException, code: int, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    def fail(**_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr("pytest_rageval.cli.commands.check.command.callback", fail)
+    assert cli.run(["check", "x"]) == code
+    assert capsys.readouterr() == ("", shown)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closed pipes are reported otherwise")
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest_rageval.cli.main", "schema", "case"],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_stream_that_cannot_hold_a_character_gets_an_escape(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", {"id": "a", "question": "q", "category": "日本"})
+    done = rageval("check", path, env={**os.environ, "PYTHONIOENCODING": "latin-1"})
+    assert done.returncode == 0
+    assert r"\u65e5\u672c 1" in done.stdout
+
+
+# --- check -----------------------------------------------------------------------------------
+
+
+def test_a_sound_file_says_what_it_holds_and_can_show(tmp_path: Path, capsys: Output) -> None:
+    other = {"id": "other", "question": "who", "answerable": False, "category": "factual"}
+    path = write(tmp_path / "a.jsonl", GOOD, other, {**other, "id": "third", "question": "why"})
+    assert cli.run(["check", path]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    pattern = (
+        r": 3 cases \(1 answerable, 2 unanswerable\); factual 2, general 1; hash [0-9a-f]{16}\n"
+    )
+    assert re.match(re.escape(Path(path).as_posix()) + pattern, out)
+    assert out.splitlines()[1:] == [
+        f"{Path(path).as_posix()}: with this 1 case a drop of 0.88 in recall can be seen; 0.05 "
+        "takes about 303 cases"
+    ]
+    assert err == ""
+
+
+def test_a_warning_does_not_make_a_file_unfit(tmp_path: Path, capsys: Output) -> None:
+    path = write(tmp_path / "a.jsonl", {"id": "a", "question": "q"})
+    assert cli.run(["check", path]) == ExitCode.YES
+    assert capsys.readouterr().err.startswith("warning: ")
+
+
+def test_all_faults_of_all_files_are_shown(tmp_path: Path, capsys: Output) -> None:
+    good = write(tmp_path / "good.jsonl", GOOD)
+    bad = write(tmp_path / "bad.jsonl", {**GOOD, "k": 0}, {**GOOD, "kk": "\x1b[31m\u202e"})
+    assert cli.run(["check", bad, good]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out.startswith(Path(good).as_posix())
+    assert [line.split(": ")[1] for line in err.splitlines()] == ["k", "id", "kk"]
+    assert "\x1b" not in err
+
+
+def test_check_as_json_is_one_object_and_nothing_else(tmp_path: Path, capsys: Output) -> None:
+    good = write(tmp_path / "good.jsonl", GOOD)
+    bad = write(tmp_path / "bad.jsonl", GOOD, {**GOOD, "id": "b", "category": "\u202e x"})
+    assert cli.run(["check", "--json", good, bad]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert (err, out.isascii()) == ("", True)
+    assert (document["schema_version"], document["ok"]) == (1, False)
+    first, second = document["files"]
+    assert len(first.pop("dataset_hash")) == 16
+    assert first.pop("power")["n"] == 1
+    assert first == {
+        "file": Path(good).as_posix(),
+        "ok": True,
+        "n_cases": 1,
+        "n_answerable": 1,
+        "n_unanswerable": 0,
+        "n_generated": 0,
+        "categories": {"general": 1},
+        "faults": [],
+        "warnings": [],
+    }
+    (fault,) = second.pop("faults")
+    assert fault.pop("text").startswith(f"{Path(bad).as_posix()}:2:")
+    assert (fault["line"], fault["field"]) == (2, "category")
+    assert second == {
+        "file": Path(bad).as_posix(),
+        "ok": False,
+        "n_cases": None,
+        "n_answerable": None,
+        "n_unanswerable": None,
+        "n_generated": None,
+        "categories": {},
+        "dataset_hash": None,
+        "power": None,
+        "warnings": [],
+    }
+    assert document["findings"] == []
+
+
+# --- schema ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "key"), [("case", "gold_supports"), ("thresholds", "overall")])
+def test_schemas_are_printed_or_written(
+    kind: str, key: str, tmp_path: Path, capsys: Output
+) -> None:
+    assert cli.run(["schema", kind]) == ExitCode.YES
+    printed = json.loads(capsys.readouterr().out)
+    assert key in printed["properties"]
+    path = tmp_path / "new" / "schema.json"
+    assert cli.run(["schema", kind, "-o", str(path)]) == ExitCode.YES
+    assert json.loads(path.read_text(encoding="utf-8")) == printed
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_schema_that_cannot_be_written_is_a_line(tmp_path: Path, capsys: Output) -> None:
+    write(tmp_path / "file")
+    assert cli.run(["schema", "case", "-o", str(tmp_path / "file" / "x.json")]) == ExitCode.USAGE
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+# --- score -----------------------------------------------------------------------------------
+
+
+def chunk(rel_path: str) -> dict[str, str]:
+    return {"chunk_id": rel_path, "rel_path": rel_path, "heading_path": "# A", "text": "t"}
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> list[str]:
+    """Four cases: the second chunk is right, no answer, unreadable, silent."""
+    cases = [
+        GOOD,
+        {"id": "absent", "question": "q", "answerable": False},
+        {**GOOD, "id": "broken"},
+        {**GOOD, "id": "unasked"},
+    ]
+    found = {"answer": "Yes.", "debug": {"retrieved_chunks": [chunk("x.md"), chunk("a.md")]}}
+    responses = [
+        {"id": "good", "response": found},
+        {"id": "absent", "response": {"answer": "I do not know.", "abstained": True}},
+        {"id": "broken", "response": {"answer": 7}},
+        {"id": "ghost", "response": {"answer": "Who?"}},
+    ]
+    return [
+        write(tmp_path / "cases.jsonl", *cases),
+        write(tmp_path / "responses.jsonl", *responses),
+    ]
+
+
+def test_recorded_responses_are_scored(recorded: list[str], capsys: Output) -> None:
+    assert cli.run(["score", *recorded, "--json"]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert err.splitlines() == [
+        "warning: 1 of 4 cases have no recorded response",
+        "warning: no case has the id 'ghost' of a response",
+    ]
+    assert [*document] == [
+        "schema_version",
+        "cases",
+        "aggregate_metrics",
+        "statistics",
+        "by_tag",
+        "by_category",
+        "by_difficulty",
+        "by_answerable",
+        "by_vault",
+        "abstention",
+        "rerank",
+        "repeats",
+        "cross_lingual_consistency",
+        "correctness_by_reference",
+        "warnings",
+    ]
+    outcomes = {case["id"]: case["outcome"] for case in document["cases"]}
+    assert outcomes == {"good": "passed", "absent": "passed", "broken": "error", "unasked": "error"}
+    good, absent, broken, _ = document["cases"]
+    assert (good["metrics"]["hit_at_k"], good["metrics"]["mrr"]) == (1.0, 0.5)
+    assert good["metrics"]["precision_at_k"] == 0.2
+    assert "hit_at_k" in absent["not_applicable"]
+    assert absent["metrics"]["abstention_accuracy"] == 1.0
+    assert broken["metrics"]["hit_at_k"] is None
+    assert "hit_at_k" not in broken["not_applicable"]
+    assert all([*case["metrics"]] == [*METRICS] for case in document["cases"])
+    assert document["statistics"]["mrr"]["mean"] == document["aggregate_metrics"]["mrr_avg"] == 0.5
+    assert (document["statistics"]["mrr"]["n"], document["statistics"]["mrr"]["n_error"]) == (1, 2)
+
+
+def test_the_cutoff_is_that_of_the_command_line(recorded: list[str], capsys: Output) -> None:
+    assert cli.run(["score", *recorded, "--json", "-k", "1"]) == ExitCode.YES
+    good = json.loads(capsys.readouterr().out)["cases"][0]
+    assert (good["outcome"], good["metrics"]["hit_at_k"]) == ("missed", 0.0)
+
+
+def test_scores_for_people_name_what_failed_and_why(recorded: list[str], capsys: Output) -> None:
+    assert cli.run(["score", *recorded]) == ExitCode.YES
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "4 cases: 2 passed, 0 missed, 2 errors, 0 with nothing checked"
+    assert ["mrr", "1", "1", "2", "0.500"] in [line.split()[:5] for line in lines]
+    assert lines[-2:] == [
+        "error   broken  protocol: answer: expected a string, got 7",
+        "error   unasked  not_attempted: no response is recorded for this case",
+    ]
+
+
+def test_whether_headings_are_reported_is_asked_of_the_whole_set(
+    tmp_path: Path, capsys: Output
+) -> None:
+    anchor = {"rel_path": "a.md", "heading_path": "# A"}
+    cases = [{**GOOD, "id": name, "gold_supports": [anchor]} for name in ("with", "without")]
+    bare = {"chunk_id": "1", "rel_path": "a.md", "text": "t"}
+
+    def score(*chunks: dict[str, str]) -> list[float | None]:
+        responses = [
+            {"id": case["id"], "response": {"answer": "a", "debug": {"retrieved_chunks": [one]}}}
+            for case, one in zip(cases, chunks, strict=True)
+        ]
+        files = [write(tmp_path / "c.jsonl", *cases), write(tmp_path / "r.jsonl", *responses)]
+        assert cli.run(["score", "--json", *files]) == ExitCode.YES
+        return [
+            case["metrics"]["hit_at_k"] for case in json.loads(capsys.readouterr().out)["cases"]
+        ]
+
+    assert score(chunk("a.md"), bare) == [1.0, 0.0]
+    assert score(bare, bare) == [None, None]
+
+
+def test_faulty_responses_are_all_named(recorded: list[str], capsys: Output) -> None:
+    lines = ['{"id": "good"}', "[]", '{"id" "good"}', '{"id": 1, "response": {}}']
+    twice = '{"id": "good", "response": {"answer": "a"}}'
+    Path(recorded[1]).write_bytes("\n".join([*lines, twice, twice]).encode() + b"\n\xff")
+    assert cli.run(["score", *recorded]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    expected = 'expected {"id": case id, "response": an ask response}'
+    file = Path(recorded[1]).as_posix()
+    assert err.splitlines() == [
+        f"{file}:1: response missing, {expected}",
+        f"{file}:2: got no JSON object, {expected}",
+        f"{file}:3:7: Expecting ':' delimiter, {expected}",
+        f"{file}:4: id: 1, expected a string",
+        f"{file}:6: id: 'good' already has its response on line 5",
+        f"{file}:7:1: byte 0xff, expected UTF-8 text",
+    ]
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_files_that_are_not_there_are_a_data_error(
+    missing: int, recorded: list[str], capsys: Output
+) -> None:
+    Path(recorded[missing]).unlink()
+    assert cli.run(["score", *recorded, "--json"]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, "cannot be read" in err) == ("", True)
+
+
+# --- serve -----------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as a signal")
+def test_the_server_answers_at_the_url_it_prints_until_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# Cats\n\nCats sleep all day.\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest_rageval.cli.main", "serve", "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--vault", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as server:
+        try:
+            assert server.stdout is not None
+            line = server.stdout.readline()
+            found = re.search(r"http://127\.0\.0\.1:\d+", line)
+            assert found is not None, line
+            request = urllib.request.Request(
+                f"{found[0]}/api/v1/ask?debug=true",
+                data=b'{"question": "When do cats sleep?"}',
+                headers={"Content-Type": "application/json"},
+            )
+            with urllib.request.urlopen(request, timeout=10) as reply:
+                answer = json.load(reply)
+            assert answer["debug"]["retrieved_chunks"][0]["rel_path"] == "note.md"
+            server.send_signal(signal.SIGINT)
+            rest, errors = server.communicate(timeout=20)
+        finally:
+            server.kill()
+    assert (server.returncode, rest, errors) == (130, "", "")
+
+
+def test_a_setting_that_the_server_refuses_is_a_line(tmp_path: Path, capsys: Output) -> None:
+    assert cli.run(["serve", "--vault", str(tmp_path), "--k", "0"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == "rageval: k: got 0, expected 1 to 1000\n"
+
+
+def test_a_model_endpoint_that_is_not_there_is_code_4(tmp_path: Path, capsys: Output) -> None:
+    (tmp_path / "note.md").write_text("# Cats\n\nCats sleep.\n", encoding="utf-8")
+    endpoint = ["--embedder", "endpoint", "--embedder-url", "http://127.0.0.1:9/v1"]
+    arguments = ["--vault", str(tmp_path), *endpoint, "--embedder-model", "m"]
+    assert cli.run(["serve", "--port", "0", *arguments]) == ExitCode.UNREACHABLE
+    assert capsys.readouterr().err.count("\n") == 1

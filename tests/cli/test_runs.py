@@ -1,0 +1,231 @@
+"""``rageval runs``: stored runs listed, shown, named and cleared away."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.runs.store import list_runs, resolve_run
+from pytest_rageval.runs.tags import read_tags, tags_by_run, write_tag
+from pytest_rageval.support.files import FolderLock
+from pytest_rageval.values.errors import StorageError
+from tests.run_builders import run_of, write_run
+
+Output = pytest.CaptureFixture[str]
+RESULTS = Path("evals/results")
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for day in range(1, 6):
+        write_run(RESULTS, f"r{day}", run_of(day), day=day)
+
+
+def run(capsys: Output, *arguments: str, code: int = 0) -> dict[str, Any]:
+    assert cli.run(["runs", *arguments, "--json"]) == code
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def names() -> list[str]:
+    return [path.name for path in list_runs(RESULTS)]
+
+
+# --- list and show -------------------------------------------------------------------------------
+
+
+def test_runs_are_listed_newest_first(capsys: Output) -> None:
+    write_tag(RESULTS, "main", "r3")
+    found = run(capsys, "list")["runs"]
+    assert [one["run_id"] for one in found] == ["r5", "r4", "r3", "r2", "r1"]
+    assert [one["n_cases"] for one in found] == [5, 4, 3, 2, 1]
+    assert [one["tags"] for one in found] == [[], [], ["main"], [], []]
+    assert {one["verdict"] for one in found} == {"pass"}
+    assert cli.run(["runs", "list"]) == ExitCode.YES
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3] == "r3   2026-01-03 00:00      3  pass           main"
+
+
+def test_a_run_whose_records_are_elsewhere_is_listed_so(capsys: Output) -> None:
+    (RESULTS / "r5" / "results.jsonl").unlink()
+    assert cli.run(["runs", "list"]) == ExitCode.YES
+    assert capsys.readouterr().out.splitlines()[1].endswith("(numbers alone)")
+
+
+def test_no_runs_are_said(capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert run(capsys, "list") == {"schema_version": 1, "runs": []}
+    assert cli.run(["runs", "list"]) == ExitCode.YES
+    assert capsys.readouterr().out.startswith("no runs in ")
+
+
+def test_a_run_is_shown_with_its_documents(capsys: Output) -> None:
+    found = run(capsys, "show", "last")
+    assert (found["run_id"], found["n_cases"]) == ("r5", 5)
+    assert found["metrics"]["total_tests"] == 5
+    assert found["config"]["settings"]["k"] == 5
+    assert cli.run(["runs", "show", "r5"]) == ExitCode.YES
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "run r5"
+    assert "gate PASS" in lines
+
+
+def test_a_run_that_was_cut_short_is_shown_all_the_same(capsys: Output) -> None:
+    for name in ("metrics.json", "gate.json", "config.json"):
+        (RESULTS / "r5" / name).unlink()
+    assert run(capsys, "show", "r5")["metrics"] is None
+    assert cli.run(["runs", "show", "r5"]) == ExitCode.YES
+
+
+def test_an_unknown_run_is_a_usage_error(capsys: Output) -> None:
+    assert cli.run(["runs", "show", "nothing"]) == ExitCode.USAGE
+    assert "not found" in capsys.readouterr().err
+
+
+# --- tag -----------------------------------------------------------------------------------------
+
+
+def test_a_tag_names_a_run_wherever_one_is_named(capsys: Output) -> None:
+    found = run(capsys, "tag", "last~1", "main")
+    assert found == {"schema_version": 1, "tag": "main", "run_id": "r4", "before": None}
+    assert resolve_run(RESULTS, "main") == RESULTS / "r4"
+    assert (RESULTS / "tags" / "main").read_text(encoding="utf-8") == "r4\n"
+
+
+def test_a_tag_moves(capsys: Output) -> None:
+    write_tag(RESULTS, "main", "r1")
+    assert cli.run(["runs", "tag", "r2", "main"]) == ExitCode.YES
+    assert capsys.readouterr().out == "main names run r2, and no longer r1\n"
+    assert read_tags(RESULTS) == {"main": "r2"}
+
+
+def test_a_run_can_have_several_tags() -> None:
+    write_tag(RESULTS, "main", "r2")
+    write_tag(RESULTS, "best", "r2")
+    assert tags_by_run(RESULTS) == {"r2": ("best", "main")}
+
+
+def test_a_tag_can_be_taken_away(capsys: Output) -> None:
+    write_tag(RESULTS, "main", "r1")
+    assert run(capsys, "tag", "main", "--delete")["before"] == "r1"
+    assert read_tags(RESULTS) == {}
+    assert cli.run(["runs", "tag", "main", "--delete"]) == ExitCode.USAGE
+    assert "tag 'main': not found" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["last", "tags", "r2", "", "a/b", ".a", "x.json", "../x", "a b"])
+def test_a_name_that_is_no_tag_is_refused(name: str) -> None:
+    with pytest.raises(StorageError, match=r"^tag: "):
+        write_tag(RESULTS, name, "r1")
+    assert read_tags(RESULTS) == {}
+
+
+def test_a_tag_needs_a_name(capsys: Output) -> None:
+    assert cli.run(["runs", "tag", "r1"]) == ExitCode.USAGE
+    assert "missing argument 'TAG'" in capsys.readouterr().err
+
+
+def test_a_run_elsewhere_cannot_be_tagged(capsys: Output) -> None:
+    write_run(Path("elsewhere"), "far", run_of(1))
+    assert cli.run(["runs", "tag", "elsewhere/far", "main"]) == ExitCode.USAGE
+    assert "is not in" in capsys.readouterr().err
+
+
+def test_a_tag_whose_run_is_gone_says_so() -> None:
+    write_tag(RESULTS, "main", "gone")
+    with pytest.raises(StorageError, match=r"run 'main': the tag names run gone, which is not in"):
+        resolve_run(RESULTS, "main")
+
+
+def test_a_file_that_names_no_run_is_no_tag() -> None:
+    write_tag(RESULTS, "main", "r1")
+    (RESULTS / "tags" / "odd").write_text("<<<<<<< HEAD\nr1\n", encoding="utf-8")
+    (RESULTS / "tags" / "bytes").write_bytes(b"\xff")
+    assert read_tags(RESULTS) == {"main": "r1"}
+
+
+@pytest.mark.parametrize("content", [b"../../../etc\n", b"", b"\xff", b"<<<<<<< HEAD\nr1\n"])
+def test_a_malformed_tag_is_told_by_its_file_and_can_be_given_anew(
+    capsys: Output, content: bytes
+) -> None:
+    write_tag(RESULTS, "evil", "r1")
+    path = RESULTS / "tags" / "evil"
+    path.write_bytes(content)
+    for arguments in (("show", "evil"), ("tag", "evil", "--delete")):
+        assert cli.run(["runs", *arguments]) == ExitCode.USAGE
+        error = capsys.readouterr().err
+        assert f"{path}: the file of tag 'evil' is malformed: got " in error
+        assert error.count("\n") == 1
+    assert run(capsys, "tag", "r2", "evil")["before"] is None
+    assert resolve_run(RESULTS, "evil").name == "r2"
+
+
+def test_tags_are_no_run_and_belong_in_git() -> None:
+    write_tag(RESULTS, "main", "r1")
+    assert "tags" not in names()
+    ignore = (RESULTS / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert "!/tags/*" in ignore
+
+
+def test_a_gitignore_of_before_there_were_tags_is_renewed_and_any_other_stays() -> None:
+    path = RESULTS / ".gitignore"
+    new = path.read_text(encoding="utf-8")
+    path.write_text(new.replace("!/tags/*\n", ""), encoding="utf-8")
+    write_tag(RESULTS, "main", "r1")
+    assert path.read_text(encoding="utf-8") == new
+    path.write_text("*\n", encoding="utf-8")
+    write_tag(RESULTS, "main", "r1")
+    assert path.read_text(encoding="utf-8") == "*\n"
+
+
+# --- prune ---------------------------------------------------------------------------------------
+
+
+def test_all_but_the_newest_runs_go(capsys: Output) -> None:
+    assert run(capsys, "prune", "--keep", "2")["removed"] == ["r1", "r2", "r3"]
+    assert names() == ["r4", "r5"]
+
+
+def test_a_tagged_run_stays(capsys: Output) -> None:
+    write_tag(RESULTS, "main", "r1")
+    assert run(capsys, "prune", "--keep", "0")["removed"] == ["r2", "r3", "r4", "r5"]
+    assert names() == ["r1"]
+    assert resolve_run(RESULTS, "main").name == "r1"
+
+
+def test_the_baseline_of_the_gate_stays(capsys: Output) -> None:
+    Path("thresholds.toml").write_text('baseline = "r2"\n', encoding="utf-8")
+    assert run(capsys, "prune", "--keep", "1")["removed"] == ["r1", "r3", "r4"]
+
+
+def test_a_dry_run_removes_nothing(capsys: Output) -> None:
+    assert cli.run(["runs", "prune", "--keep", "4", "--dry-run"]) == ExitCode.YES
+    assert capsys.readouterr().out == "would remove r1\n"
+    assert len(names()) == 5
+
+
+def test_a_run_that_is_being_written_stays(capsys: Output) -> None:
+    lock = FolderLock(RESULTS / "r1")
+    found = run(capsys, "prune", "--keep", "4", code=ExitCode.NO)
+    lock.close()
+    assert found["removed"] == []
+    assert "another session is writing this run" in found["not_removed"][0]
+    assert "r1" in names()
+
+
+def test_nothing_to_remove_is_said(capsys: Output) -> None:
+    assert cli.run(["runs", "prune", "--keep", "9"]) == ExitCode.YES
+    assert capsys.readouterr().out == "nothing to remove\n"
+
+
+def test_folders_that_are_no_runs_stay(capsys: Output) -> None:
+    (RESULTS / "notes").mkdir()
+    run(capsys, "prune", "--keep", "0")
+    assert (RESULTS / "notes").is_dir()

@@ -1,0 +1,253 @@
+"""``rageval runs sync`` and ``trend``, and what other commands tell the index."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from tests.runs.history.builders import RESULTS, cases, full_run, indexed_runs, rows
+
+Output = pytest.CaptureFixture[str]
+INDEX = "index.sqlite"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [n for n in os.environ if n.startswith("RAGEVAL_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("RAGEVAL_PROJECT", "acme/bot")
+    monkeypatch.chdir(tmp_path)
+    for day in range(1, 5):
+        full_run(RESULTS, f"r{day}", cases(missed=range(day)), day=day)
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("RAGEVAL_DB", INDEX)
+    return INDEX
+
+
+def run(capsys: Output, *arguments: str, code: int = 0) -> dict[str, Any]:
+    assert cli.run(["runs", *arguments, "--json"]) == code
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def lines(capsys: Output, *arguments: str, code: int = 0) -> list[str]:
+    assert cli.run(["runs", *arguments]) == code
+    return capsys.readouterr().out.splitlines()
+
+
+# --- sync ----------------------------------------------------------------------------------------
+
+
+def test_a_sync_says_what_it_did(capsys: Output, index: str) -> None:
+    assert lines(capsys, "sync")[1:3] == [
+        "4 added, 0 changed, 0 unchanged, 0 removed",
+        "added r1",
+    ]
+    shutil.rmtree(RESULTS / "r1")
+    found = run(capsys, "sync")
+    assert found["index"].endswith(index)
+    assert (found["project"], found["removed"], found["broken"]) == ("acme/bot", ["r1"], {})
+    assert found["unchanged"] == ["r2", "r3", "r4"]
+
+
+def test_the_flag_wins_over_the_variable(capsys: Output, index: str) -> None:
+    run(capsys, "sync", "--db", "other.sqlite", "--project", "else")
+    assert not Path(index).exists()
+    assert indexed_runs("other.sqlite", "else") == ["r1", "r2", "r3", "r4"]
+
+
+def test_a_sync_without_an_index_says_how_to_name_one(capsys: Output) -> None:
+    assert cli.run(["runs", "sync"]) == ExitCode.USAGE
+    assert "no index: expected --db or RAGEVAL_DB" in capsys.readouterr().err
+
+
+def test_a_broken_run_makes_the_answer_no(capsys: Output, index: str) -> None:
+    (RESULTS / "r2" / "results.jsonl").write_text("[]\n", encoding="utf-8")
+    assert cli.run(["runs", "sync"]) == ExitCode.NO
+    captured = capsys.readouterr()
+    assert "r2/results.jsonl:1: got [], expected an object" in captured.err
+    assert "4 added" in captured.out
+    assert list(run(capsys, "sync", code=ExitCode.NO)["broken"]) == ["r2"]
+
+
+def test_a_hostile_name_reaches_no_terminal(capsys: Output, index: str) -> None:
+    full_run(RESULTS, "r5", cases()).rename(RESULTS / "r5\x1b[31m\u202e")
+    assert "added r5" in lines(capsys, "sync")
+    assert "\x1b" not in "".join(lines(capsys, "trend", "mrr"))
+    assert "\x1b" not in "".join(lines(capsys, "list"))
+
+
+# --- trend ---------------------------------------------------------------------------------------
+
+
+def test_a_trend_is_told_from_the_folders(capsys: Output) -> None:
+    found = run(capsys, "trend", "recall_at_k")
+    assert (found["metric"], found["scope"], found["group"]) == ("recall_at_k", "overall", None)
+    assert [point["value"] for point in found["runs"]] == [0.8, 0.6, 0.4, 0.2]
+    low, high = (f"{found['runs'][3][name]:.2f}" for name in ("low", "high"))
+    told = lines(capsys, "trend", "recall_at_k", "--last", "2")
+    assert told[:2] == [
+        "recall_at_k, higher is better",
+        "run  when                  n     value  interval       change  tags",
+    ]
+    assert told[3] == f"r4   2026-01-04 00:00      5     0.200  {low}-{high}      -0.200"
+
+
+def test_the_index_gives_the_same_answers(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = (
+        ("recall_at_k",),
+        ("recall_at_k", "--tag", "work"),
+        ("mrr", "--category", "multi_hop", "--last", "2"),
+        ("latency_ms.p95", "--run-tag", "main"),
+        ("pass_rate", "--config", "0"),
+        ("recall_any_at_k",),
+    )
+    assert cli.run(["runs", "tag", "r2", "main"]) == 0
+    capsys.readouterr()
+    read = [(run(capsys, "trend", *one), lines(capsys, "trend", *one)) for one in asked]
+    monkeypatch.setenv("RAGEVAL_DB", INDEX)
+    run(capsys, "sync")
+    shutil.rmtree(RESULTS)
+    assert [(run(capsys, "trend", *one), lines(capsys, "trend", *one)) for one in asked] == read
+
+
+def test_a_trend_over_tagged_runs_tells_their_tags(capsys: Output) -> None:
+    for number in ("1", "3"):
+        assert cli.run(["runs", "tag", f"r{number}", f"v{number}"]) == 0
+    capsys.readouterr()
+    found = lines(capsys, "trend", "mrr", "--run-tag", "v1", "--run-tag", "v3")
+    assert [line.split()[0] for line in found[2:]] == ["r1", "r3"]
+    assert found[2].endswith("v1")
+
+
+def test_a_break_is_told_between_the_runs(capsys: Output) -> None:
+    full_run(RESULTS, "r9", cases(9), day=9)
+    found = lines(capsys, "trend", "mrr", "--last", "2")
+    assert found[3].startswith("--- dataset: ")
+    assert found[3].endswith("(above and below do not compare)")
+    (_, now) = run(capsys, "trend", "mrr", "--last", "2")["runs"]
+    assert [one["name"] for one in now["breaks"]] == ["dataset"]
+    assert now["delta"] is None
+
+
+@pytest.mark.parametrize("source", ["folders", "index"])
+def test_partial_runs_are_left_out_with_a_note_or_marked(capsys: Output, source: str) -> None:
+    full_run(RESULTS, "r5", cases(4), day=5, set={"hash": "whole", "n_cases": 6})
+    where = ("--db", INDEX) if source == "index" else ()
+    if where:
+        run(capsys, "sync", *where)
+    found = lines(capsys, "trend", "mrr", *where)
+    assert [line.split()[0] for line in found[2:-1]] == ["r1", "r2", "r3", "r4"]
+    assert found[-1] == "1 partial run left out (--partial shows it)"
+    document = run(capsys, "trend", "mrr", *where)
+    assert (len(document["runs"]), document["n_partial_left_out"]) == (4, 1)
+    shown = lines(capsys, "trend", "mrr", "--partial", *where)
+    assert shown[-1].startswith("r5 ")
+    assert shown[-1].endswith("(partial)")
+    assert shown[-2].startswith("--- selection: ")
+    last = run(capsys, "trend", "mrr", "--partial", *where)["runs"][-1]
+    assert (last["run_id"], last["partial"]) == ("r5", True)
+
+
+@pytest.mark.parametrize("source", ["folders", "index"])
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("recal_at_k",), "metric 'recal_at_k': in no run, did you mean \"recall_at_k\"?"),
+        (("mrr", "--tag", "wurk"), "tag 'wurk': in no run, did you mean \"work\"?"),
+        (("mrr", "--category", "x"), "category 'x': in no run; there are: factual, multi_hop"),
+        (("mrr", "--tag", "a", "--category", "b"), "got both, expected one of them"),
+    ],
+)
+def test_what_no_run_has_is_a_usage_error(
+    capsys: Output, source: str, arguments: tuple[str, ...], complaint: str
+) -> None:
+    if source == "index":
+        run(capsys, "sync", "--db", INDEX)
+        arguments = (*arguments, "--db", INDEX)
+    assert cli.run(["runs", "trend", *arguments]) == ExitCode.USAGE
+    assert complaint in capsys.readouterr().err
+
+
+def test_no_runs_are_no_error(capsys: Output, index: str) -> None:
+    run(capsys, "sync")
+    assert lines(capsys, "trend", "mrr", "--config", "nothing") == ["no such runs"]
+    assert run(capsys, "trend", "mrr", "--project", "else")["runs"] == []
+    shutil.rmtree(RESULTS)
+    assert lines(capsys, "sync")[1] == "0 added, 0 changed, 0 unchanged, 4 removed"
+    assert lines(capsys, "trend", "mrr") == ["no runs with figures"]
+
+
+def test_an_index_that_was_never_made_says_so(capsys: Output, index: str) -> None:
+    assert cli.run(["runs", "trend", "mrr"]) == ExitCode.USAGE
+    assert "there is no such index; rageval runs sync makes one" in capsys.readouterr().err
+    assert not Path(index).exists()
+
+
+# --- other commands ------------------------------------------------------------------------------
+
+
+def test_tags_and_removals_reach_the_index_at_once(capsys: Output, index: str) -> None:
+    run(capsys, "sync")
+    run(capsys, "tag", "r1", "main")
+    run(capsys, "tag", "r2", "main")
+    assert dict(rows(index, "evaluation_runs", "run_id, tags")) == {
+        **{"r1": "", "r2": "main"},
+        **{"r3": "", "r4": ""},
+    }
+    run(capsys, "tag", "main", "--delete")
+    run(capsys, "prune", "--keep", "1")
+    assert rows(index, "evaluation_runs", "run_id, tags") == [("r4", "")]
+    assert run(capsys, "sync")["unchanged"] == ["r4"]
+
+
+def test_a_command_whose_index_is_down_warns_and_does_its_work(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGEVAL_DB", "postgresql:/ann:sesame@host/db")
+    assert cli.run(["runs", "tag", "r1", "main", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["run_id"] == "r1"
+    assert captured.err.startswith("warning: not in the index of runs: ")
+    assert len(captured.err.splitlines()) == 1
+    assert "sesame" not in captured.err
+
+
+def test_a_scored_run_that_is_saved_is_put_in(capsys: Output, index: str) -> None:
+    Path("cases.jsonl").write_text('{"id": "a", "question": "?"}\n', encoding="utf-8")
+    Path("responses.jsonl").write_text('{"id": "a", "response": {"answer": "!"}}\n', "utf-8")
+    score = ["score", "cases.jsonl", "responses.jsonl", "--json"]
+    assert cli.run(score) == 0
+    assert not Path(index).exists()
+    assert cli.run([*score, "--save", "scored"]) == 0
+    assert rows(index, "test_results", "run_id, case_id") == [("scored", "a")]
+
+
+# --- colour --------------------------------------------------------------------------------------
+
+
+def test_verdicts_are_coloured_where_a_terminal_reads_them(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    plain = [*lines(capsys, "list"), *lines(capsys, "show", "r1")]
+    assert "\x1b" not in "".join(plain)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = [*lines(capsys, "list"), *lines(capsys, "show", "r1")]
+    assert "\x1b[32mpass\x1b[0m" in coloured[1]
+    assert "gate \x1b[32mPASS\x1b[0m" in coloured
+    assert [click.unstyle(line) for line in coloured] == plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert [*lines(capsys, "list"), *lines(capsys, "show", "r1")] == plain

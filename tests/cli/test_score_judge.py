@@ -1,0 +1,150 @@
+"""``rageval score --judge``: recorded answers judged as they are scored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import JudgeFailure, Verdict
+from tests.cli.test_judge import CASES, RESPONSES
+from tests.judges.test_asking import FakeJudge
+
+Output = pytest.CaptureFixture[str]
+FILES = ("c.jsonl", "r.jsonl")
+
+
+@pytest.fixture(autouse=True)
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answered, an unanswerable and an unrecorded case."""
+    monkeypatch.chdir(tmp_path)
+    contents: list[tuple[str, list[Any]]] = [("c.jsonl", [*CASES]), ("r.jsonl", [*RESPONSES])]
+    for name, lines in contents:
+        Path(name).write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+
+
+def document(*arguments: str, capsys: Output) -> dict[str, Any]:
+    assert cli.run(["score", *FILES, *arguments, "--json"]) == ExitCode.YES
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def judged_by(monkeypatch: pytest.MonkeyPatch, verdicts: Mapping[str, Any]) -> list[Settings]:
+    opened: list[Settings] = []
+
+    @contextmanager
+    def open_judge(settings: Settings, **_: Any) -> Iterator[FakeJudge]:
+        opened.append(settings)
+        yield FakeJudge(verdicts)
+
+    monkeypatch.setattr("pytest_rageval.judges.opening.open_judge", open_judge)
+    return opened
+
+
+def test_answers_are_judged_offline_in_the_same_go(capsys: Output) -> None:
+    found = document("--judge", "offline", capsys=capsys)
+    assert found["judge"] == "offline/1"
+    one, none, lost = found["cases"]
+    assert one["metrics"]["groundedness"] >= 4
+    assert one["groundedness"]["supported_claims"] == ["A refund takes thirty days."]
+    assert one["judgements"]["correctness"]["judge"] == "offline/1"
+    assert none["not_applicable"]["groundedness"] == "The case is unanswerable."
+    assert (lost["metrics"]["correctness"], "correctness" in lost["not_applicable"]) == (
+        None,
+        False,
+    )
+    grounded = found["statistics"]["groundedness"]
+    assert (grounded["n"], grounded["n_error"], grounded["n_not_applicable"]) == (1, 1, 1)
+    assert found["aggregate_metrics"]["operational_metrics"]["judge_error_rate"] == 0.0
+
+
+def test_the_judge_of_the_project_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setenv("RAGEVAL_JUDGE", "offline")
+    Path("pyproject.toml").write_text('[tool.rageval]\njudge = "offline"\n', encoding="utf-8")
+    found = document(capsys=capsys)
+    assert "judge" not in found
+    assert found["statistics"]["groundedness"]["n"] == 0
+    assert "groundedness" not in found["cases"][0]
+
+
+def test_judged_and_unjudged_scores_differ_in_what_is_judged_alone(capsys: Output) -> None:
+    plain = document(capsys=capsys)["cases"]
+    judged = document("--judge", "offline", capsys=capsys)["cases"]
+    for before, after in zip(plain, judged, strict=True):
+        known = {key: value for key, value in before["metrics"].items() if value is not None}
+        assert after["metrics"].items() >= known.items()
+        assert (before["outcome"], before["id"]) == (after["outcome"], after["id"])
+
+
+def test_a_failed_verdict_is_an_error_and_no_zero(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    bad = JudgeFailure(kind="refused", message="I would rather not")
+    settings = judged_by(monkeypatch, {"groundedness": bad})
+    found = document("--judge", "m", "--rubric", "groundedness", capsys=capsys)
+    assert settings[0].judging.rubrics == ("groundedness",)
+    one = found["cases"][0]
+    assert one["metrics"]["groundedness"] is None
+    assert "groundedness" not in one["not_applicable"]
+    assert one["groundedness"]["error"]["kind"] == "refused"
+    assert found["statistics"]["groundedness"]["n_error"] == 2
+    assert found["aggregate_metrics"]["operational_metrics"]["judge_error_rate"] == 1.0
+    assert found["aggregate_metrics"]["cost"]["judge_tokens"] == 110
+
+
+def test_a_judge_that_cannot_be_reached_ends_the_command_and_saves_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    gone = JudgeFailure(kind="unreachable", message="connection refused")
+    judged_by(monkeypatch, {"groundedness": gone, "correctness": gone})
+    Path("pyproject.toml").write_text("[tool.rageval]\nmax_errors = 1\n", encoding="utf-8")
+    code = cli.run(["score", *FILES, "--judge", "m", "--save", "one", "--json"])
+    assert code == ExitCode.UNREACHABLE
+    out, err = capsys.readouterr()
+    assert (out, "cannot be reached: connection refused" in err) == ("", True)
+    assert not Path("evals/results/one").exists()
+
+
+def test_a_saved_run_keeps_the_verdicts_and_its_judge(capsys: Output) -> None:
+    document("--judge", "offline", "--save", "one", capsys=capsys)
+    folder = Path("evals/results/one")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert (config["judge"], config["judges"][0]["judge"]) == ("offline", "offline/1")
+    first = json.loads((folder / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert first["groundedness"]["claims"][0]["passage"] == 1
+    assert first["judge_input"]["context_chunk_ids"] == ["c1"]
+
+
+def test_people_see_what_the_judge_is_worth(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    judged_by(monkeypatch, {"groundedness": Verdict(scores={"groundedness": 4.0})})
+    assert cli.run(["score", *FILES, "--judge", "m-2024-08-06"]) == ExitCode.YES
+    lines = capsys.readouterr().out.splitlines()
+    assert "note    fake/1: judge not validated" in lines
+    assert "cost    $1.0000, 220 tokens" in lines
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--rubric", "claims"), "expected --judge"),
+        (("--no-judge-cache",), "expected --judge"),
+        (("--judge", "offline", "--retrieval-only"), "expected no --retrieval-only"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    arguments: tuple[str, ...], words: str, capsys: Output
+) -> None:
+    assert cli.run(["score", *FILES, *arguments]) == ExitCode.USAGE
+    assert words in capsys.readouterr().err

@@ -1,0 +1,49 @@
+"""The page on calibration agrees with the code: its sessions and its links."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT
+from pytest_rageval.analysis.trust.judge import corrected_mean, summarise_spot_check
+from pytest_rageval.analysis.trust.reliability import Correction, JudgeReliability
+from pytest_rageval.engine.judge_labels import load_judge_labels
+from tests.docs_examples import DOCS, link_targets, read_document, run_sessions
+
+PAGE = read_document("calibration.md")
+
+
+def test_the_examples_print_what_the_page_says() -> None:
+    attempted, report = run_sessions(PAGE, "calibration.md")
+    assert attempted >= 8
+    assert report == ""
+
+
+def test_every_label_is_named() -> None:
+    labels = [label for group in (LABELS, LEFT_OUT) for part in group.values() for label in part]
+    assert [label for label in labels if f"`{label}`" not in PAGE] == []
+
+
+def test_links_lead_somewhere() -> None:
+    assert [t for t in link_targets(PAGE) if not (DOCS / t.split("#")[0]).exists()] == []
+
+
+def test_the_label_lines_are_valid(tmp_path: Path) -> None:
+    (block,) = (b for b in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL) if "refunds_001" in b)
+    path = tmp_path / "labels.jsonl"
+    path.write_text(block, encoding="utf-8")
+    assert [label.label for label in load_judge_labels(path).labels] == [4.0, True]
+
+
+def test_every_field_of_the_reliability_is_named() -> None:
+    shown = JudgeReliability(
+        spot_check={"groundedness": summarise_spot_check([("a", 5, 4)])},
+        corrected={
+            "groundedness": Correction(quantity="mean", found=corrected_mean({"a": 5}, {"a": 5}))
+        },
+    ).document()
+    assert shown is not None
+    fields = {*shown, *shown["spot_check"]["groundedness"], *shown["corrected"]["groundedness"]}
+    assert [field for field in sorted(fields) if f"`{field}`" not in PAGE] == ["corrected"]
+    assert "`aggregate_metrics.judge_reliability.corrected`" in PAGE

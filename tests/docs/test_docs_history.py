@@ -1,0 +1,71 @@
+"""The page on history: its questions have answers in both databases, and its columns exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.run_figures import SCOPES
+from pytest_rageval.runs.history.tables import tables
+from tests.docs_examples import DOCS
+from tests.postgres_server import execute, postgres_server
+from tests.runs.history.builders import RESULTS, cases, full_run, rows, sync
+
+PAGE = (DOCS / "history.md").read_text(encoding="utf-8")
+
+
+def questions() -> list[str]:
+    return re.findall(r"```sql\n(.*?);\n```", PAGE, flags=re.DOTALL)
+
+
+def ask(url: str, question: str) -> list[tuple[Any, ...]]:
+    if url.startswith("postgresql"):
+        return execute(url, question)
+    return rows(url, f"({question})")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres_server("lead", "hunter2secret") as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    if request.param == "sqlite":
+        return str(tmp_path / "history.sqlite")
+    found: str = request.getfixturevalue("server")
+    return found
+
+
+def test_the_questions_of_the_page_have_answers(url: str) -> None:
+    for day in (1, 2, 3):
+        full_run(RESULTS, f"r{day}", cases(missed=(1, 2) if day < 3 else (1,)), day=day)
+    sync(url)
+    trend, failed, flaky, stages = (ask(url, question) for question in questions())
+    assert [(row[1], row[6]) for row in trend] == [("r1", 3), ("r2", 3), ("r3", 3)]
+    assert [row[3] for row in trend] == pytest.approx([1 / 3, 1 / 3, 2 / 3])
+    assert [tuple(row)[1:] for row in failed] == [
+        ("c-001", 3, 3, "not_retrieved"),
+        ("c-005", 3, 3, None),
+        ("c-002", 3, 2, "not_retrieved"),
+    ]
+    assert [tuple(row) for row in flaky] == [("evals/set.jsonl", "c-002", "", 3, 1)]
+    assert [tuple(row)[1:] for row in stages] == [
+        ("r1", "not_retrieved", 2),
+        ("r2", "not_retrieved", 2),
+        ("r3", "not_retrieved", 1),
+    ]
+
+
+def test_every_column_is_on_the_page() -> None:
+    known = tables()
+    for table in known.of_a_run:
+        for column in table.columns:
+            assert f"`{column.name}`" in PAGE, f"{table.name}.{column.name}"
+    assert all(f"`{scope}`" in PAGE for scope in SCOPES)

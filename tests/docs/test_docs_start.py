@@ -1,0 +1,53 @@
+"""The pages on starting, checking and generating say what the program does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from pytest_rageval.authoring.linting.findings import Rule
+from pytest_rageval.authoring.scaffold.writing import read_project
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def test_every_rule_of_the_linter_has_its_row() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \| (?:error|warning) \|", page("check.md"), re.MULTILINE)
+    assert set(rows) == set(get_args(Rule))
+
+
+def test_every_file_of_a_new_project_has_its_row(tmp_path: Path) -> None:
+    rows = set(re.findall(r"^\| `([^`]+)` \|", page("start.md"), re.MULTILINE))
+    files = {one.path for one in read_project(tmp_path).files}
+    assert {path for path in files if not path.startswith("evals/vault/")} == rows - {
+        "evals/vault/"
+    }
+
+
+@pytest.mark.parametrize("name", ["start.md", "check.md", "generate.md"])
+def test_every_flag_of_a_page_is_one_of_its_commands(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = ""
+    for command in ("init", "doctor", "check", "generate"):
+        assert cli.run([command, "--help"]) == ExitCode.YES
+        known += capsys.readouterr().out
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page(name))) - {"--review"}
+    assert {flag for flag in named if flag not in known} == set()
+
+
+def test_the_power_line_of_the_page_is_that_of_the_example_cases(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(DOCS.parent)
+    assert cli.run(["check", "evals/eval_set.jsonl", "--vault", "evals/vault"]) == ExitCode.YES
+    assert capsys.readouterr().out.splitlines()[1] in page("check.md")

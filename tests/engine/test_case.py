@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_rageval.engine.case import ask_request, measure, not_attempted
+from pytest_rageval.metrics.rescoring import settle_headings
+from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.settings import Settings
+from tests.score_builders import gold
+
+SETTINGS = Settings(rootdir="root", k=3)
+
+
+def located(**fields: Any) -> LocatedCase:
+    given: dict[str, Any] = {
+        "id": "c-1",
+        "question": "what?",
+        "gold_supports": (gold("a.md | # A"),),
+    }
+    return LocatedCase(case=Case(**given | fields), lineno=7)
+
+
+def answering(**chunk: Any) -> Any:
+    return lambda request: {"answer": "text", "debug": {"retrieved_chunks": [chunk]}}
+
+
+def test_a_request_takes_the_case_first_and_then_the_settings() -> None:
+    own = Case(id="x", question="?", k=9, vaults=("v",), folders=("f",))
+    settings = Settings(rootdir="root", k=3, folder_mode="on", params={"lang": "en"})
+    request = ask_request(own, settings)
+    assert (request.k, request.vaults, request.folders) == (9, ("v",), ("f",))
+    assert (request.folder_mode, request.params) == ("on", {"lang": "en"})
+    assert ask_request(Case(id="x", question="?"), settings).k == 3
+
+
+def test_a_measured_case_is_scored_timed_and_located() -> None:
+    asked: list[AskRequest] = []
+
+    def client(request: AskRequest) -> Any:
+        asked.append(request)
+        return answering(rel_path="a.md", heading_path="# A")(request)
+
+    clock = iter([10.0, 10.25])
+    record = measure(located(), "evals/s.jsonl", client, SETTINGS, clock=lambda: next(clock))
+    assert [r.question for r in asked] == ["what?"]
+    assert (record.nodeid, record.lineno, record.k) == ("evals/s.jsonl::c-1", 7, 3)
+    assert (record.status, record.outcome) == ("ok", "passed")
+    assert record.metrics["recall_at_k"] == 1
+    assert record.latency["total_ms"] == pytest.approx(250)
+    assert (record.answer, record.answer_chars) == ("text", 4)
+
+
+def test_the_times_of_the_client_win_over_those_of_the_target() -> None:
+    def client(request: AskRequest) -> Any:
+        return {"answer": "t", "debug": {"latency": {"total_ms": 1, "retrieval_ms": 2}}}
+
+    clock = iter([0.0, 0.5])
+    record = measure(located(), "f", client, SETTINGS, clock=lambda: next(clock))
+    assert dict(record.latency) == {"total_ms": 500, "retrieval_ms": 2}
+
+
+def test_a_target_that_fails_gives_an_error_record_without_scores() -> None:
+    def client(request: AskRequest) -> Any:
+        raise TimeoutError("too slow")
+
+    record = measure(located(), "f", client, SETTINGS, clock=lambda: 0.0)
+    assert (record.status, record.outcome) == ("error", "error")
+    assert record.error is not None
+    assert record.error.kind == "timeout"
+    assert record.metrics["recall_at_k"] is None
+
+
+def test_a_case_given_up_says_why_and_has_no_time() -> None:
+    record = not_attempted(located(), "f", SETTINGS, "gave up")
+    assert record.error is not None
+    assert (record.error.kind, record.error.message) == ("not_attempted", "gave up")
+    assert record.error.attempts == 0
+    assert "total_ms" not in record.latency
+
+
+def test_a_case_is_scored_by_document_where_the_run_reports_no_heading() -> None:
+    record = measure(located(), "f", answering(rel_path="a.md"), SETTINGS, clock=lambda: 0.0)
+    assert record.metrics["recall_at_k"] is None
+    assert record.metrics["doc_hit_at_k"] == 1
+
+
+def test_settling_finds_a_miss_once_the_run_is_known_to_report_headings() -> None:
+    record = measure(located(), "f", answering(rel_path="a.md"), SETTINGS, clock=lambda: 0.0)
+    again = settle_headings(record, located().case, SETTINGS, headings_reported=True)
+    assert again.metrics["recall_at_k"] == 0
+    assert again.outcome == "missed"
+    assert (again.answer, again.latency) == (record.answer, record.latency)
+
+
+def test_settling_leaves_a_record_alone_that_was_scored_as_the_whole_run_is() -> None:
+    record = not_attempted(located(), "f", SETTINGS, "gave up")
+    assert settle_headings(record, located().case, SETTINGS, headings_reported=True) is record
+
+
+def test_settling_a_failed_case_tells_errors_from_what_never_applied() -> None:
+    record = not_attempted(located(), "f", SETTINGS, "gave up")
+    assert "recall_at_k" not in record.not_applicable
+    again = settle_headings(record, located().case, SETTINGS, headings_reported=False)
+    assert "recall_at_k" in again.not_applicable
+    assert (again.outcome, again.error) == ("error", record.error)

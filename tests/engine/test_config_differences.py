@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from pytest_rageval.engine.config_differences import current_config, differences, listed
+from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
+
+BASE = Settings(rootdir="a", params={"mode": "fast", "deep": {"x": 1}})
+
+
+def config(settings: Settings) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads(json.dumps(current_config(settings)))
+    return stored
+
+
+def names(one: Settings, other: Settings, *also: str) -> list[str]:
+    found = differences(config(one), current_config(other), also=also)
+    return [name for name, _, _ in found]
+
+
+def test_the_same_settings_do_not_differ_by_being_stored() -> None:
+    assert names(BASE, BASE) == []
+
+
+def test_settings_are_named_by_their_flags_or_their_own_names() -> None:
+    other = replace(
+        BASE,
+        k=9,
+        params={"mode": "slow", "deep": {"x": 1}},
+        target=TargetSettings(url="http://x"),
+        snippets="all",
+    )
+    assert sorted(names(BASE, other)) == ["--rag-k", "--rag-url", "params.mode", "snippets"]
+
+
+def test_what_changes_no_number_does_not_differ() -> None:
+    other = replace(
+        BASE,
+        rootdir="b",
+        run_id="x",
+        concurrency=1,
+        max_errors=1,
+        shard="1/2",
+        resume="last",
+        target=TargetSettings(timeout_s=1.0, retries=0),
+        judging=JudgeSettings(timeout_s=1.0, seed=3),
+    )
+    assert names(BASE, other) == []
+    assert names(BASE, other, "shard") == ["--rageval-shard"]
+
+
+def test_a_setting_that_did_not_exist_then_had_its_default() -> None:
+    old = config(BASE)
+    del old["settings"]["repeats"], old["settings"]["target"]["path"]
+    assert differences(old, current_config(BASE)) == []
+    (found,) = differences(old, current_config(replace(BASE, repeats=2)))
+    assert found == ("--rageval-repeats", "1", "2")
+
+
+def test_other_definitions_of_the_metrics_differ() -> None:
+    old = {**config(BASE), "metric_definitions_version": "0"}
+    assert [name for name, _, _ in differences(old, current_config(BASE))] == [
+        "metric_definitions_version"
+    ]
+
+
+def test_only_the_first_few_differences_are_put_into_words() -> None:
+    found = [(f"n{i}", "1", "2") for i in range(7)]
+    assert listed(found[:1], "then", "now") == "n0: 1 then, 2 now"
+    assert listed(found, "then", "now").endswith("n4: 1 then, 2 now; and 2 more")

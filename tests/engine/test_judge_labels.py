@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.trust.reliability import HumanLabel
+from pytest_rageval.engine.judge_labels import load_judge_labels
+from pytest_rageval.values.errors import DatasetError
+
+
+def write(folder: Path, *lines: Any) -> Path:
+    path = folder / "labels.jsonl"
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    return path
+
+
+def line(**fields: Any) -> dict[str, Any]:
+    return {"id": "a", "rubric": "groundedness", "label": 4} | fields
+
+
+def faults(path: Path) -> list[str]:
+    with pytest.raises(DatasetError) as caught:
+        load_judge_labels(path, display="l.jsonl")
+    return str(caught.value).splitlines()
+
+
+def test_labels_are_read_with_their_kind_and_line(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        line(note="ignored"),
+        "",
+        line(id="b", rubric="correctness", label=False, file="evals/s.jsonl"),
+    )
+    found = load_judge_labels(path)
+    assert found.display == path.as_posix()
+    assert found.labels == (
+        HumanLabel(case_id="a", rubric="groundedness", label=4.0, line=1),
+        HumanLabel(case_id="b", rubric="correctness", label=False, file="evals/s.jsonl", line=3),
+    )
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        (line(id=" "), 'id: " ", expected a string that is not blank'),
+        (line(id=7), "id: 7, expected a string"),
+        ({"rubric": "correctness", "label": 1}, "id: missing, expected"),
+        (line(file=3), "file: 3, expected a string"),
+        (line(rubric="tone"), 'rubric: "tone", expected "groundedness" or "correctness"'),
+        (line(rubric=["groundedness"]), 'rubric: ["groundedness"], expected'),
+        (line(label=5.5), "label: 5.5, expected a number from 0 to 5, or true or false"),
+        (line(label=-1), "label: -1, expected"),
+        (line(label="4"), 'label: "4", expected a number'),
+        (line(label=None), "label: null, expected"),
+        (line(label=10**400), "label: 1000"),
+        ('{"id": "a", "rubric": "groundedness", "label": NaN}', "label: NaN, expected a finite"),
+        ('{"id": "a", "id": "b"}', "id: the key stands twice"),
+        ("[4]", "[4], expected {"),
+        ("{", "Expecting property name enclosed in double quotes"),
+    ],
+)
+def test_a_fault_names_file_line_and_field(tmp_path: Path, bad: Any, told: str) -> None:
+    (found,) = faults(write(tmp_path, line(id="z"), bad))
+    assert found.startswith("l.jsonl:2")
+    assert told in found
+
+
+def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
+    found = faults(write(tmp_path, line(label=9, rubric="x"), line(id="")))
+    assert [text.split(":")[1] for text in found] == ["1", "1", "2"]
+
+
+def test_the_labels_of_one_rubric_are_of_one_kind(tmp_path: Path) -> None:
+    (found,) = faults(write(tmp_path, line(), line(id="b", label=True)))
+    assert found == (
+        "l.jsonl:2: label: true, expected a score as in line 1: the labels of groundedness are "
+        "all of one kind"
+    )
+    load_judge_labels(write(tmp_path, line(), line(rubric="correctness", label=True)))
+
+
+def test_an_empty_file_and_one_that_is_not_there_are_faults(tmp_path: Path) -> None:
+    assert faults(write(tmp_path, "")) == [
+        'l.jsonl: holds no line, expected {"id": case id, "rubric": "groundedness", "label": 4}'
+    ]
+    assert "cannot be read" in faults(tmp_path / "none.jsonl")[0]

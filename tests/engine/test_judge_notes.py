@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pytest_rageval.engine.judge_notes import judge_notes
+from pytest_rageval.judges.calibrations import (
+    calibration_folder,
+    calibration_path,
+    write_calibration,
+)
+from pytest_rageval.runs.documents import RunFacts
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import JudgeSettings, Settings
+from tests.record_builders import record
+
+
+def judged(name: str, judge: str = "offline/1", level: str = "offline", **more: Any) -> CaseRecord:
+    found = {"judge": judge, "rubric_version": "g-1", "level": level, "scores": {"groundedness": 4}}
+    return record(name, judgements={"groundedness": {**found, **more}})
+
+
+def settings(tmp_path: Path, judge: str = "offline") -> Settings:
+    return Settings(rootdir=str(tmp_path), judge=judge)
+
+
+def test_a_run_without_verdicts_has_nothing_to_say_of_a_judge(tmp_path: Path) -> None:
+    failed = judged("b", scores=None, error={"kind": "unreachable"})
+    assert judge_notes([record("a"), failed], settings(tmp_path)) == []
+
+
+def test_a_judge_that_was_never_held_against_people_is_not_validated(tmp_path: Path) -> None:
+    notes = judge_notes([judged("a"), judged("b")], settings(tmp_path))
+    assert notes == ["offline/1: judge not validated"]
+
+
+def test_a_calibration_of_the_same_rubric_validates_its_judge(tmp_path: Path) -> None:
+    folder = calibration_folder(settings(tmp_path))
+    report = {
+        "judge": "offline/1", "rubric": "groundedness", "rubric_version": "g-1", "n": 200,
+        "auroc": 0.85, "kappa": 0.5, "kappa_low": 0.4, "kappa_high": 0.6,
+    }  # fmt: skip
+    write_calibration(calibration_path(folder, "offline/1", "groundedness"), report)
+    (note,) = judge_notes([judged("a")], settings(tmp_path))
+    assert note.startswith("offline/1: judge validated: groundedness")
+
+
+def test_a_calibration_that_cannot_be_read_is_said_and_ends_nothing(tmp_path: Path) -> None:
+    folder = calibration_folder(settings(tmp_path))
+    folder.mkdir(parents=True)
+    (folder / "x.json").write_text("{", encoding="utf-8")
+    first, second = judge_notes([judged("a")], settings(tmp_path))
+    assert "x.json: cannot be read" in first
+    assert second == "offline/1: judge not validated"
+
+
+def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -> None:
+    records = [judged("a", judge="gpt-4o at h", level="json_schema")]
+    notes = judge_notes(records, settings(tmp_path, judge="gpt-4o"))
+    assert any("gpt-4o" in note for note in notes[1:])
+    pinned = judge_notes(records, settings(tmp_path, judge="gpt-4o-2024-08-06"))
+    assert len(pinned) == 1
+
+
+def test_the_judges_of_a_run_are_kept_each_once() -> None:
+    facts = RunFacts()
+    for one in (judged("a"), judged("b"), judged("c", judge="m at h", level="text", model="m-1")):
+        facts.add(one)
+    assert [(j["judge"], j["model"], j["rubrics"]) for j in facts.judges.values()] == [
+        ("offline/1", None, {"groundedness": "g-1"}),
+        ("m at h", "m-1", {"groundedness": "g-1"}),
+    ]
+
+
+def test_the_second_judge_is_kept_apart_and_its_alias_warned_about(tmp_path: Path) -> None:
+    second = {
+        "judge": "gpt-4o at h", "model": "gpt-4o-2024-08-06", "level": "json_schema",
+        "rubric_version": {"groundedness": "g-1"},
+    }  # fmt: skip
+    records = [judged("a"), replace(judged("b"), spot_check=second)]
+    given = replace(settings(tmp_path), judging=JudgeSettings(spot_check_model="gpt-4o"))
+    assert any("gpt-4o" in note for note in judge_notes(records, given))
+    assert not any("gpt-4o" in note for note in judge_notes(records[:1], given))
+    facts = RunFacts()
+    for record_ in records:
+        facts.add(record_)
+    (kept,) = facts.second_judges.values()
+    assert (kept["model"], kept["rubrics"]) == ("gpt-4o-2024-08-06", {"groundedness": "g-1"})
+    assert [judge["judge"] for judge in facts.judges.values()] == ["offline/1"]

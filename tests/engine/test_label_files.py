@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT, RUBRICS, LabelledAnswer
+from pytest_rageval.engine.label_files import load_labels
+from pytest_rageval.values.errors import DatasetError
+from tests.shared_data import shared_path
+
+ROW: dict[str, Any] = {"id": "a", "question": "Q?", "answer": "A.", "label": "grounded"}
+
+
+def write(path: Path, *lines: object) -> Path:
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    path.write_text("\n".join(texts), encoding="utf-8")
+    return path
+
+
+def faults(path: Path, *lines: object) -> list[str]:
+    with pytest.raises(DatasetError) as caught:
+        load_labels(write(path, *lines), "groundedness", display="l.jsonl")
+    assert len(caught.value.faults) == len(str(caught.value).splitlines())
+    return str(caught.value).splitlines()
+
+
+def test_a_row_keeps_what_judging_needs_and_nothing_else(tmp_path: Path) -> None:
+    full = {
+        **ROW,
+        "context": "[1] One.\n[2] Two.",
+        "history": ["user: Hi", "agent: Hello"],
+        "reference": ["A", "a"],
+        "source": "s",
+        "model": "gpt",
+        "ratings": {"faithfulness": [4, 3]},
+    }
+    path = write(tmp_path / "mine.jsonl", full, "", {**ROW, "id": "b", "question": ""})
+    assert load_labels(path, "groundedness") == (
+        LabelledAnswer(
+            id="a",
+            label="grounded",
+            answer="A.",
+            question="Q?",
+            context="[1] One.\n[2] Two.",
+            history=("user: Hi", "agent: Hello"),
+            reference=("A", "a"),
+            source="s",
+        ),
+        LabelledAnswer(id="b", label="grounded", answer="A.", source="mine"),
+    )
+
+
+def test_every_fault_of_a_file_is_named_at_once(tmp_path: Path) -> None:
+    shape = 'expected {"id": ..., "question": ..., "answer": ..., "label": ...}'
+    assert faults(
+        tmp_path / "l.jsonl",
+        ROW,
+        "{'id'}",
+        [1],
+        {"id": "c", "question": None, "answer": " ", "context": 7},
+        {**ROW, "id": "d", "history": "user: hi", "reference": [1], "source": ""},
+        {**ROW, "id": "e", "label": "not grounded"},
+        {**ROW, "id": "f", "label": "correct"},
+        {**ROW, "id": "f2", "label": ["grounded"]},
+        ROW,
+        '{"id": "g", "id": "h", "question": "", "answer": "A", "label": "grounded"}',
+        '{"id": "i", "question": "", "answer": "A", "label": "grounded", "x": NaN}',
+        "[" * 100_000,
+    ) == [
+        "l.jsonl:2:2: Expecting property name enclosed in double quotes, " + shape,
+        "l.jsonl:3:1: [1], " + shape,
+        "l.jsonl:4:1: label: missing, expected grounded or not_grounded",
+        "l.jsonl:4:25: question: null, expected a string",
+        'l.jsonl:4:41: answer: " ", expected a string that is not blank',
+        "l.jsonl:4:57: context: 7, expected a string or null",
+        'l.jsonl:5:79: history: "user: hi", expected a list of strings',
+        "l.jsonl:5:104: reference: [1], expected a list of strings",
+        'l.jsonl:5:119: source: "", expected a string that is not blank',
+        'l.jsonl:6:56: label: "not grounded", expected grounded or not_grounded, '
+        "did you mean 'not_grounded'?",
+        'l.jsonl:7:56: label: "correct", expected grounded or not_grounded, '
+        "or --rubric correctness",
+        'l.jsonl:8:57: label: ["grounded"], expected grounded or not_grounded',
+        'l.jsonl:9:8: id: "a" is already the id of line 1, expected a unique id',
+        "l.jsonl:10:13: id: the key stands twice, expected it once",
+        "l.jsonl:11:70: x: NaN, expected a finite number",
+        "l.jsonl:12: nested too deeply, " + shape,
+    ]
+
+
+@pytest.mark.parametrize("label", ["answer", "abstain", "partial", "clarify"])
+def test_abstention_knows_two_labels_that_are_left_out(tmp_path: Path, label: str) -> None:
+    (row,) = load_labels(write(tmp_path / "l.jsonl", {**ROW, "label": label}), "abstention")
+    assert row.label == label
+
+
+def test_an_empty_and_a_missing_file_are_errors(tmp_path: Path) -> None:
+    assert faults(tmp_path / "l.jsonl", "", " ")[0].startswith("l.jsonl: holds no line, expected")
+    with pytest.raises(DatasetError, match=r"none\.jsonl: cannot be read: No such file"):
+        load_labels(tmp_path / "none.jsonl", "correctness")
+
+
+def test_a_line_that_is_no_utf8_is_a_fault_beside_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "l.jsonl"
+    path.write_bytes(b'{"id": "\xff"}\n[]\n')
+    with pytest.raises(DatasetError) as caught:
+        load_labels(path, "groundedness", display="l.jsonl")
+    assert [fault.line for fault in caught.value.faults] == [1, 2]
+
+
+@pytest.mark.parametrize("rubric", RUBRICS)
+def test_the_shared_labels_are_read_to_the_last_row(rubric: Any) -> None:
+    path = shared_path("data", "labels", f"{rubric}.jsonl")
+    rows = load_labels(path, rubric)
+    assert len(rows) == path.read_bytes().count(b"\n")
+    assert {row.label for row in rows} == {*LABELS[rubric], *LEFT_OUT.get(rubric, ())}

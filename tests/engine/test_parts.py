@@ -1,0 +1,100 @@
+"""Runs that are parts of one: what they hold together, and what they lack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.engine.parts import (
+    DifferentRunsError,
+    RunPart,
+    missing_shards,
+    refuse_different,
+    reported_cases,
+    selection_of,
+)
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+from tests.record_builders import record
+
+SET = {"hash": "h", "n_cases": 4, "n_asked": 4, "by_category": {"x": 3, "y": 1}, "by_tag": {"t": 2}}
+
+
+def part(name: str, *records: CaseRecord, **config: Any) -> RunPart:
+    stored = {"settings": {"repeats": 1}, "set": SET, **config}
+    settings = Settings(rootdir=".")
+    return RunPart(folder=Path(name), config=stored, settings=settings, records=records)
+
+
+def records_of(*parts: RunPart) -> list[CaseRecord]:
+    return [record for part in parts for record in part.records]
+
+
+A, B = record("a", category="x", tags=("t",)), record("b", category="y")
+
+
+def test_a_selection_is_counted_against_the_set_that_the_runs_name() -> None:
+    parts = [part("one", A), part("two", B)]
+    found = selection_of(parts, records_of(*parts))
+    assert (found.n_selected, found.n_total) == (2, 4)
+    assert found.by_category == {"x": (1, 3), "y": (1, 1)}
+    assert found.by_tag == {"t": (1, 2)}
+
+
+def test_cases_that_were_skipped_are_selected_and_reported() -> None:
+    file = A.file
+    parts = [part("one", A, B), part("two", skipped=[f"{file}::c", f"{file}::d"])]
+    found = selection_of(parts, records_of(*parts))
+    assert (found.n_selected, found.by_category["x"]) == (4, (3, 3))
+    assert len(reported_cases(parts, records_of(*parts))) == 4
+
+
+def test_a_case_is_reported_once_all_of_its_repeats_are_there() -> None:
+    twice = {"settings": {"repeats": 2}}
+    one = part("one", A, record("a", repeat=1), B, **twice)
+    assert reported_cases([one], one.records) == {A.nodeid}
+
+
+@pytest.mark.parametrize(
+    ("shards", "missing"),
+    [
+        (["1/3", "3/3"], ["2/3"]),
+        (["1/2", "2/2"], []),
+        ([None, "1/2"], []),
+        ([None], []),
+        (["1/2", "1/3"], []),
+    ],
+)
+def test_shards_that_nobody_brought_are_named(shards: list[str | None], missing: list[str]) -> None:
+    parts = [part(f"r{n}", settings={"shard": shard}) for n, shard in enumerate(shards)]
+    assert missing_shards(parts) == missing
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ({"llm_model": "m1"}, "answerer_version"),
+        ({"embedding_model": "m1"}, "retriever_version"),
+    ],
+)
+def test_targets_of_other_versions_are_no_parts_of_one(told: dict[str, str], name: str) -> None:
+    other = dict.fromkeys(told, "m2")
+    parts = [part("one", record("a", models=told)), part("two", record("b", models=other))]
+    with pytest.raises(DifferentRunsError, match=f"{name}: 'm1' in run one, 'm2' in run two"):
+        refuse_different(parts)
+
+
+def test_what_one_target_does_not_tell_is_no_difference() -> None:
+    parts = [part("one", record("a", models={"llm_model": "m"})), part("two", B)]
+    refuse_different(parts)  # says nothing of them
+    parts.append(part("three", record("c", models={"llm_model": "other"})))
+    with pytest.raises(DifferentRunsError, match="'m' in run one, 'other' in run three"):
+        refuse_different(parts)
+
+
+def test_a_repeat_of_a_case_in_another_run_is_refused_only_if_both_hold_it() -> None:
+    refuse_different([part("one", A), part("two", record("a", repeat=1))])
+    with pytest.raises(DifferentRunsError, match="both hold"):
+        refuse_different([part("one", A), part("two", A)])

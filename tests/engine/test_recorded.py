@@ -1,0 +1,208 @@
+"""Recorded responses, line by line: any order, repeats, faults and pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.engine.recorded import RecordedRun
+from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+
+SETTINGS = Settings(rootdir=".", k=2)
+
+
+def case_line(name: str) -> dict[str, Any]:
+    return {
+        "id": name,
+        "question": f"{name}?",
+        "gold_supports": [{"rel_path": f"{name}.md", "heading_path": "# A"}],
+    }
+
+
+def response_line(name: str, *paths: str, **more: Any) -> dict[str, Any]:
+    chunks = [{"rel_path": path, "heading_path": "# A > ## B"} for path in paths]
+    return {"id": name, "response": {"answer": "a", "debug": {"retrieved_chunks": chunks}}, **more}
+
+
+def write(path: Path, lines: list[Any]) -> Path:
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def scored(tmp_path: Path, cases: list[Any], responses: list[Any]) -> list[CaseRecord]:
+    run = RecordedRun(
+        write(tmp_path / "c.jsonl", cases), write(tmp_path / "r.jsonl", responses), SETTINGS
+    )
+    return list(run.records())
+
+
+NAMES = [f"c{i:02}" for i in range(30)]
+
+
+def test_the_order_of_responses_does_not_matter(tmp_path: Path) -> None:
+    cases = [case_line(name) for name in NAMES]
+    responses = [response_line(name, "x.md", f"{name}.md") for name in NAMES]
+    expected = scored(tmp_path, cases, responses)
+    assert [record.metrics["mrr"] for record in expected] == [0.5] * len(NAMES)
+    for seed in range(5):
+        mixed = random.Random(seed).sample(responses, len(responses))
+        assert scored(tmp_path, cases, mixed) == expected
+
+
+def test_a_mark_and_letters_of_any_script_do_not_shift_what_is_read_again(tmp_path: Path) -> None:
+    cases = [case_line("ä"), case_line("b")]
+    lines = [response_line("b", "b.md"), "", response_line("ä", "ä.md", note="žluťoučký kůň")]
+    responses = tmp_path / "r.jsonl"
+    text = "\r\n".join(json.dumps(line, ensure_ascii=False) if line else "" for line in lines)
+    responses.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    run = RecordedRun(write(tmp_path / "c.jsonl", cases), responses, SETTINGS)
+    assert [record.metrics["mrr"] for record in run.records()] == [1.0, 1.0]
+
+
+def test_further_responses_of_a_case_are_repeats(tmp_path: Path) -> None:
+    responses = [
+        response_line("a", "x.md", repeat=2),
+        response_line("a", "a.md"),
+        response_line("b", "b.md"),
+        response_line("a", "x.md", "a.md", repeat=1),
+    ]
+    found = scored(tmp_path, [case_line("a"), case_line("b")], responses)
+    assert [(r.case_id, r.repeat, r.metrics["mrr"]) for r in found] == [
+        ("a", 0, 1.0),
+        ("b", 0, 1.0),
+        ("a", 1, 0.5),
+        ("a", 2, 0.0),
+    ]
+
+
+def test_repeats_that_count_from_one_are_no_missing_response(tmp_path: Path) -> None:
+    responses = [response_line("a", "a.md", repeat=1), response_line("a", "x.md", repeat=2)]
+    found = scored(tmp_path, [case_line("a")], responses)
+    assert [(r.repeat, r.status) for r in found] == [(1, "ok"), (2, "ok")]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (response_line("a", repeat=-1), "repeat: -1, expected an integer of at least 0"),
+        (response_line("a", repeat=True), "repeat: True, expected an integer of at least 0"),
+        (response_line("b", repeat=1), "id: 'b' already has its response on line 2"),
+    ],
+)
+def test_a_repeat_that_is_none_is_named(line: dict[str, Any], message: str, tmp_path: Path) -> None:
+    lines = [response_line("b"), response_line("b", repeat=1), line]
+    with pytest.raises(DatasetError) as caught:
+        scored(tmp_path, [case_line("a"), case_line("b")], lines)
+    assert str(caught.value).endswith(f"r.jsonl:3: {message}")
+
+
+def test_faults_of_both_files_come_together_after_what_is_sound(tmp_path: Path) -> None:
+    cases = write(tmp_path / "c.jsonl", [case_line("a"), {"id": "b"}, case_line("d")])
+    responses = write(tmp_path / "r.jsonl", [response_line("d", "d.md"), {"id": 7}, "{"])
+    records = RecordedRun(cases, responses, SETTINGS).records()
+    sound = [next(records), next(records)]
+    with pytest.raises(DatasetError) as caught:
+        next(records)
+    assert [record.case_id for record in sound] == ["a", "d"]
+    places = [line.split(": ")[0].rsplit("/", 1)[1] for line in str(caught.value).splitlines()]
+    assert places == ["c.jsonl:2:1", "r.jsonl:2", "r.jsonl:3:2"]
+
+
+def test_ids_that_are_no_cases_are_named_a_few_at_a_time(tmp_path: Path) -> None:
+    responses = [response_line(f"ghost{i}") for i in range(25)]
+    run = RecordedRun(
+        write(tmp_path / "c.jsonl", [case_line("a")]),
+        write(tmp_path / "r.jsonl", responses),
+        SETTINGS,
+    )
+    list(run.records())
+    _, first, *_, last = run.warnings
+    assert first == "no case has the id 'ghost0' of a response"
+    assert last == "nor do 5 more ids of responses belong to a case"
+    assert len(run.warnings) == 22
+
+
+def test_whether_headings_are_reported_is_known_before_the_first_case(tmp_path: Path) -> None:
+    bare = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
+    responses = [{"id": "a", "response": bare}, response_line("b", "b.md")]
+    first, _ = scored(tmp_path, [case_line("a"), case_line("b")], responses)
+    assert first.metrics["hit_at_k"] == 0.0
+    (alone,) = scored(tmp_path, [case_line("a")], responses[:1])
+    assert "hit_at_k" in alone.not_applicable
+
+
+def test_responses_may_come_through_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    lines = [json.dumps(response_line(name, f"{name}.md")) + "\n" for name in reversed(NAMES)]
+    writer = threading.Thread(target=pipe.write_text, args=("".join(lines), "utf-8"))
+    writer.start()
+    cases = write(tmp_path / "c.jsonl", [case_line(name) for name in NAMES])
+    records = list(RecordedRun(cases, pipe, SETTINGS).records())
+    writer.join()
+    assert {record.metrics["mrr"] for record in records} == {1.0}
+
+
+def test_a_response_of_no_case_says_nothing_of_the_target(tmp_path: Path) -> None:
+    bare = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
+    responses = [{"id": "a", "response": bare}, response_line("ghost", "g.md")]
+    (alone,) = scored(tmp_path, [case_line("a")], responses)
+    assert "hit_at_k" in alone.not_applicable
+
+
+def test_a_recorded_failure_is_the_target_s_failure(tmp_path: Path) -> None:
+    responses = [
+        {"id": "a", "error": {"kind": "timeout", "message": "no reply within 60 s"}},
+        {"id": "b", "response": None, "error": {"kind": "http"}},
+    ]
+    found = scored(tmp_path, [case_line("a"), case_line("b")], responses)
+    assert [(r.error.kind, r.error.message) for r in found if r.error] == [
+        ("timeout", "no reply within 60 s"),
+        ("http", "recorded as failed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        ("late", "error: 'late', expected {"),
+        ({"kind": "slow"}, "error.kind: 'slow', expected one of timeout, "),
+        ({"kind": "http", "message": 5}, "error.message: 5, expected a string"),
+    ],
+)
+def test_a_recorded_failure_of_no_kind_is_named(
+    error: object, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DatasetError) as caught:
+        scored(tmp_path, [case_line("a")], [{"id": "a", "error": error}])
+    assert message in str(caught.value)
+
+
+def test_recordings_of_a_retriever_alone_need_no_answer(tmp_path: Path) -> None:
+    reply = {"debug": {"retrieved_chunks": [{"rel_path": "a.md", "heading_path": "# A"}]}}
+    cases = write(tmp_path / "c.jsonl", [case_line("a")])
+    responses = write(tmp_path / "r.jsonl", [{"id": "a", "response": reply}])
+    retrieval = Settings(rootdir=".", retrieval_only=True)
+    (found,) = RecordedRun(cases, responses, retrieval).records()
+    assert (found.status, found.metrics["hit_at_k"]) == ("ok", 1.0)
+    (strict,) = RecordedRun(cases, responses, SETTINGS).records()
+    assert strict.status == "error"
+
+
+def test_cases_without_a_response_are_counted(tmp_path: Path) -> None:
+    run = RecordedRun(
+        write(tmp_path / "c.jsonl", [case_line(name) for name in NAMES]),
+        write(tmp_path / "r.jsonl", [response_line("c00")]),
+        SETTINGS,
+    )
+    list(run.records())
+    assert run.warnings == ("29 of 30 cases have no recorded response",)

@@ -1,0 +1,105 @@
+"""What of a stored run stands when it goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.engine.config_differences import current_config
+from pytest_rageval.engine.resume import ResumedRun, find_resumed, is_finished, read_resumed
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
+from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import ConfigError, StorageError, TargetErrorKind
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+from tests.record_builders import failed, record
+
+FILE = "evals/set.jsonl"
+
+
+def of(case: Case, /, **fields: Any) -> CaseRecord:
+    return record(
+        case.id, file=FILE, case_hash=LocatedCase(case=case, lineno=1).case_hash, **fields
+    )
+
+
+def resumed(root: Path, *records: CaseRecord, cases: tuple[Case, ...]) -> ResumedRun:
+    settings = Settings(rootdir=str(root))
+    with RunWriter(root, "r") as writer:
+        for one in records:
+            writer.append(one)
+        writer.write_json("config.json", current_config(settings))
+    located = tuple(LocatedCase(case=c, lineno=n) for n, c in enumerate(cases, start=4))
+    loaded = LoadedSet(path=root / FILE, display=FILE, cases=located)
+    return read_resumed(root / "r", settings, [loaded])
+
+
+@pytest.mark.parametrize(
+    ("kind", "stands"),
+    [
+        ("timeout", True),
+        ("http", True),
+        ("protocol", True),
+        ("empty", True),
+        ("connection", False),
+        ("not_attempted", False),
+    ],
+)
+def test_errors_that_the_target_had_a_part_in_stand(kind: TargetErrorKind, stands: bool) -> None:
+    assert is_finished(failed("a", kind)) is stands
+    assert is_finished(record("a"))
+
+
+def test_the_last_line_of_a_case_and_repeat_counts(tmp_path: Path) -> None:
+    case = Case(id="a", question="?")
+    found = resumed(
+        tmp_path, of(case), of(case, repeat=1), of(case, outcome="missed"), cases=(case,)
+    )
+    assert {key: r.outcome for key, r in found.kept.items()} == {
+        (f"{FILE}::a", 0): "missed",
+        (f"{FILE}::a", 1): "passed",
+    }
+    assert (found.n_lines, found.n_cases, found.is_on_disk) == (3, 1, False)
+
+
+def test_a_run_that_holds_just_what_is_kept_is_not_written_again(tmp_path: Path) -> None:
+    case = Case(id="a", question="?", metadata={"x": [1]})
+    assert resumed(tmp_path, of(case, lineno=4, case=case), cases=(case,)).is_on_disk
+
+
+def test_line_and_groups_of_a_case_are_those_of_today(tmp_path: Path) -> None:
+    then = Case(id="a", question="?", category="old")
+    now = Case(id="a", question="?", category="new", tags=("t",), required=True)
+    found = resumed(tmp_path, of(then, category="old"), cases=(now,))
+    (kept,) = found.kept.values()
+    assert not found.is_on_disk
+    assert (kept.lineno, kept.category, kept.tags, kept.required) == (4, "new", ("t",), True)
+
+
+def test_changed_and_vanished_cases_are_told_apart(tmp_path: Path) -> None:
+    one, other = Case(id="a", question="old?"), Case(id="b", question="?")
+    found = resumed(tmp_path, of(one), of(other), cases=(Case(id="a", question="new?"),))
+    assert (found.kept, found.n_changed, found.gone) == ({}, 1, ("b",))
+    first, second = found.sentences("r")
+    assert first == (
+        "run r goes on: 0 cases are done; what is selected is asked again: 1 of changed content"
+    )
+    assert second.endswith("cases that the set no longer has: b")
+
+
+def test_cases_of_a_file_that_is_there_but_not_read_are_no_vanished_cases(tmp_path: Path) -> None:
+    (tmp_path / "other.jsonl").touch()
+    case = Case(id="a", question="?")
+    with pytest.raises(ConfigError, match=r"holds cases of other\.jsonl"):
+        resumed(tmp_path, record("x", file="other.jsonl"), of(case), cases=(case,))
+
+
+def test_an_empty_folder_is_found_by_its_full_name_only(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "20260101").mkdir(parents=True)
+    settings = Settings(rootdir=str(tmp_path), results_dir="runs", resume="20260101")
+    assert find_resumed(settings) == tmp_path / "runs" / "20260101"
+    with pytest.raises(StorageError, match="not found"):
+        find_resumed(Settings(rootdir=str(tmp_path), results_dir="runs", resume="2026"))

@@ -1,0 +1,118 @@
+"""What a run expects and what it has, whatever order records come in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pytest_rageval.engine.run_cases import RunCases
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+from tests.record_builders import record
+
+FILE = "evals/set.jsonl"
+CASES = tuple(
+    LocatedCase(case=Case(id=name, question="?", category=name), lineno=n)
+    for n, name in enumerate("abc", start=1)
+)
+
+
+def run_cases(repeats: int = 1) -> RunCases:
+    settings = replace(Settings(rootdir="."), repeats=repeats)
+    return RunCases([LoadedSet(path=Path(FILE), display=FILE, cases=CASES)], settings)
+
+
+def nodeid(name: str) -> str:
+    return f"{FILE}::{name}"
+
+
+def of(name: str, **fields: Any) -> CaseRecord:
+    return record(name, file=FILE, **fields)
+
+
+def expecting(*names: str, repeats: int = 1) -> RunCases:
+    cases = run_cases(repeats)
+    cases.expect(cases.locate(map(nodeid, names)))
+    return cases
+
+
+def test_only_cases_of_the_set_are_located() -> None:
+    found = run_cases().locate([nodeid("a"), f"{nodeid('b')}[x]", nodeid("z"), "test_x.py::a"])
+    assert {n: located.case.id for n, located in found.items()} == {
+        nodeid("a"): "a",
+        f"{nodeid('b')}[x]": "b",
+    }
+
+
+def test_a_case_is_reported_once_every_repeat_is_there() -> None:
+    cases = expecting("a", "b", repeats=2)
+    cases.add(nodeid("a"), of("a", repeat=1))
+    assert (cases.reported(), cases.missing_repeats(nodeid("a"))) == (set(), [0])
+    cases.add(nodeid("a"), of("a"))
+    assert (cases.reported(), cases.missing_repeats(nodeid("a"))) == ({nodeid("a")}, [])
+    assert [r.repeat for r in cases.records_of(nodeid("a"))] == [0, 1]
+
+
+def test_a_later_record_takes_the_place_of_an_earlier_one() -> None:
+    cases = expecting("a")
+    cases.add(nodeid("a"), of("a", outcome="missed"))
+    assert cases.to_rerun() == [nodeid("a")]
+    cases.add(nodeid("a"), of("a"))
+    assert cases.to_rerun() == []
+
+
+def test_an_excused_case_is_reported_and_leaves_no_record() -> None:
+    cases = expecting("a", "b", repeats=2)
+    cases.add(nodeid("a"), of("a"))
+    cases.excuse(nodeid("a"))
+    cases.excuse("test_x.py::skipped")
+    assert (cases.reported(), cases.records) == ({nodeid("a")}, {})
+    assert cases.excused == {nodeid("a")}
+
+
+def test_what_earlier_sessions_hold_counts_as_asked_and_as_selected() -> None:
+    cases = run_cases()
+    cases.take_over({(nodeid("a"), 0): of("a")})
+    cases.expect(cases.locate([nodeid("b")]))
+    assert sorted(cases.asked) == [nodeid("a"), nodeid("b")]
+    found = cases.selection()
+    assert (found.n_selected, found.n_total) == (2, 3)
+    assert found.by_category == {"a": (1, 1), "b": (1, 1), "c": (0, 1)}
+
+
+def test_progress_tells_this_session_from_earlier_ones() -> None:
+    cases = run_cases()
+    cases.take_over({(nodeid("a"), 0): of("a"), (nodeid("c"), 0): of("c")})
+    cases.expect(cases.locate([nodeid("a"), nodeid("b")]))
+    cases.add(nodeid("b"), of("b", outcome="missed"))
+    assert sorted(cases.outcomes(earlier=False)) == ["missed", "passed"]
+    assert cases.outcomes(earlier=True) == ["passed"]
+
+
+def test_the_stored_record_of_a_case_that_is_parametrized_now_is_dropped() -> None:
+    cases = run_cases()
+    cases.take_over({(nodeid("a"), 0): of("a")})
+    cases.expect(cases.locate([f"{nodeid('a')}[x]", f"{nodeid('a')}[y]"]))
+    assert (cases.records, len(cases.asked)) == ({}, 2)
+
+
+def test_the_hash_is_over_what_was_asked() -> None:
+    assert run_cases().dataset_hash() is None
+    assert expecting("a", "b").dataset_hash() == expecting("b", "a").dataset_hash()
+    assert expecting("a").dataset_hash() != expecting("b").dataset_hash()
+
+
+def test_records_come_settled_in_the_order_of_the_set() -> None:
+    cases = expecting("a", "b", repeats=2)
+    for name, repeat in (("b", 1), ("a", 1), ("b", 0), ("a", 0)):
+        lineno = 1 if name == "a" else 2
+        cases.add(nodeid(name), of(name, repeat=repeat, lineno=lineno))
+    assert [(r.case_id, r.repeat) for r in cases.settled()] == [
+        ("a", 0),
+        ("a", 1),
+        ("b", 0),
+        ("b", 1),
+    ]

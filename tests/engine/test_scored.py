@@ -1,0 +1,233 @@
+"""``rageval score --save``: a run like any other, or none at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.runs.store import read_json, read_records, resolve_run
+
+Output = pytest.CaptureFixture[str]
+GOLD: dict[str, Any] = {"rel_path": "a.md", "heading_path": "# A", "snippets": ["a secret snippet"]}
+CASES: list[dict[str, Any]] = [
+    {"id": "found", "question": "q?", "gold_supports": [GOLD], "category": "easy"},
+    {"id": "lost", "question": "q?", "gold_supports": [{"rel_path": "z.md"}], "category": "hard"},
+    {"id": "none", "question": "q?", "answerable": False},
+]
+
+
+def chunk(path: str, before: int) -> dict[str, Any]:
+    text = "a secret snippet " * 30
+    return {"rel_path": path, "heading_path": "# A", "text": text, "rank_before_rerank": before}
+
+
+def response(*chunks: dict[str, Any], abstained: bool = False) -> dict[str, Any]:
+    models = {"llm_model": "m-1", "embedding_model": "e-1"}
+    debug = {"retrieved_chunks": list(chunks), "models": models}
+    return {"answer": "the answer", "abstained": abstained, "debug": debug}
+
+
+RESPONSES = [
+    {"id": "found", "response": response(chunk("a.md", 2), chunk("b.md", 1))},
+    {"id": "lost", "response": response(chunk("b.md", 1))},
+    {"id": "none", "response": response(abstained=True)},
+]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    for name, lines in (("c.jsonl", CASES), ("r.jsonl", RESPONSES)):
+        Path(name).write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+    return ["c.jsonl", "r.jsonl"]
+
+
+def test_a_saved_run_has_every_file_and_can_be_named(files: list[str], capsys: Output) -> None:
+    assert cli.run(["score", *files, "--save", "recorded-1"]) == ExitCode.YES
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "saved   evals/results/recorded-1",
+        "report  evals/results/recorded-1/report.html",
+    ]
+    folder = resolve_run(Path("evals/results"), "last")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "config.json",
+        "gate.json",
+        "metrics.json",
+        "report.html",
+        "results.jsonl",
+        "summary.md",
+    ]
+    assert [r.case_id for r in read_records(folder)] == ["found", "lost", "none"]
+    assert read_json(folder / "gate.json")["verdict"] == "not_evaluated"
+
+
+def test_a_saved_run_says_what_was_scored_and_with_what(files: list[str]) -> None:
+    assert cli.run(["score", *files, "--save", "one", "-k", "1"]) == ExitCode.YES
+    config = read_json(Path("evals/results/one/config.json"))
+    assert (config["settings"]["k"], config["judge"]) == (1, None)
+    assert config["target_models"] == {"llm_model": "m-1", "embedding_model": "e-1"}
+    metrics = read_json(Path("evals/results/one/metrics.json"))
+    assert metrics["dataset_hash"] == config["dataset_hash"]
+    assert metrics["total_tests"] == 3
+
+
+def test_the_saved_and_the_printed_numbers_are_the_same(files: list[str], capsys: Output) -> None:
+    assert cli.run(["score", *files, "--save", "one", "--json"]) == ExitCode.YES
+    printed = json.loads(capsys.readouterr().out)
+    saved = read_json(Path("evals/results/one/metrics.json"))
+    for key in ("statistics", "aggregate_metrics", "abstention", "rerank", "warnings"):
+        assert printed[key] == saved[key]
+    assert saved["rerank"]["mrr"] == {
+        "n": 2,
+        "before": 0.25,
+        "after": 0.5,
+        "delta": 0.25,
+        "low": saved["rerank"]["mrr"]["low"],
+        "high": saved["rerank"]["mrr"]["high"],
+        "improved": 1,
+        "worsened": 0,
+        "stayed": 1,
+    }
+    counts = {"abstained": 1, "answered": 0, "error": 0, "unknown": 0}
+    assert saved["abstention"]["unanswerable"] == counts
+
+
+def test_what_is_meant_for_git_holds_no_text(files: list[str]) -> None:
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
+    for name in ("config.json", "metrics.json", "gate.json", "summary.md"):
+        assert "secret" not in Path("evals/results/one", name).read_text(encoding="utf-8")
+    stored = read_records(Path("evals/results/one"))[0].retrieved_chunks
+    assert stored is not None
+    assert len(stored[0].text or "") == 200
+
+
+def test_a_faulty_file_leaves_no_run_behind(files: list[str], capsys: Output) -> None:
+    with Path("r.jsonl").open("a", encoding="utf-8") as lines:
+        lines.write("{\n")
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.USAGE
+    assert "r.jsonl:4:2" in capsys.readouterr().err
+    assert not Path("evals/results/one").exists()
+
+
+def test_a_run_is_never_written_over(files: list[str], capsys: Output) -> None:
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
+    before = Path("evals/results/one/metrics.json").read_bytes()
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.USAGE
+    assert "a run of this id exists" in capsys.readouterr().err
+    assert Path("evals/results/one/metrics.json").read_bytes() == before
+
+
+def test_a_name_that_is_no_run_id_is_refused(files: list[str], capsys: Output) -> None:
+    assert cli.run(["score", *files, "--save", "../up"]) == ExitCode.USAGE
+    assert "run id: got '../up'" in capsys.readouterr().err
+    assert not Path("evals/up").exists()
+
+
+def test_the_matching_settings_of_the_project_hold(files: list[str], capsys: Output) -> None:
+    Path("pyproject.toml").write_text('[tool.rageval.matching]\nsnippets = "all"\n', "utf-8")
+    gold: dict[str, Any] = {**GOLD, "snippets": ["not in the text"]}
+    line: dict[str, Any] = {**CASES[0], "gold_supports": [gold]}
+    Path("c.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    assert cli.run(["score", *files, "--json"]) == ExitCode.YES
+    assert json.loads(capsys.readouterr().out)["cases"][0]["metrics"]["hit_at_k"] == 0.0
+
+
+def test_the_summary_lists_every_case_that_failed_by_its_outcome(files: list[str]) -> None:
+    cases = [{"id": f"e{i:02}", "question": "q?"} for i in range(25)] + [CASES[1]]
+    Path("c.jsonl").write_text("".join(json.dumps(x) + "\n" for x in cases), encoding="utf-8")
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
+    summary = Path("evals/results/one/summary.md").read_text(encoding="utf-8")
+    assert "<summary>25 errors</summary>" in summary
+    assert "`e24`" in summary
+    assert "<summary>1 missed</summary>" in summary
+
+
+def test_a_run_that_is_broken_off_is_not_kept(
+    files: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: object, record: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pytest_rageval.analysis.aggregate.columns.RecordColumns.add", interrupt)
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.INTERRUPTED
+    assert not Path("evals/results/one").exists()
+
+
+def test_the_printed_groups_are_those_of_a_run(files: list[str], capsys: Output) -> None:
+    assert cli.run(["score", *files, "--save", "one", "--json"]) == ExitCode.YES
+    printed = json.loads(capsys.readouterr().out)
+    saved = read_json(Path("evals/results/one/metrics.json"))
+    for key in ("by_tag", "by_category", "by_difficulty", "by_answerable", "by_vault"):
+        assert printed[key] == saved[key]
+    assert printed["by_category"]["easy"]["total_tests"] == 1
+
+
+def test_a_target_without_a_reranker_reports_no_reranking(files: list[str], capsys: Output) -> None:
+    plain = {"rel_path": "a.md", "heading_path": "# A"}
+    lines = [
+        {"id": "found", "response": {"answer": "a", "debug": {"retrieved_chunks": [plain]}}},
+        {"id": "lost", "response": {"answer": "a", "debug": {"retrieved_chunks": []}}},
+    ]
+    Path("r.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+    assert cli.run(["score", *files, "--json"]) == ExitCode.YES
+    assert json.loads(capsys.readouterr().out)["rerank"] is None
+
+
+# --- the page ----------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_saved_run_is_the_one_that_report_writes(files: list[str]) -> None:
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
+    assert cli.run(["report", "one", "-o", "again.html"]) == ExitCode.YES
+    written = Path("evals/results/one/report.html").read_text(encoding="utf-8")
+    assert "case-lost" in written
+    assert Path("again.html").read_text(encoding="utf-8") == written
+
+
+@pytest.mark.parametrize("way", ["flag", "variable", "file"])
+def test_the_page_can_be_left_out(
+    files: list[str], capsys: Output, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    flags = ["--no-report"] if way == "flag" else []
+    if way == "variable":
+        monkeypatch.setenv("RAGEVAL_NO_REPORT", "1")
+    if way == "file":
+        Path("pyproject.toml").write_text("[tool.rageval]\nno_report = true\n", encoding="utf-8")
+    assert cli.run(["score", *files, "--save", "one", *flags]) == ExitCode.YES
+    assert not Path("evals/results/one/report.html").exists()
+    assert "report" not in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_page_that_cannot_be_written_costs_nothing_else(
+    files: list[str], capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr("pytest_rageval.report.html.files.render_report", broken)
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
+    said = "report.html was not written: RuntimeError: no luck"
+    assert capsys.readouterr().out.splitlines()[-1] == f"note    {said}"
+    assert cli.run(["score", *files, "--save", "two", "--json"]) == ExitCode.YES
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["cases"]
+    assert shown.err == f"warning: {said}\n"
+
+
+def test_without_a_run_there_is_no_page(files: list[str], tmp_path: Path) -> None:
+    assert cli.run(["score", *files]) == ExitCode.YES
+    assert [*tmp_path.rglob("*.html")] == []
+
+
+def test_the_page_of_a_great_many_records_is_left_to_be_asked_for(
+    files: list[str], capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_rageval.cli.commands.score._PAGE_RECORDS", 2)
+    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
+    assert "rageval report does so" in capsys.readouterr().out
+    assert not Path("evals/results/one/report.html").exists()

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.engine.vector_file import load_vectors
+from pytest_rageval.values.errors import DatasetError
+from tests.score_builders import chunk
+
+
+def write(path: Path, *lines: object) -> Path:
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    path.write_text("\n".join(texts), encoding="utf-8")
+    return path
+
+
+def faults(path: Path, *lines: object) -> list[str]:
+    with pytest.raises(DatasetError) as caught:
+        load_vectors(write(path, *lines), display="v.jsonl")
+    return str(caught.value).splitlines()
+
+
+def test_vectors_are_found_by_text_and_by_chunk_id(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "v.jsonl",
+        {"text": "one", "embedding": [1, 0.5]},
+        "",
+        {"chunk_id": "c1", "embedding": [0, -1e3], "model": "m"},
+        {"chunk_id": "c2", "text": "two", "embedding": [3, 4]},
+        {"text": "one", "embedding": [1.0, 0.5]},
+    )
+    table = load_vectors(path)
+    assert {key: v.tolist() for key, v in table.by_text.items()} == {"one": [1, 0.5], "two": [3, 4]}
+    assert sorted(table.by_chunk_id) == ["c1", "c2"]
+    by_id, by_text = chunk("a.md", chunk_id="c1", text="one"), chunk("a.md", text="one")
+    for found, expected in ((by_id, [0, -1000]), (by_text, [1, 0.5])):
+        vector = table.of_chunk(found)
+        assert vector is not None
+        assert vector.tolist() == expected
+    assert table.of_chunk(chunk("a.md", chunk_id="c9", text="three")) is None
+
+
+def test_every_faulty_line_is_named(tmp_path: Path) -> None:
+    expected = 'expected {"text" or "chunk_id": a string, "embedding": a list of numbers}'
+    huge = "1" + "0" * 400
+    assert faults(
+        tmp_path / "v.jsonl",
+        {"text": "one", "embedding": [1, 0]},
+        [],
+        '{"text" 1}',
+        {"embedding": [1, 0]},
+        {"text": 7, "embedding": [1, 0]},
+        {"text": "", "embedding": [1, 0]},
+        {"text": "a"},
+        {"text": "b", "embedding": "1, 0"},
+        {"text": "c", "embedding": []},
+        {"text": "d", "embedding": [1, True]},
+        {"text": "e", "embedding": [1, "0"]},
+        {"text": "f", "embedding": [1, 0, 0]},
+        '{"text": "g", "embedding": [1, NaN]}',
+        f'{{"text": "h", "embedding": [1, {huge}]}}',
+        {"text": "one", "embedding": [1, 1]},
+    ) == [
+        f"v.jsonl:2: got no JSON object, {expected}",
+        f"v.jsonl:3:9: Expecting ':' delimiter, {expected}",
+        f"v.jsonl:4: text and chunk_id missing, {expected}",
+        "v.jsonl:5: text: 7, expected a non-empty string",
+        "v.jsonl:6: text: '', expected a non-empty string",
+        "v.jsonl:7: embedding: missing, expected a list of numbers",
+        "v.jsonl:8: embedding: '1, 0', expected a list of numbers",
+        "v.jsonl:9: embedding: [], expected a list of numbers",
+        "v.jsonl:10: embedding[1]: True, expected a number",
+        "v.jsonl:11: embedding[1]: '0', expected a number",
+        "v.jsonl:12: embedding: 3 numbers, expected 2 as above",
+        "v.jsonl:13: a key twice, a number that is not finite or half a surrogate pair, "
+        "expected none",
+        "v.jsonl:14: embedding: an integer too large, expected finite numbers",
+        "v.jsonl:15: text: 'one' stands above with another vector",
+    ]
+
+
+def test_a_fault_tells_line_and_field_apart(tmp_path: Path) -> None:
+    lines: tuple[object, ...] = (
+        {"text": "a", "embedding": [1, "0"]},
+        {"chunk_id": 7, "embedding": [1]},
+        [],
+    )
+    with pytest.raises(DatasetError) as caught:
+        load_vectors(write(tmp_path / "v.jsonl", *lines), display="v.jsonl")
+    places = [(fault.line, fault.field) for fault in caught.value.faults]
+    assert places == [(1, "embedding[1]"), (2, "chunk_id"), (3, "")]
+    assert caught.value.faults[0].message == "'0', expected a number"
+
+
+def test_a_file_without_lines_or_no_file_is_a_fault(tmp_path: Path) -> None:
+    assert faults(tmp_path / "v.jsonl", "")[0].startswith("v.jsonl: holds no line")
+    with pytest.raises(DatasetError, match="cannot be read"):
+        load_vectors(tmp_path / "none.jsonl")

@@ -1,0 +1,352 @@
+"""The client of an embeddings endpoint against servers that misbehave, over real sockets."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import random
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from pytest_rageval.engine import vectors as embeddings
+from pytest_rageval.engine.vectors import Embedded, EmbeddingsClient, EmbeddingsEndpoint
+from pytest_rageval.support.http import exchange as http_exchange
+from pytest_rageval.values.errors import ConfigError, EndpointError
+from tests.fakes import (
+    FakeTarget,
+    Reply,
+    drip,
+    fake_target,
+    hang_up,
+    http_reply,
+    json_reply,
+    reset,
+    silence,
+    unused_port,
+)
+
+KEY = "s3cret-embedding-key"
+
+
+class Pauses(list[float]):
+    """Stands in for sleep: notes the seconds and returns at once."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def over() -> Iterator[threading.Event]:
+    """Set when the test ends, so that no fake outlives it."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def vectors(*rows: Sequence[float]) -> Reply:
+    return json_reply({"data": [{"index": i, "embedding": list(v)} for i, v in enumerate(rows)]})
+
+
+def client_of(
+    url: str,
+    *,
+    pauses: Pauses | None = None,
+    environ: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> EmbeddingsClient:
+    return EmbeddingsClient(
+        EmbeddingsEndpoint(**{"url": url, "model": "m", **fields}),
+        environ=environ or {},
+        sleep=Pauses() if pauses is None else pauses,
+        rng=random.Random(7),
+    )
+
+
+def embed(target: FakeTarget, *texts: str, **settings: Any) -> dict[str, list[float]]:
+    found = client_of(target.url, **settings).embed(texts)
+    return {text: vector.tolist() for text, vector in found.vectors.items()}
+
+
+def failure(*replies: Reply, texts: Sequence[str] = ("one",), **settings: Any) -> EndpointError:
+    with fake_target(*replies) as target, pytest.raises(EndpointError) as caught:
+        client_of(target.url, **settings).embed(texts)
+    assert target.url in str(caught.value)
+    return caught.value
+
+
+# --- the request -----------------------------------------------------------------------------
+
+
+def test_texts_are_sent_once_and_get_their_vectors_by_index() -> None:
+    data = [{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": [1, 0.5]}]
+    with fake_target(json_reply({"object": "list", "data": data})) as target:
+        assert embed(target, "one", "zwei ö", "one") == {"one": [1, 0.5], "zwei ö": [0, 1]}
+    (received,) = target.received
+    assert received.line == "POST /v1/embeddings HTTP/1.1"
+    assert received.headers["content-type"] == "application/json"
+    assert received.json == {"model": "m", "input": ["one", "zwei ö"]}
+    assert "authorization" not in received.headers
+
+
+@pytest.mark.parametrize(
+    ("base", "path"),
+    [
+        ("", "/v1/embeddings"),
+        ("/", "/v1/embeddings"),
+        ("/api", "/api/v1/embeddings"),
+        ("/v1", "/v1/embeddings"),
+        ("/v1beta/", "/v1beta/embeddings"),
+        ("/vectors", "/vectors/v1/embeddings"),
+        ("/x/embeddings", "/x/embeddings"),
+    ],
+)
+def test_the_address_of_the_endpoint(base: str, path: str) -> None:
+    with fake_target(vectors([1])) as target:
+        client_of(target.url + base).embed(["one"])
+    assert target.received[0].line == f"POST {path} HTTP/1.1"
+
+
+def test_nothing_to_embed_sends_nothing() -> None:
+    with fake_target(vectors()) as target:
+        assert client_of(target.url).embed([]) == Embedded(vectors={})
+    assert target.received == []
+
+
+def test_batches_are_limited_by_texts_and_by_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embeddings, "BATCH_TEXTS", 3)
+    monkeypatch.setattr(embeddings, "BATCH_CHARS", 10)
+    replies = [vectors(*([float(n)] for n in range(size))) for size in (3, 2, 1, 1)]
+    with fake_target(*replies) as target:
+        found = embed(target, "a", "b", "c", "d", "e" * 8, "f" * 30, "g")
+    batches = [received.json["input"] for received in target.received]
+    assert batches == [["a", "b", "c"], ["d", "e" * 8], ["f" * 30], ["g"]]
+    assert found["e" * 8] == [1.0]
+
+
+# --- secrets ---------------------------------------------------------------------------------
+
+
+def test_the_key_comes_from_the_named_variable() -> None:
+    with fake_target(vectors([1])) as target:
+        embed(target, "one", environ={"EMB_KEY": f"{KEY}\n"}, api_key_env="EMB_KEY")
+    assert target.received[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_credentials_of_the_url_are_sent_and_not_shown() -> None:
+    with fake_target(vectors([1])) as target:
+        url = target.url.replace("//", "//ann:pa55word@")
+        client = client_of(url)
+        client.embed(["one"])
+    sent = base64.b64encode(b"ann:pa55word").decode()
+    assert target.received[0].headers["authorization"] == f"Basic {sent}"
+    assert "pa55word" not in repr(client) + client.shown
+
+
+@pytest.mark.parametrize("status", ["401 No", "400 Bad"])
+def test_an_echoed_key_is_blotted_out(status: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    echo = http_reply(f"wrong key {KEY}".encode(), status)
+    error = failure(echo, environ={"EMB_KEY": KEY}, api_key_env="EMB_KEY")
+    assert "wrong key ***" in str(error)
+    assert KEY not in repr(error) + caplog.text
+    assert error.__context__ is None or error.__suppress_context__
+
+
+def test_a_key_echoed_with_a_refused_text_is_blotted_out() -> None:
+    echo = http_reply(f"too long {KEY}".encode(), "413 Large")
+    both = vectors([1])
+    with fake_target(echo, both, echo) as target:
+        client = client_of(target.url, environ={"EMB_KEY": KEY}, api_key_env="EMB_KEY")
+        found = client.embed(["one", "two"])
+    assert (found.n_refused, [*found.vectors]) == (1, ["one"])
+    assert found.refusal is not None
+    assert found.refusal.endswith("HTTP 413; the reply begins: too long ***")
+
+
+@pytest.mark.parametrize(
+    ("variable", "environ", "message"),
+    [
+        (KEY, {}, "expected the name of an environment variable, not a key"),
+        ("sk4b9b0a7e", {}, "the variable of this name is not set"),
+        ("EMB", {"EMB": "  "}, "the variable of this name is not set"),
+        ("EMB", {"EMB": "sk4b9b0a7é"}, "a character that no header may hold"),
+        ("EMB", {"EMB": "sk4b9\nb0a7e"}, "a character that no header may hold"),
+    ],
+)
+def test_a_wrong_key_variable_is_refused_without_showing_it(
+    variable: str, environ: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        client_of("http://localhost:1", api_key_env=variable, environ=environ)
+    assert message in str(caught.value)
+    assert "sk4b9" not in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8000", "ftp://h", "http://h:99999", "http://h/?k=1"]
+)
+def test_a_wrong_url_is_refused_by_its_option(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"^--embeddings-url: "):
+        client_of(url)
+
+
+# --- failures --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply", [hang_up, reset, json_reply({}, "429 Slow"), json_reply({}, "503 No")]
+)
+def test_what_may_pass_is_tried_again(reply: Reply) -> None:
+    pauses = Pauses()
+    with fake_target(reply, reply, vectors([1])) as target:
+        assert embed(target, "one", pauses=pauses) == {"one": [1.0]}
+    assert len(target.received) == 3
+    assert 0.5 <= pauses[0] <= 1 <= pauses[1] <= 2
+
+
+def test_a_server_says_how_long_to_wait() -> None:
+    pauses = Pauses()
+    with fake_target(json_reply({}, "429 Slow", retry_after="7"), vectors([1])) as target:
+        embed(target, "one", pauses=pauses)
+    assert pauses == [7.0]
+
+
+def test_an_end_is_put_to_trying() -> None:
+    with fake_target(json_reply({}, "503 No")) as target, pytest.raises(EndpointError) as caught:
+        client_of(target.url, retries=2).embed(["one"])
+    assert (caught.value.kind, caught.value.attempts) == ("http", 3)
+    assert len(target.received) == 3
+    assert str(caught.value).endswith("HTTP 503; the reply begins: {} (after 3 attempts)")
+
+
+def test_nobody_listening_is_said_in_words() -> None:
+    url = f"http://127.0.0.1:{unused_port()}"
+    with pytest.raises(EndpointError, match="connection refused: does the server run") as caught:
+        client_of(url, retries=0).embed(["one"])
+    assert caught.value.kind == "connection"
+
+
+def test_a_server_that_is_silent_meets_the_deadline(over: threading.Event) -> None:
+    error = failure(silence(over), timeout_s=0.1)
+    assert (error.kind, error.attempts) == ("timeout", 1)
+    assert "no complete reply within 0.1 s" in str(error)
+
+
+def test_a_server_that_drips_meets_the_same_deadline(over: threading.Event) -> None:
+    error = failure(drip(b"HTTP/1.1 200 OK\r\n" + b"x" * 500, 0.02, over), timeout_s=0.2)
+    assert error.kind == "timeout"
+
+
+def test_a_redirect_is_not_followed() -> None:
+    error = failure(
+        http_reply(b"", "301 Moved", location="https://ann:pw99@other.test/v1/?token=abc")
+    )
+    assert error.kind == "http"
+    assert "HTTP 301 redirects to https://other.test/v1/" in str(error)
+    assert "set the URL to the address itself" in str(error)
+    assert "pw99" not in str(error)
+
+
+def test_only_the_beginning_of_an_error_page_is_read(over: threading.Event) -> None:
+    page = http_reply(b"<h1>Down</h1>" + b" x" * 4000, "404 None", length=10**9)
+
+    def endless(connection: socket.socket) -> None:
+        connection.sendall(page)
+        over.wait(5)
+
+    error = failure(endless, timeout_s=4)
+    assert str(error).split("begins: ")[1].startswith("<h1>Down</h1> x")
+
+
+def test_a_reply_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_exchange, "MAX_BODY_BYTES", 1000)
+    error = failure(http_reply(b"x" * 2000))
+    assert error.kind == "protocol"
+    assert "the reply is larger than" in str(error)
+
+
+def test_a_reply_that_is_not_compressed_as_it_says_is_not_asked_for_again() -> None:
+    error = failure(http_reply(b"{}", content_encoding="gzip"))
+    assert (error.kind, error.attempts) == ("protocol", 1)
+    assert "cannot be decoded" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("payload", "message"),
+    [
+        ([], "expected an object with data"),
+        ({"error": "no"}, "expected an object with data"),
+        ({"data": [1, 2]}, "expected an object with data"),
+        ({"data": [{"index": 0, "embedding": [1]}]}, "1 vectors for 2 texts"),
+        ({"data": [{"index": 0, "embedding": [1]}] * 2}, "2 vectors for 2 texts"),
+        ({"data": [{"embedding": [1]}] * 2}, "expected one each by index"),
+        ({"data": [{"index": [0], "embedding": [1]}] * 2}, "expected one each by index"),
+        (
+            {"data": [{"index": False, "embedding": [1]}, {"index": True, "embedding": [1]}]},
+            "expected one each by index",
+        ),
+        ({"data": [{"index": i, "embedding": []} for i in (0, 1)]}, "embedding: [], expected"),
+        ({"data": [{"index": i, "embedding": ["1"]} for i in (0, 1)]}, "embedding[0]: '1'"),
+        ({"data": [{"index": i, "embedding": [None]} for i in (0, 1)]}, "embedding[0]: None"),
+        ({"data": [{"index": i, "embedding": "AAAA"} for i in (0, 1)]}, "embedding: 'AAAA'"),
+        ({"data": [{"index": i} for i in (0, 1)]}, "embedding: missing"),
+    ],
+)
+def test_a_reply_of_another_shape_is_a_protocol_error(payload: object, message: str) -> None:
+    error = failure(json_reply(payload), texts=("one", "two"))
+    assert (error.kind, error.attempts) == ("protocol", 1)
+    assert message in str(error)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b"\xff", b'{"data": [{"index": 0, "embedding": [NaN]}]}']
+)
+def test_a_reply_that_is_no_json_or_not_finite_is_a_protocol_error(body: bytes) -> None:
+    assert failure(http_reply(body)).kind == "protocol"
+
+
+def test_vectors_of_two_lengths_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embeddings, "BATCH_TEXTS", 1)
+    error = failure(vectors([1]), vectors([1, 2]), texts=("one", "two"))
+    assert "vectors of 1 and of 2 numbers, expected one length for all texts" in str(error)
+
+
+# --- refused texts ---------------------------------------------------------------------------
+
+
+def test_a_refused_text_is_found_by_halves_and_left_out() -> None:
+    too_long = json_reply({"error": "too long"}, "400 Bad")
+    replies = [too_long, vectors([0], [1]), too_long, too_long, vectors([3])]
+    with fake_target(*replies) as target:
+        found = client_of(target.url).embed(["a", "b", "c", "d"])
+    sent = [received.json["input"] for received in target.received]
+    assert sent == [["a", "b", "c", "d"], ["a", "b"], ["c", "d"], ["c"], ["d"]]
+    assert ({t: v.tolist() for t, v in found.vectors.items()}, found.n_refused) == (
+        {"a": [0], "b": [1], "d": [3]},
+        1,
+    )
+
+
+def test_a_refusal_that_breaks_off_is_still_a_refusal() -> None:
+    broken = http_reply(b'{"error": "too lo', "400 Bad", length=500)
+    with fake_target(broken, vectors([0]), broken) as target:
+        found = client_of(target.url).embed(["a", "b"])
+    sent = [received.json["input"] for received in target.received]
+    assert sent == [["a", "b"], ["a"], ["b"]]
+    assert (found.n_refused, [*found.vectors]) == (1, ["a"])
+    assert found.refusal is not None
+    assert 'HTTP 400; the reply begins: {"error": "too lo' in found.refusal
+
+
+def test_an_endpoint_that_refuses_even_the_first_text_has_failed() -> None:
+    with (
+        fake_target(json_reply({"error": "no model"}, "400 Bad")) as target,
+        pytest.raises(EndpointError, match="no model"),
+    ):
+        client_of(target.url).embed([str(number) for number in range(64)])
+    assert [len(received.json["input"]) for received in target.received] == [64, 32, 16, 8, 4, 2, 1]

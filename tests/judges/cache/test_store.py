@@ -1,0 +1,599 @@
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.judges.cache import database, store
+from pytest_rageval.judges.cache.keys import key_of
+from pytest_rageval.judges.cache.store import JudgeCache
+from pytest_rageval.values.errors import ConfigError, StorageError
+from tests.root_rights import without_root_rights
+
+JUDGE = "gpt-5-mini-2025-08-07 at https://api.example.org/v1"
+DAY = 86_400.0
+START = 1_790_000_000.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "judge.sqlite"
+
+
+@pytest.fixture
+def cache(file: Path, clock: Clock) -> Iterator[JudgeCache]:
+    with JudgeCache(file, clock=clock) as cache:
+        yield cache
+
+
+def key(**changes: Any) -> str:
+    parts: dict[str, Any] = {
+        "identity": JUDGE,
+        "parameters": {"temperature": 0.0, "seed": 0},
+        "rubric_version": "groundedness-0123456789ab",
+        "level": "json_schema",
+        "prompt_sha256": "a" * 64,
+        "repeat": 0,
+    }
+    return key_of(**{**parts, **changes})
+
+
+def nth(n: int) -> str:
+    return key(repeat=n)
+
+
+# --- keys ----------------------------------------------------------------------------------
+
+
+def test_a_key_does_not_depend_on_the_order_of_parameters_or_on_how_numbers_are_written() -> None:
+    nested = {"seed": 0, "temperature": 0.0, "stop": ("a",), "extra": {"b": 1, "a": 2.0}}
+    same = {"extra": {"a": 2, "b": 1.0}, "stop": ["a"], "temperature": 0, "seed": -0.0}
+    assert list(nested) != list(same)
+    assert key(parameters=nested) == key(parameters=same)
+
+
+def test_a_key_stays_the_same_from_version_to_version() -> None:
+    assert key() == "cf6420ba83a44d4ca286e6cb4053c0fa22294c5849343fe3e689eb58f88fb8dd"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"identity": JUDGE + "/"},
+        {"parameters": {"temperature": 0.1, "seed": 0}},
+        {"parameters": {"temperature": 0}},
+        {"parameters": {"temperature": 0, "seed": False}},
+        {"parameters": {"temperature": 0, "seed": "0"}},
+        {"parameters": {"temperature": 0, "seed": None}},
+        {"rubric_version": "groundedness-0123456789ac"},
+        {"level": "text"},
+        {"prompt_sha256": "b" * 64},
+        {"repeat": 1},
+    ],
+)
+def test_each_part_of_a_question_makes_another_key(change: dict[str, Any]) -> None:
+    assert key(**change) != key()
+
+
+def test_a_key_does_not_depend_on_the_credentials_in_an_address() -> None:
+    old, new = (
+        key(identity=JUDGE.replace("https://", f"https://{user}@") + f"?api-version=1&key={secret}")
+        for user, secret in (("me:p@ss", "s3cret"), ("you", "changed"))
+    )
+    assert old == new
+    assert key(identity=JUDGE.replace("https://", "https://me:p@ss@")) == key()
+    assert key(identity=f"{JUDGE}?api-version=1") != key(identity=f"{JUDGE}?api-version=2")
+
+
+@pytest.mark.parametrize("wrong", ["", "a" * 63, "A" * 64, "a" * 65, "a" * 64 + "\n"])
+def test_a_prompt_in_place_of_its_hash_is_refused(wrong: str) -> None:
+    with pytest.raises(ValueError, match=r"prompt_sha256: got .*, expected 64 hex digits"):
+        key(prompt_sha256=wrong)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"t": float("nan")}, {"t": float("inf")}, {"t": {1}}, {1: 2}, {"t": {None: 1}}]
+)
+def test_parameters_that_are_no_json_are_refused(parameters: dict[Any, Any]) -> None:
+    with pytest.raises(ValueError, match=r"JSON|expected a text"):
+        key(parameters=parameters)
+
+
+# --- entries -------------------------------------------------------------------------------
+
+TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
+"""Any text at all, half surrogate pairs, NUL and line separators included."""
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | TEXT
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[JudgeCache]:
+    with JudgeCache("sqlite://") as cache:
+        yield cache
+
+
+@given(document=st.dictionaries(TEXT, PLAIN, max_size=4), identity=TEXT)
+def test_any_json_document_comes_back_as_it_was(
+    shared: JudgeCache, document: dict[str, Any], identity: str
+) -> None:
+    assert shared.put(nth(0), document, identity=identity)
+    found = shared.get(nth(0))
+    assert found == document
+    assert repr(found) == repr(document)
+
+
+def test_a_key_that_nobody_put_has_no_document(cache: JudgeCache) -> None:
+    cache.put(nth(0), {"score": 4}, identity=JUDGE)
+    assert cache.get(nth(1)) is None
+
+
+def test_entries_outlive_the_process_that_wrote_them(cache: JudgeCache, file: Path) -> None:
+    cache.put(nth(0), {"score": 4.5}, identity=JUDGE)
+    cache.close()
+    with JudgeCache(str(file)) as again:
+        assert again.get(nth(0)) == {"score": 4.5}
+    with JudgeCache(f"sqlite:///{file}") as again:
+        assert again.get(nth(0)) == {"score": 4.5}
+
+
+def test_a_later_document_takes_the_place_of_an_earlier_one(cache: JudgeCache) -> None:
+    cache.put(nth(0), {"score": 1}, identity=JUDGE)
+    assert cache.put(nth(0), {"score": 2}, identity="other")
+    assert cache.get(nth(0)) == {"score": 2}
+    assert cache.stats().by_identity == {"other": 1}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf"), {1, 2}, b"x", datetime.now(UTC)])
+def test_a_document_that_is_no_json_is_refused(cache: JudgeCache, value: object) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        cache.put(nth(0), {"score": value}, identity=JUDGE)
+    assert cache.get(nth(0)) is None
+
+
+def test_a_document_that_is_too_long_is_not_kept_and_the_user_is_told(cache: JudgeCache) -> None:
+    longest = store.MAX_DOCUMENT_BYTES - len('{"x":""}')
+    assert cache.put(nth(0), {"x": "y" * longest}, identity=JUDGE)
+    assert cache.warning is None
+    assert not cache.put(nth(1), {"x": "y" * (longest + 1)}, identity=JUDGE)
+    assert cache.get(nth(1)) is None
+    assert cache.warning == f"{cache.shown}: a verdict of 1,000,001 bytes is too long to be kept"
+    assert not cache.read_only
+
+
+def test_an_entry_that_broke_is_asked_again_and_healed(cache: JudgeCache, file: Path) -> None:
+    cache.put(nth(0), {"score": 4}, identity=JUDGE)
+    for broken in ('{"score":', "[1]", "", "[" * 100_000):
+        _change(file, "UPDATE rageval_judge_verdicts SET document = ?", broken)
+        assert cache.get(nth(0)) is None
+    assert cache.warning == f"{file}: entry {nth(0)[:12]}: no JSON object, asked again"
+    cache.put(nth(0), {"score": 5}, identity=JUDGE)
+    assert cache.get(nth(0)) == {"score": 5}
+
+
+def _change(file: Path, statement: str, *values: object) -> None:
+    connection = sqlite3.connect(file)
+    with connection:
+        connection.execute(statement, values)
+    connection.close()
+
+
+def test_levels_are_kept_by_endpoint_and_model(cache: JudgeCache, file: Path) -> None:
+    level = {"level": "json_object", "dropped": ["seed"]}
+    cache.put_level("https://me:s3cret@example.org/v1", "m", level)
+    cache.put_level("https://example.org/v1", "m", {**level, "dropped": []})
+    cache.put_level("https://example.org/v1", "\ud800", level)
+    cache.close()
+    with JudgeCache(file) as again:
+        assert again.get_level("https://example.org/v1", "m") == {**level, "dropped": []}
+        assert again.get_level("https://example.org/v1", "\ud800") == level
+        assert again.get_level("https://example.org/v1", "n") is None
+        assert again.get_level("https://example.org/v2", "m") is None
+
+
+def test_no_credentials_reach_the_disk(cache: JudgeCache, file: Path) -> None:
+    address = "https://me:hunter2@example.org/v1?api_key=s3cret"
+    secret_key = key(identity=f"m at {address}", parameters={"user": "classified"})
+    cache.put(secret_key, {"score": 4}, identity=f"m at {address}")
+    cache.put_level(address, "m", {"level": "text"})
+    assert cache.stats().by_identity == {"m at https://example.org/v1": 1}
+    kept = b"".join(path.read_bytes() for path in file.parent.iterdir())
+    cache.close()
+    kept += file.read_bytes()
+    assert b"m at https://example.org/v1" in kept
+    for secret in (b"hunter2", b"s3cret", b"classified"):
+        assert secret not in kept
+
+
+def test_a_closed_cache_says_so(cache: JudgeCache) -> None:
+    cache.close()
+    cache.close()
+    with pytest.raises(StorageError, match="the cache is closed"):
+        cache.get(nth(0))
+    with pytest.raises(StorageError, match="the cache is closed"):
+        cache.put(nth(0), {}, identity=JUDGE)
+
+
+# --- last uses and pruning -----------------------------------------------------------------
+
+
+def _uses(file: Path) -> list[float]:
+    connection = sqlite3.connect(file)
+    rows = connection.execute("SELECT used_at FROM rageval_judge_verdicts ORDER BY used_at")
+    found = [row[0] - START for row in rows]
+    connection.close()
+    return found
+
+
+def test_a_use_is_written_once_a_day_and_when_the_cache_is_closed(
+    cache: JudgeCache, clock: Clock, file: Path
+) -> None:
+    cache.put(nth(0), {}, identity=JUDGE)
+    cache.put(nth(1), {}, identity=JUDGE)
+    clock.now += DAY - 1
+    cache.get(nth(0))
+    clock.now += 1
+    cache.get(nth(1))
+    assert _uses(file) == [0, 0]
+    cache.close()
+    assert _uses(file) == [0, DAY]
+
+
+def test_many_uses_are_written_before_the_cache_is_closed(
+    cache: JudgeCache, clock: Clock, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_MAX_USED", 2)
+    for n in range(3):
+        cache.put(nth(n), {}, identity=JUDGE)
+    clock.now += 2 * DAY
+    for n in range(3):
+        cache.get(nth(n))
+    assert _uses(file) == [0, 2 * DAY, 2 * DAY]
+
+
+def filled(cache: JudgeCache, clock: Clock, *, days: int = 6) -> None:
+    """One entry a day, of two judges in turn."""
+    for n in range(days):
+        clock.now = START + n * DAY
+        cache.put(nth(n), {"n": n}, identity="ab"[n % 2])
+
+
+def left(cache: JudgeCache) -> list[int]:
+    return [n for n in range(6) if cache.get(nth(n)) is not None]
+
+
+@pytest.mark.parametrize(
+    ("how", "kept"),
+    [
+        ({"older_than": timedelta(days=3)}, [3, 4, 5]),
+        ({"older_than": timedelta(0)}, []),
+        ({"older_than": timedelta(days=9)}, [0, 1, 2, 3, 4, 5]),
+        ({"identity": "a"}, [1, 3, 5]),
+        ({"identity": "nobody"}, [0, 1, 2, 3, 4, 5]),
+        ({"identity": "a", "older_than": timedelta(days=3)}, [1, 3, 4, 5]),
+        ({"max_entries": 2}, [4, 5]),
+        ({"max_entries": 0}, []),
+        ({"max_entries": 7}, [0, 1, 2, 3, 4, 5]),
+        ({"identity": "a", "max_entries": 1}, [1, 3, 4, 5]),
+        ({"older_than": timedelta(days=2), "max_entries": 3}, [4, 5]),
+        ({"older_than": timedelta(days=5), "max_entries": 3}, [3, 4, 5]),
+    ],
+)
+def test_pruning_keeps_what_was_used_last(
+    cache: JudgeCache, clock: Clock, how: dict[str, Any], kept: list[int]
+) -> None:
+    filled(cache, clock)
+    assert cache.prune(**how) == 6 - len(kept)
+    assert left(cache) == kept
+
+
+def test_an_entry_that_is_still_used_is_not_old(cache: JudgeCache, clock: Clock) -> None:
+    filled(cache, clock)
+    cache.get(nth(0))
+    assert cache.prune(older_than=timedelta(days=3)) == 2
+    assert left(cache) == [0, 3, 4, 5]
+
+
+def test_pruning_shrinks_the_file(cache: JudgeCache, file: Path) -> None:
+    for n in range(50):
+        cache.put(nth(n), {"x": "SECRETLY" * 1000}, identity=JUDGE)
+    cache.prune(max_entries=0)
+    cache.close()
+    assert file.stat().st_size < 100_000
+    assert b"SECRETLY" not in file.read_bytes()
+
+
+def test_pruning_leaves_the_levels(cache: JudgeCache) -> None:
+    cache.put_level("http://x", "m", {"level": "text"})
+    cache.put(nth(0), {}, identity=JUDGE)
+    assert cache.prune(max_entries=0) == 1
+    assert cache.get_level("http://x", "m") == {"level": "text"}
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"older_than": timedelta(-1)}, {"max_entries": -1}, {"identity": None}]
+)
+def test_pruning_by_nothing_is_refused(cache: JudgeCache, how: dict[str, Any]) -> None:
+    cache.put(nth(0), {}, identity=JUDGE)
+    with pytest.raises(ValueError, match="prune: got"):
+        cache.prune(**how)
+    assert cache.get(nth(0)) == {}
+
+
+def test_stats_count_entries_by_judge(cache: JudgeCache, clock: Clock) -> None:
+    assert cache.stats() == store.CacheStats(
+        entries=0, document_bytes=0, by_identity={}, oldest_use=None, newest_use=None
+    )
+    filled(cache, clock, days=3)
+    assert cache.stats() == store.CacheStats(
+        entries=3,
+        document_bytes=3 * len('{"n":0}'),
+        by_identity={"a": 2, "b": 1},
+        oldest_use=datetime.fromtimestamp(START, UTC),
+        newest_use=datetime.fromtimestamp(START + 2 * DAY, UTC),
+    )
+
+
+# --- places --------------------------------------------------------------------------------
+
+
+def test_a_new_folder_tells_git_to_leave_it_alone(cache: JudgeCache, file: Path) -> None:
+    rule = (file.parent / ".gitignore").read_text(encoding="utf-8")
+    assert rule.splitlines()[-1] == "*"
+
+
+def test_a_folder_with_other_files_gets_no_gitignore(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    JudgeCache(tmp_path / "judge.sqlite").close()
+    assert not (tmp_path / ".gitignore").exists()
+
+
+def test_a_path_may_hold_characters_that_urls_give_a_meaning(tmp_path: Path) -> None:
+    file = tmp_path / "a ?b#c%20&é" / "judge.sqlite"
+    with JudgeCache(file) as cache:
+        cache.put(nth(0), {"score": 3}, identity=JUDGE)
+    assert [path.name for path in tmp_path.iterdir()] == ["a ?b#c%20&é"]
+    file.chmod(0o444)
+    file.parent.chmod(0o555)
+    try:
+        with without_root_rights(), JudgeCache(file) as cache:
+            assert cache.read_only
+            assert cache.get(nth(0)) == {"score": 3}
+    finally:
+        file.parent.chmod(0o755)
+
+
+def test_a_file_is_in_wal_mode(cache: JudgeCache, file: Path) -> None:
+    connection = sqlite3.connect(file)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_file_of_another_version_is_refused(file: Path, version: int) -> None:
+    JudgeCache(file).close()
+    _change(file, "UPDATE rageval_judge_cache SET version = ?", version)
+    with pytest.raises(StorageError) as caught:
+        JudgeCache(file)
+    assert str(caught.value) == (
+        f"{file}: a judge cache of version {version}, expected 1; delete the file, and what it "
+        "held is asked again"
+    )
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database, but long enough to look at" * 50, b"\x00" * 4096]
+)
+def test_a_file_that_is_no_database_is_named(file: Path, content: bytes) -> None:
+    file.parent.mkdir()
+    file.write_bytes(content)
+    with pytest.raises(StorageError) as caught:
+        JudgeCache(file)
+    assert str(caught.value) == (
+        f"{file}: file is not a database; delete the file, and what it held is asked again"
+    )
+    assert file.read_bytes() == content
+
+
+def put_many(cache: JudgeCache, text: str) -> None:
+    for n in range(200):
+        cache.put(nth(n), {"x": text}, identity=JUDGE)
+
+
+def test_a_file_with_broken_pages_is_named(file: Path) -> None:
+    with JudgeCache(file) as cache:
+        put_many(cache, "y" * 500)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:40_960] + b"\xff" * (len(whole) - 40_960))
+    malformed = f"{file}: database disk image is malformed; delete the file"
+    with JudgeCache(file) as cache:
+        with pytest.raises(StorageError) as caught:
+            cache.stats()
+        assert str(caught.value).startswith(malformed)
+        with pytest.raises(StorageError) as caught:
+            put_many(cache, "z" * 5000)
+        assert str(caught.value).startswith(malformed)
+        assert cache.warning is None
+
+
+def test_an_empty_file_becomes_a_cache(file: Path) -> None:
+    file.parent.mkdir()
+    file.touch()
+    with JudgeCache(file) as cache:
+        assert cache.put(nth(0), {"score": 1}, identity=JUDGE)
+
+
+def test_a_folder_in_place_of_the_file_is_named(file: Path) -> None:
+    file.mkdir(parents=True)
+    with pytest.raises(StorageError, match="a folder stands here, expected a file"):
+        JudgeCache(file)
+
+
+def test_a_file_in_place_of_the_folder_is_named(file: Path) -> None:
+    file.parent.touch()
+    with pytest.raises(StorageError, match="a file stands where its folder should be"):
+        JudgeCache(file)
+
+
+# --- places that cannot be written ---------------------------------------------------------
+
+
+@pytest.fixture
+def read_only(file: Path) -> Iterator[Path]:
+    """A cache with one entry in a folder where nothing can be written."""
+    with JudgeCache(file) as cache:
+        cache.put(nth(0), {"score": 4}, identity=JUDGE)
+    file.chmod(0o444)
+    file.parent.chmod(0o555)
+    try:
+        with without_root_rights():
+            yield file
+    finally:
+        file.parent.chmod(0o755)
+        file.chmod(0o644)
+
+
+def test_a_folder_that_cannot_be_written_is_read(read_only: Path, clock: Clock) -> None:
+    before = read_only.read_bytes()
+    with JudgeCache(read_only, clock=clock) as cache:
+        assert cache.read_only
+        assert cache.warning == (
+            f"{read_only}: new verdicts are not kept: attempt to write a readonly database"
+        )
+        clock.now += 9e8
+        assert cache.get(nth(0)) == {"score": 4}
+        assert not cache.put(nth(1), {"score": 1}, identity=JUDGE)
+        assert not cache.put_level("http://x", "m", {})
+        assert cache.get(nth(1)) is None
+        assert cache.stats().entries == 1
+        with pytest.raises(StorageError, match="new verdicts are not kept"):
+            cache.prune(max_entries=0)
+    assert read_only.read_bytes() == before
+    assert [path.name for path in read_only.parent.iterdir()] == [".gitignore", read_only.name]
+
+
+def test_a_file_that_cannot_be_written_is_read(file: Path) -> None:
+    with JudgeCache(file) as cache:
+        cache.put(nth(0), {"score": 4}, identity=JUDGE)
+    file.chmod(0o444)
+    with without_root_rights(), JudgeCache(file) as cache:
+        assert cache.read_only
+        assert "readonly database" in str(cache.warning)
+        assert cache.get(nth(0)) == {"score": 4}
+
+
+def test_a_log_left_over_beside_a_read_only_file_is_read_too(file: Path) -> None:
+    with JudgeCache(file) as cache:
+        cache.put(nth(0), {"score": 4}, identity=JUDGE)
+        left_over = file.parent.with_name("left over")
+        # As it stands while somebody writes, or after somebody was killed.
+        shutil.copytree(file.parent, left_over)
+    copy = left_over / file.name
+    assert (left_over / "judge.sqlite-wal").stat().st_size > 0
+    left_over.chmod(0o555)
+    copy.chmod(0o444)
+    try:
+        with without_root_rights(), JudgeCache(copy) as cache:
+            assert cache.read_only
+            assert cache.get(nth(0)) == {"score": 4}
+    finally:
+        left_over.chmod(0o755)
+
+
+def test_no_place_for_a_file_is_an_empty_cache_that_keeps_nothing(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    file = tmp_path / "cache" / "judge.sqlite"
+    try:
+        with without_root_rights(), JudgeCache(file) as cache:
+            assert cache.warning == f"{file}: new verdicts are not kept: Permission denied"
+            assert not cache.put(nth(0), {}, identity=JUDGE)
+            assert cache.get(nth(0)) is None
+            assert cache.stats().entries == 0
+        with without_root_rights(), JudgeCache(tmp_path / "judge.sqlite") as cache:
+            assert cache.read_only
+            assert cache.get(nth(0)) is None
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_a_cache_that_others_block_goes_on_without_keeping(
+    cache: JudgeCache, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.put(nth(0), {"score": 4}, identity=JUDGE)
+    monkeypatch.setattr(database, "BUSY_S", 0.05)
+    with JudgeCache(file) as impatient:
+        other = sqlite3.connect(file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        assert not impatient.put(nth(1), {"score": 1}, identity=JUDGE)
+        assert impatient.get(nth(0)) == {"score": 4}
+        assert impatient.warning == f"{file}: new verdicts are not kept: database is locked"
+        other.close()
+
+
+def test_a_full_disk_does_not_end_a_run(cache: JudgeCache, file: Path) -> None:
+    connection = cache._database._connection
+    assert connection is not None
+    pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+    connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+    assert not cache.put(nth(0), {"x": "y" * 100_000}, identity=JUDGE)
+    assert cache.warning == f"{file}: new verdicts are not kept: database or disk is full"
+    assert cache.get(nth(0)) is None
+
+
+# --- URLs ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("mysql://u:hunter2@h/d", "judge cache: got a URL of 'mysql', expected sqlite:///"),
+        ("://hunter2", "judge cache: got a URL that cannot be read, expected sqlite:///"),
+        ("postgresql://u:hunter2@h:port/d", "judge cache: got a URL that cannot be read"),
+        ("postgresql+nothing://u:hunter2@h/d", "judge cache: got a URL of 'postgresql+nothing'"),
+        ("postgresql+pg8000://u:hunter2@h/d", "needs the module 'pg8000', which is not installed"),
+    ],
+)
+def test_a_url_that_cannot_be_used_is_explained_without_its_password(
+    url: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pg8000", None)
+    with pytest.raises(ConfigError) as caught:
+        JudgeCache(url)
+    assert message in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_the_module_is_imported_without_its_library() -> None:
+    program = "import sys, pytest_rageval.judges.cache; print('sqlalchemy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "False\n"

@@ -1,0 +1,325 @@
+"""The judge among other things: limits, threads, cassettes, plans, imports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import vcr  # type: ignore[import-untyped]
+
+from pytest_rageval.judges.cost import count_tokens
+from pytest_rageval.judges.model.judge import OpenAIJudge
+from pytest_rageval.judges.model.names import unpinned_alias
+from pytest_rageval.values.errors import ConfigError, JudgeError
+from pytest_rageval.values.settings import JudgeSettings
+from pytest_rageval.values.verdict import Judge, JudgeRequest
+from tests.hostile_judge import Asked, Canned, HostileJudge, completion, error
+from tests.judges.model.conftest import DictCache, OpenJudge
+from tests.judges.model.test_replies import GOOD, REQUEST
+
+
+class CountingLimiter:
+    """A rate limit that lets everybody pass and notes what it was told."""
+
+    def __init__(self) -> None:
+        self.waited: list[float] = []
+        self.settled: list[tuple[float, float]] = []
+
+    def wait(self, tokens: float) -> float:
+        self.waited.append(tokens)
+        return 0.0
+
+    def settle(self, expected: float, used: float) -> None:
+        self.settled.append((expected, used))
+
+
+def test_it_is_a_judge() -> None:
+    judge: Judge = OpenAIJudge(
+        "gpt-4o-2024-08-06", JudgeSettings(), environ={"OPENAI_API_KEY": "k"}
+    )
+    assert judge.identity == "gpt-4o-2024-08-06 at api.openai.com"
+
+
+# --- rate limits ---------------------------------------------------------------------------
+
+
+def test_every_attempt_waits_for_the_limits_and_the_reply_settles_them() -> None:
+    limiter = CountingLimiter()
+    with HostileJudge([error(500, "later"), completion(GOOD)]) as server:
+        settings = JudgeSettings(base_url=server.url)
+        with OpenAIJudge("m", settings, environ={}, limiter=limiter, sleep=lambda _: None) as judge:
+            judge.judge("groundedness", REQUEST)
+    assert len(limiter.waited) == 2
+    assert limiter.waited[0] == limiter.waited[1] > 300
+    assert limiter.settled == [(limiter.waited[0], 240)]
+
+
+def test_a_client_is_opened_before_its_request_takes_a_place_in_the_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import openai
+
+    order: list[str] = []
+
+    class Slow(openai.OpenAI):
+        def __init__(self, **options: Any) -> None:
+            order.append("opened")
+            super().__init__(**options)
+
+    class Line(CountingLimiter):
+        def wait(self, tokens: float) -> float:
+            order.append("waited")
+            return super().wait(tokens)
+
+    monkeypatch.setattr(openai, "OpenAI", Slow)
+    with HostileJudge([error(500, "later"), completion(GOOD)]) as server:
+        settings = JudgeSettings(base_url=server.url)
+        with OpenAIJudge("m", settings, environ={}, limiter=Line(), sleep=lambda _: None) as judge:
+            judge.judge("groundedness", REQUEST)
+    assert order == ["opened", "waited", "waited"]
+
+
+def test_a_cached_verdict_does_not_wait_for_the_limits() -> None:
+    limiter = CountingLimiter()
+    with HostileJudge([completion(GOOD)]) as server:
+        settings = JudgeSettings(base_url=server.url)
+        with OpenAIJudge("m", settings, environ={}, limiter=limiter, cache=DictCache()) as judge:
+            judge.judge("groundedness", REQUEST)
+            judge.judge("groundedness", REQUEST)
+    assert len(limiter.waited) == 1
+
+
+def test_limits_of_the_settings_space_the_requests_of_two_judges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with HostileJudge([completion(GOOD)]) as server:
+        settings = JudgeSettings(base_url=server.url, requests_per_minute=600)
+        with (
+            OpenAIJudge("m", settings, environ={}) as one,
+            OpenAIJudge("m", settings, environ={}) as other,
+        ):
+            # Connecting for the first time takes longer than the space between two requests.
+            one.judge("groundedness", REQUEST)
+            other.judge("groundedness", REQUEST)
+            threads = [
+                threading.Thread(target=judge.judge, args=("groundedness", REQUEST))
+                for judge in (one, other) * 3
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    times = sorted(asked.at_s for asked in server.asked[2:])
+    assert times[-1] - times[0] >= 0.4
+    assert [path.suffix for path in tmp_path.iterdir()] == [".limit"]
+
+
+def test_a_wrong_limit_is_refused_when_the_judge_is_opened() -> None:
+    with pytest.raises(ConfigError, match="requests_per_minute"):
+        OpenAIJudge("m", JudgeSettings(requests_per_minute=0), environ={"OPENAI_API_KEY": "k"})
+
+
+# --- threads -------------------------------------------------------------------------------
+
+
+def test_threads_share_one_judge(open_judge: OpenJudge) -> None:
+    def reply(asked: Asked) -> Canned:
+        wanted = "5" if "answer 5" in asked.prompt else "2"
+        return completion(GOOD.replace(": 5}", f": {wanted}" + "}"))
+
+    judge, server = open_judge(reply, cache=DictCache())
+    found: dict[int, float] = {}
+
+    def ask(number: int) -> None:
+        request = JudgeRequest(question="q", answer=f"answer {number}", context=REQUEST.context)
+        verdict = judge.judge("groundedness", request).verdict
+        assert verdict is not None
+        found[number] = verdict.scores["groundedness"]
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {number: 5.0 if number == 5 else 2.0 for number in range(10)}
+    assert len(server.asked) == 10
+
+
+# --- plans ---------------------------------------------------------------------------------
+
+
+def test_a_plan_asks_nobody_and_needs_no_key() -> None:
+    judge = OpenAIJudge("m", JudgeSettings(), environ={}, needs_key=False)
+    plan = judge.plan("groundedness", REQUEST)
+    assert not plan.cached
+    assert plan.prompt_tokens > count_tokens(REQUEST.answer)
+    with pytest.raises(JudgeError, match="only to plan"):
+        judge.judge("groundedness", REQUEST)
+
+
+def test_a_plan_knows_what_the_cache_holds(open_judge: OpenJudge) -> None:
+    judge, server = open_judge([completion(GOOD)], cache=DictCache())
+    assert not judge.plan("groundedness", REQUEST).cached
+    judge.judge("groundedness", REQUEST)
+    assert judge.plan("groundedness", REQUEST).cached
+    assert not judge.plan("groundedness", REQUEST, repeat=1).cached
+    assert len(server.asked) == 1
+
+
+# --- cassettes -----------------------------------------------------------------------------
+
+
+def test_a_cassette_replays_the_judge_without_a_server(tmp_path: Path) -> None:
+    recorder = vcr.VCR(
+        cassette_library_dir=str(tmp_path),
+        match_on=["method", "scheme", "host", "port", "path", "query", "body"],
+        filter_headers=["authorization"],
+    )
+    refused = error(400, "response_format json_schema is not supported")
+    settings: dict[str, Any] = {"retries": 0}
+    with HostileJudge([refused, completion(GOOD)]) as server:
+        settings["base_url"] = server.url
+        with recorder.use_cassette("case.yaml", record_mode="once"):
+            with OpenAIJudge("m", JudgeSettings(**settings), environ={}) as judge:
+                first = judge.judge("groundedness", REQUEST)
+    with recorder.use_cassette("case.yaml", record_mode="none") as cassette:
+        with OpenAIJudge("m", JudgeSettings(**settings), environ={}) as judge:
+            second = judge.judge("groundedness", REQUEST)
+        assert cassette.play_count == 2
+    assert first.verdict is not None
+    assert (second.verdict, second.usage, second.level) == (first.verdict, first.usage, first.level)
+    assert len(server.asked) == 2
+
+
+# --- names and addresses -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "gpt-4o",
+        "gpt-4o-mini",
+        "gpt-3.5-turbo",
+        "chatgpt-4o-latest",
+        "o3-mini",
+        "claude-3-5-sonnet-latest",
+        "claude-sonnet-4-5",
+        "gemini-2.5-flash",
+        "mistral-large-latest",
+        "llama3.1:latest",
+        "openai/gpt-4o",
+        "default",
+        "",
+    ],
+)
+def test_an_unpinned_alias_is_warned_of(model: str) -> None:
+    warning = unpinned_alias(model)
+    assert warning is not None
+    assert f"{model!r} is an unpinned alias" in warning
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "gpt-4o-2024-08-06",
+        "gpt-4-0613",
+        "claude-3-5-sonnet-20241022",
+        "gemini-2.0-flash-001",
+        "mistral-large-2407",
+        "mistral-7b-instruct-v0.2",
+        "gpt-oss-20b",
+        "llama-3.1-8b-instant",
+        "Qwen/Qwen2.5-7B-Instruct",
+    ],
+)
+def test_a_dated_or_versioned_model_is_not(model: str) -> None:
+    assert unpinned_alias(model) is None
+
+
+def test_the_variable_of_the_openai_client_names_the_address_too() -> None:
+    environ = {"OPENAI_BASE_URL": "https://gateway.example/v1", "OPENAI_API_KEY": "k"}
+    assert OpenAIJudge("m", JudgeSettings(), environ=environ).identity == "m at gateway.example"
+    settings = JudgeSettings(base_url="https://mine.example/v1")
+    assert OpenAIJudge("m", settings, environ=environ).identity == "m at mine.example"
+
+
+def test_the_price_is_that_of_the_address() -> None:
+    environ = {"OPENAI_API_KEY": "k"}
+    known = OpenAIJudge("gpt-4o-2024-08-06", JudgeSettings(), environ=environ)
+    assert known.price.cost_usd(1000, 0) == pytest.approx(0.0025)
+    elsewhere = JudgeSettings(base_url="https://gateway.example/v1")
+    other = OpenAIJudge("gpt-4o-2024-08-06", elsewhere, environ=environ)
+    assert other.price.cost_usd(1000, 0) is None
+
+
+def test_a_rubric_that_does_not_exist_is_refused(open_judge: OpenJudge) -> None:
+    judge, server = open_judge([completion(GOOD)])
+    with pytest.raises(ConfigError, match="groundednes"):
+        judge.judge("groundednes", REQUEST)
+    assert server.asked == []
+
+
+def test_the_metrics_of_a_users_rubric_are_known_before_any_verdict(tmp_path: Path) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"warmth": {"type": "number", "minimum": 0, "maximum": 1}},
+        "required": ["warmth"],
+    }
+    (tmp_path / "tone.jinja").write_text("Rate the tone.", encoding="utf-8")
+    (tmp_path / "tone.schema.json").write_text(json.dumps(schema), encoding="utf-8")
+    with OpenAIJudge("judge", JudgeSettings(), needs_key=False, rubric_root=tmp_path) as judge:
+        assert judge.metric_keys("tone.jinja") == ("tone.warmth",)
+        with pytest.raises(ConfigError, match="no such file"):
+            judge.metric_keys("other.jinja")
+
+
+def test_the_alternate_wording_asks_otherwise_and_is_kept_apart() -> None:
+    cache = DictCache()
+    with HostileJudge([completion(GOOD)]) as server:
+        settings = JudgeSettings(base_url=server.url)
+        with (
+            OpenAIJudge("m", settings, environ={}, cache=cache) as usual,
+            OpenAIJudge("m", settings, environ={}, cache=cache, alternate=True) as alternate,
+        ):
+            first = usual.judge("groundedness", REQUEST)
+            second = alternate.judge("groundedness", REQUEST)
+    assert first.rubric_version != second.rubric_version
+    assert server.asked[0].prompt != server.asked[1].prompt
+
+
+def test_a_closed_judge_opens_again_when_asked(open_judge: OpenJudge) -> None:
+    judge, _ = open_judge([completion(GOOD)])
+    judge.close()
+    judge.judge("groundedness", REQUEST)
+    judge.close()
+    assert judge.judge("groundedness", REQUEST, repeat=1).verdict is not None
+
+
+@pytest.mark.slow
+def test_opening_a_judge_imports_no_heavy_library() -> None:
+    code = (
+        "import sys\n"
+        "from pytest_rageval.judges.model import OpenAIJudge\n"
+        "from pytest_rageval.models import JudgeSettings\n"
+        "OpenAIJudge('m', JudgeSettings(), environ={'OPENAI_API_KEY': 'k'})\n"
+        "heavy = {'openai', 'httpx', 'httpx2', 'genai_prices', 'sqlalchemy', 'jinja2'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_durations_are_those_of_asking_without_pauses(open_judge: OpenJudge) -> None:
+    slow = Canned(body=completion(GOOD).body, delay_s=0.2)
+    judge, _ = open_judge([slow])
+    began = time.monotonic()
+    duration_ms = judge.judge("groundedness", REQUEST).duration_ms
+    assert duration_ms is not None
+    assert 200 <= duration_ms <= (time.monotonic() - began) * 1000

@@ -1,0 +1,273 @@
+"""How a judge finds out how an endpoint wants to be asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from pytest_rageval.judges.model.wire import Form, after_refusal, parameters
+from pytest_rageval.values.settings import JudgeSettings
+from tests.hostile_judge import Asked, Canned, completion, error
+from tests.judges.model.conftest import DictCache, OpenJudge
+from tests.judges.model.test_replies import GOOD, REQUEST
+
+
+def level_of(asked: Asked) -> str:
+    shape = asked.body.get("response_format")
+    return "text" if shape is None else str(shape["type"])
+
+
+def refusing(*levels: str, status: int = 400) -> Any:
+    """A server that refuses these levels."""
+
+    def reply(asked: Asked) -> Canned:
+        level = level_of(asked)
+        if level in levels:
+            return error(status, f"'response_format' of type '{level}' is not supported")
+        return completion(GOOD)
+
+    return reply
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize(
+    ("refused", "level"),
+    [
+        ((), "json_schema"),
+        (("json_schema",), "json_object"),
+        (("json_schema", "json_object"), "text"),
+    ],
+)
+def test_a_refused_format_goes_one_level_down(
+    open_judge: OpenJudge, refused: tuple[str, ...], level: str, status: int
+) -> None:
+    judge, server = open_judge(refusing(*refused, status=status))
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert judgement.level == level
+    assert judgement.usage.calls == len(server.asked) == len(refused) + 1
+
+
+def test_a_server_that_fails_over_the_format_goes_down_without_retries(
+    open_judge: OpenJudge, naps: list[float]
+) -> None:
+    # As llama-cpp-python's server says it.
+    message = (
+        "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', "
+        "'type'), 'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
+    )
+    judge, server = open_judge([error(500, message), completion(GOOD)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.level == "json_object"
+    assert len(server.asked) == 2
+    assert naps == []
+
+
+def test_json_object_brings_the_schema_along_for_those_who_enforce_it(
+    open_judge: OpenJudge,
+) -> None:
+    judge, server = open_judge([completion(GOOD)], structured_output="json_object")
+    judge.judge("groundedness", REQUEST)
+    assert "score" in server.asked[0].body["response_format"]["schema"]["required"]
+
+
+@pytest.mark.parametrize("structured_output", ["auto", "json_object"])
+def test_a_schema_beside_json_object_is_left_out_where_refused(
+    open_judge: OpenJudge, structured_output: str
+) -> None:
+    def reply(asked: Asked) -> Canned:
+        shape = asked.body["response_format"]
+        if shape["type"] == "json_schema":
+            return error(400, "'response_format' of type 'json_schema' is not supported")
+        if "schema" in shape:
+            param = "response_format.schema"
+            return error(400, f"Unknown parameter: '{param}'.", param=param)
+        return completion(GOOD)
+
+    judge, server = open_judge(reply, structured_output=structured_output)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.level == "json_object"
+    assert judgement.dropped_parameters == ("response_format.schema",)
+    assert server.asked[-1].body["response_format"] == {"type": "json_object"}
+
+
+@pytest.mark.parametrize("level", ["json_object", "text"])
+def test_below_json_schema_the_schema_stands_in_the_prompt(
+    open_judge: OpenJudge, level: str
+) -> None:
+    judge, server = open_judge([completion(GOOD)], structured_output=level)
+    judge.judge("groundedness", REQUEST)
+    assert level_of(server.asked[0]) == level
+    assert '"required"' in server.asked[0].prompt
+
+
+def test_the_level_is_found_once(open_judge: OpenJudge) -> None:
+    judge, server = open_judge(refusing("json_schema"))
+    judge.judge("groundedness", REQUEST)
+    judge.judge("correctness", REQUEST)
+    assert list(map(level_of, server.asked)) == ["json_schema", "json_object", "json_object"]
+
+
+def test_the_level_is_remembered_for_the_next_run(open_judge: OpenJudge) -> None:
+    cache = DictCache()
+    judge, server = open_judge(refusing("json_schema"), cache=cache)
+    judge.judge("groundedness", REQUEST)
+    again = judge.reopened()
+    again.judge("groundedness", REQUEST, repeat=1)
+    assert list(map(level_of, server.asked)) == ["json_schema", "json_object", "json_object"]
+
+
+def test_a_level_that_was_never_taken_is_not_remembered(open_judge: OpenJudge) -> None:
+    cache = DictCache()
+    judge, _ = open_judge([error(400, "response_format is not supported")], cache=cache)
+    failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert failure.kind == "unreachable"
+    assert cache.levels == {}
+
+
+def test_a_level_that_is_set_stays(open_judge: OpenJudge) -> None:
+    judge, server = open_judge(refusing("json_schema"), structured_output="json_schema")
+    failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert failure.kind == "unreachable"
+    assert "response_format" in failure.message
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_ignores_the_format_is_read_all_the_same(open_judge: OpenJudge) -> None:
+    judge, server = open_judge([completion(f"Sure!\n```\n{GOOD}\n```")])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert judgement.level == "json_schema"
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("name", ["temperature", "seed"])
+def test_a_refused_parameter_is_dropped_recorded_and_remembered(
+    open_judge: OpenJudge, name: str
+) -> None:
+    def reply(asked: Asked) -> Canned:
+        if name in asked.body:
+            return error(400, f"Unsupported value: '{name}' does not support 0.", param=name)
+        return completion(GOOD)
+
+    judge, server = open_judge(reply, cache=DictCache())
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert judgement.dropped_parameters == (name,)
+    assert name not in judgement.parameters
+    assert judgement.level == "json_schema"
+    judge.reopened().judge("correctness", REQUEST)
+    assert len(server.asked) == 3
+
+
+def test_max_tokens_is_sent_under_its_newer_name_where_asked_for(open_judge: OpenJudge) -> None:
+    def reply(asked: Asked) -> Canned:
+        if "max_tokens" in asked.body:
+            return error(
+                400,
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+                "'max_completion_tokens' instead.",
+                param="max_tokens",
+            )
+        return completion(GOOD)
+
+    judge, server = open_judge(reply, max_tokens=99)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.parameters["max_completion_tokens"] == 99
+    assert judgement.dropped_parameters == ("max_tokens",)
+    assert server.asked[1].body["max_completion_tokens"] == 99
+
+
+def test_a_server_that_refuses_everything_is_given_up(open_judge: OpenJudge) -> None:
+    everything = "response_format temperature seed max_tokens max_completion_tokens"
+    judge, server = open_judge([error(400, everything)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.failure is not None
+    assert judgement.failure.kind == "unreachable"
+    # Two levels down, four parameters out, and the last refusal.
+    assert len(server.asked) == judgement.usage.calls == 7
+    assert set(judgement.dropped_parameters) == {
+        "temperature",
+        "seed",
+        "max_tokens",
+        "max_completion_tokens",
+    }
+
+
+def test_threads_find_the_level_together(open_judge: OpenJudge) -> None:
+    judge, server = open_judge(refusing("json_schema", "json_object"))
+    found: list[str] = []
+
+    def ask(repeat: int) -> None:
+        judgement = judge.judge("groundedness", REQUEST, repeat=repeat)
+        assert judgement.verdict is not None
+        found.append(judgement.level)
+
+    threads = [threading.Thread(target=ask, args=(repeat,)) for repeat in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == ["text"] * 8
+    assert len(server.asked) <= 3 * 8
+
+
+# --- what a refusal is about ---------------------------------------------------------------
+
+SETTINGS = JudgeSettings()
+FORM = Form("json_schema")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "Invalid schema for response_format 'groundedness'"}},
+        {"error": {"message": "no", "param": "response_format"}},
+        {"error": "json_schema is not supported by this model"},
+        {"message": "structured outputs are not available"},
+        {"detail": [{"loc": ["body", "response_format", "type"], "msg": "Input should be 'text'"}]},
+        {"detail": "response_format: extra fields not permitted"},
+        "unknown field response_format",
+    ],
+)
+def test_a_refusal_of_the_format_is_known_by_its_words(body: Any) -> None:
+    assert after_refusal(FORM, 400, body, SETTINGS) == Form("json_object")
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (401, {"error": {"message": "response_format"}}),
+        (500, {"error": {"message": "the seed fell into the temperature"}}),
+        (400, {"error": {"message": "model not loaded"}}),
+        (400, {"error": {"message": "this model's maximum context length is 8; max_tokens"}}),
+        (400, None),
+        (400, []),
+        (422, {"detail": [None, 5, {"loc": 5}]}),
+    ],
+)
+def test_anything_else_changes_nothing(status: int, body: Any) -> None:
+    assert after_refusal(FORM, status, body, SETTINGS) is None
+
+
+def test_the_field_that_an_error_names_goes_before_its_words() -> None:
+    body = {"error": {"message": "seed, temperature, response_format", "param": "temperature"}}
+    changed = after_refusal(FORM, 400, body, SETTINGS)
+    assert changed == Form("json_schema", ("temperature",))
+
+
+def test_the_input_that_a_refusal_repeats_is_not_read() -> None:
+    fault = {"loc": ["body", "messages"], "msg": "too short", "input": "seed response_format"}
+    assert after_refusal(FORM, 422, {"detail": [fault]}, SETTINGS) is None
+
+
+def test_no_seed_is_sent_where_none_is_set() -> None:
+    assert "seed" not in parameters(FORM, JudgeSettings(seed=None))
+    assert json.dumps(parameters(FORM, SETTINGS)) == (
+        '{"temperature": 0.0, "seed": 0, "max_tokens": 1024}'
+    )

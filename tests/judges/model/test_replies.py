@@ -1,0 +1,413 @@
+"""What a model's replies come to, over a real socket."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_rageval.judges.model.endpoint import MAX_BODY_BYTES
+from pytest_rageval.values.verdict import JudgeFailure, JudgeRequest, Passage
+from tests.hostile_judge import USAGE, Canned, completion, error
+from tests.judges.model.conftest import OpenJudge
+
+REQUEST = JudgeRequest(
+    question="How long are logs kept?",
+    answer="Logs are kept for 30 days [1].",
+    context=(Passage(text="Logs are kept for 30 days.", rel_path="ops.md"),),
+)
+CLAIM = {"text": "Logs are kept for 30 days.", "reason": "said", "passage": 1, "supported": True}
+GOOD = json.dumps({"claims": [CLAIM], "reasoning": "All said.", "score": 5})
+
+
+def scored(score: str) -> str:
+    return '{"claims": [], "reasoning": "", "score": ' + score + "}"
+
+
+def failed(open_judge: OpenJudge, *script: Canned, **settings: Any) -> JudgeFailure:
+    judge, _ = open_judge(script, **settings)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is None
+    assert judgement.failure is not None
+    assert "\n" not in judgement.failure.message
+    return judgement.failure
+
+
+# --- verdicts ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        GOOD,
+        f"```json\n{GOOD}\n```",
+        f"Here is my verdict:\n\n{GOOD}\n\nI hope this helps {{really}}.",
+        f"\ufeff  {GOOD}  ",
+        GOOD.replace(": 5}", ': "5"}'),
+        GOOD.replace(": 5}", ": 5.0}"),
+        GOOD.replace("All said.", "All\nis\tsaid\x02."),
+        GOOD.replace(", ", ",\n\t"),
+        [{"type": "text", "text": GOOD[:20]}, {"type": "text", "text": GOOD[20:]}],
+    ],
+)
+def test_a_verdict_is_read_in_whatever_wrapping_it_comes(
+    open_judge: OpenJudge, content: Any
+) -> None:
+    judge, server = open_judge([completion(content)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.failure is None
+    assert judgement.verdict is not None
+    assert judgement.verdict.scores["groundedness"] == 5.0
+    assert judgement.verdict.claims[0].supported
+    assert not judgement.repaired
+    assert len(server.asked) == 1
+
+
+def test_a_judgement_says_how_it_came_about(open_judge: OpenJudge) -> None:
+    judge, server = open_judge([completion(GOOD)], model="judge-2024-08-06", seed=7)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.judge == judge.identity == f"judge-2024-08-06 at {server.host}"
+    assert judgement.model == "judge-2024-08-06"
+    assert judgement.system_fingerprint == "fp_1"
+    assert judgement.level == "json_schema"
+    assert judgement.parameters == {"temperature": 0.0, "seed": 7, "max_tokens": 1024}
+    assert judgement.dropped_parameters == ()
+    assert judgement.rubric == "groundedness"
+    assert judgement.rubric_version.startswith("groundedness")
+    assert len(judgement.prompt_hash) == 64
+    assert judgement.duration_ms is not None
+    assert judgement.duration_ms > 0
+    assert judgement.usage.calls == 1
+    assert judgement.usage.prompt_tokens == USAGE["prompt_tokens"]
+
+
+def test_temperature_0_seed_and_the_schema_are_sent_explicitly(open_judge: OpenJudge) -> None:
+    judge, server = open_judge([completion(GOOD)])
+    judge.judge("groundedness", REQUEST)
+    sent = server.asked[0].body
+    assert server.asked[0].path == "/v1/chat/completions"
+    assert (sent["temperature"], sent["seed"], sent["max_tokens"]) == (0.0, 0, 1024)
+    shape = sent["response_format"]
+    assert shape["type"] == "json_schema"
+    assert shape["json_schema"]["strict"] is True
+    schema = shape["json_schema"]["schema"]
+    assert "score" in schema["required"]
+    # Grammars mostly skip minimum and maximum.
+    assert schema["properties"]["score"]["enum"] == [0, 1, 2, 3, 4, 5]
+
+
+def test_missing_usage_is_unknown_tokens_and_unknown_cost(open_judge: OpenJudge) -> None:
+    judge, _ = open_judge([completion(GOOD, usage=None)], input_per_mtok=1, output_per_mtok=1)
+    usage = judge.judge("groundedness", REQUEST).usage
+    assert not usage.tokens_reported
+    assert (usage.prompt_tokens, usage.completion_tokens) == (0, 0)
+    assert usage.cost_usd is None
+    assert usage.cost_usd_uncached is None
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": "many", "completion_tokens": 1},
+        {"prompt_tokens": -1, "completion_tokens": 1},
+        {"prompt_tokens": True, "completion_tokens": 1},
+        {"prompt_tokens": 1.5, "completion_tokens": 1},
+        {"prompt_tokens": 10**400, "completion_tokens": 1},
+        {"total_tokens": 5},
+        [],
+        "none",
+    ],
+)
+def test_senseless_usage_is_no_usage(open_judge: OpenJudge, usage: Any) -> None:
+    judge, _ = open_judge([completion(GOOD, usage=usage)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert not judgement.usage.tokens_reported
+
+
+def test_cost_is_tokens_times_price(open_judge: OpenJudge) -> None:
+    judge, _ = open_judge([completion(GOOD)], input_per_mtok=2.5, output_per_mtok=10.0)
+    usage = judge.judge("groundedness", REQUEST).usage
+    assert usage.cost_usd == pytest.approx((200 * 2.5 + 40 * 10) / 1e6, rel=1e-12)
+    assert usage.cost_usd_uncached == usage.cost_usd
+
+
+def test_an_unknown_price_is_none_with_tokens(open_judge: OpenJudge) -> None:
+    judge, _ = open_judge([completion(GOOD)])
+    usage = judge.judge("groundedness", REQUEST).usage
+    assert usage.cost_usd is None
+    assert usage.completion_tokens == 40
+
+
+# --- retries -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [408, 409, 500, 502, 503, 529])
+def test_one_passing_error_is_a_verdict(
+    open_judge: OpenJudge, naps: list[float], status: int
+) -> None:
+    judge, server = open_judge([error(status, "try later"), completion(GOOD)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert judgement.usage.calls == len(server.asked) == 2
+    assert len(naps) == 1
+    assert 0.5 <= naps[0] < 1.0
+
+
+def test_retry_after_is_honoured(open_judge: OpenJudge, naps: list[float]) -> None:
+    busy = error(429, "slow down", headers={"retry-after": "7"})
+    judge, _ = open_judge([busy, completion(GOOD)])
+    assert judge.judge("groundedness", REQUEST).verdict is not None
+    assert naps == [7.0]
+
+
+@pytest.mark.parametrize("how", ["reset", "cut"])
+def test_one_broken_connection_is_a_verdict(open_judge: OpenJudge, how: Any) -> None:
+    broken = Canned(body=completion(GOOD).body, how=how)
+    judge, _ = open_judge([broken, completion(GOOD)])
+    assert judge.judge("groundedness", REQUEST).verdict is not None
+
+
+def test_too_many_requests_to_the_end_is_rate_limited(
+    open_judge: OpenJudge, naps: list[float]
+) -> None:
+    failure = failed(open_judge, error(429, "slow down"), retries=2)
+    assert failure.kind == "rate_limited"
+    assert "HTTP 429: slow down (after 3 attempts)" in failure.message
+    assert len(naps) == 2
+
+
+def test_no_money_left_is_not_waited_for(open_judge: OpenJudge, naps: list[float]) -> None:
+    failure = failed(open_judge, error(429, "no money", code="insufficient_quota"))
+    assert failure.kind == "rate_limited"
+    assert naps == []
+
+
+# --- failures of their kinds ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", ["I cannot say.", "[5]", '{"score": ', "", "   ", None, 5, {}])
+def test_no_object_of_the_shape_is_unparseable_after_one_repair(
+    open_judge: OpenJudge, content: Any
+) -> None:
+    judge, server = open_judge([completion(content)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.failure is not None
+    assert judgement.failure.kind == "unparseable"
+    assert judgement.repaired
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("score", ["6", "-1", "1e999", "NaN", "Infinity", '"NaN"', "5.1"])
+def test_a_score_off_its_scale_is_out_of_range(open_judge: OpenJudge, score: str) -> None:
+    failure = failed(open_judge, completion(scored(score)))
+    assert failure.kind == "out_of_range"
+    assert failure.raw is not None
+    assert "score" in failure.raw
+
+
+def test_a_refusal_is_refused_without_a_second_try(open_judge: OpenJudge) -> None:
+    judge, server = open_judge([completion(None, refusal="I can't help with that.")])
+    failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert failure.kind == "refused"
+    assert "I can't help with that." in failure.message
+    assert len(server.asked) == 1
+
+
+def test_a_content_filter_is_refused(open_judge: OpenJudge) -> None:
+    assert failed(open_judge, completion(GOOD, finish_reason="content_filter")).kind == "refused"
+    assert failed(open_judge, error(400, "filtered", code="content_filter")).kind == "refused"
+
+
+@pytest.mark.parametrize("content", [GOOD[:30], GOOD, None])
+def test_a_reply_cut_by_its_length_is_truncated_even_if_it_reads_well(
+    open_judge: OpenJudge, content: Any
+) -> None:
+    judge, server = open_judge([completion(content, finish_reason="length")])
+    failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert failure.kind == "truncated"
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "null", "[]", "{}", '{"choices": []}', '{"choices": [null]}', '{"choices": [{}]}', "{"],
+)
+def test_a_body_that_is_no_completion_is_unparseable(open_judge: OpenJudge, body: str) -> None:
+    assert failed(open_judge, Canned(body=body)).kind == "unparseable"
+
+
+def test_a_web_page_is_named_as_one(open_judge: OpenJudge) -> None:
+    page = Canned(body="<!DOCTYPE html><title>Sign in</title>", content_type="text/html")
+    failure = failed(open_judge, page)
+    assert failure.kind == "unparseable"
+    assert "HTML page; check the base URL" in failure.message
+
+
+def test_a_body_of_bytes_that_are_no_text_is_unparseable(open_judge: OpenJudge) -> None:
+    assert failed(open_judge, Canned(body=b"\xff\xfe\x00" * 50)).kind == "unparseable"
+
+
+@pytest.mark.parametrize("how", ["reset", "cut"])
+def test_a_connection_that_always_breaks_is_unreachable(open_judge: OpenJudge, how: Any) -> None:
+    failure = failed(open_judge, Canned(body=completion(GOOD).body, how=how), retries=1)
+    assert failure.kind == "unreachable"
+    assert "(after 2 attempts)" in failure.message
+
+
+def test_a_slow_reply_is_unreachable_after_one_more_try(
+    open_judge: OpenJudge, naps: list[float]
+) -> None:
+    slow = Canned(body=completion(GOOD).body, delay_s=1.0)
+    failure = failed(open_judge, slow, timeout_s=0.1, retries=4)
+    assert failure.kind == "unreachable"
+    assert "no whole reply within 0.1 s (after 2 attempts)" in failure.message
+    assert len(naps) == 1
+
+
+@pytest.mark.parametrize("how", ["trickle", "trickling head"])
+def test_a_reply_that_trickles_beyond_the_limit_is_unreachable(
+    open_judge: OpenJudge, how: Any
+) -> None:
+    trickle = Canned(body=completion(GOOD).body, how=how, delay_s=0.02)
+    judge, _ = open_judge([trickle], timeout_s=0.2, retries=0)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.failure is not None
+    assert judgement.failure.kind == "unreachable"
+    assert "no whole reply within 0.2 s" in judgement.failure.message
+    assert judgement.duration_ms is not None
+    assert judgement.duration_ms < 2000
+
+
+@pytest.mark.parametrize("status", [307, 400, 500])
+def test_an_error_page_without_end_is_still_that_error(open_judge: OpenJudge, status: int) -> None:
+    page = Canned(status=status, body=" " * 1000, how="trickle", delay_s=0.02)
+    judge, _ = open_judge([page], timeout_s=0.2, retries=0)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.failure is not None
+    assert f"HTTP {status}" in judgement.failure.message
+    assert judgement.duration_ms is not None
+    assert judgement.duration_ms < 2000
+
+
+def test_an_error_page_that_breaks_off_is_tried_again(
+    open_judge: OpenJudge, naps: list[float]
+) -> None:
+    broken = Canned(status=503, body="x" * 100, how="cut", headers={"retry-after": "7"})
+    judge, _ = open_judge([broken, completion(GOOD)])
+    assert judge.judge("groundedness", REQUEST).verdict is not None
+    assert naps == [7.0]
+
+
+def test_an_error_page_of_many_megabytes_is_not_read_whole(open_judge: OpenJudge) -> None:
+    failure = failed(open_judge, Canned(status=400, body="x" * (MAX_BODY_BYTES + 1)))
+    assert "HTTP 400: a reply of over 8,388,608 bytes" in failure.message
+
+
+def test_a_redirect_is_not_followed(open_judge: OpenJudge) -> None:
+    _, other = open_judge([completion(GOOD)])
+    there = Canned(status=307, headers={"location": f"{other.url}/chat/completions"})
+    failure = failed(open_judge, there)
+    assert failure.kind == "unreachable"
+    assert "HTTP 307; redirects are not followed: set the base URL" in failure.message
+    assert other.asked == []
+
+
+def test_what_the_server_calls_itself_is_one_line_that_can_be_stored(
+    open_judge: OpenJudge,
+) -> None:
+    judge, _ = open_judge(
+        [completion(GOOD, model="m\ud800\x1b[31m\nrun ok", system_fingerprint="\udfff")]
+    )
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.model == "m[31m run ok"
+    assert judgement.system_fingerprint is None
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [
+        (401, "check the key in OPENAI_API_KEY"),
+        (403, "check the key"),
+        (404, "base URL"),
+        (413, ""),
+    ],
+)
+def test_a_client_error_is_unreachable_at_once(
+    open_judge: OpenJudge, naps: list[float], status: int, hint: str
+) -> None:
+    failure = failed(open_judge, error(status, "no such thing"))
+    assert failure.kind == "unreachable"
+    assert f"HTTP {status}: no such thing" in failure.message
+    assert hint in failure.message
+    assert naps == []
+
+
+def test_a_server_error_to_the_end_is_unreachable_and_its_page_is_cut_short(
+    open_judge: OpenJudge,
+) -> None:
+    failure = failed(open_judge, Canned(status=500, body="oops\n" * 5000), retries=1)
+    assert failure.kind == "unreachable"
+    assert len(failure.message) < 500
+
+
+def test_nobody_listening_is_unreachable(open_judge: OpenJudge) -> None:
+    judge, server = open_judge([completion(GOOD)], retries=0)
+    server.__exit__(None, None, None)
+    try:
+        failure = judge.judge("groundedness", REQUEST).failure
+    finally:
+        server._thread.join(5)
+    assert failure is not None
+    assert failure.kind == "unreachable"
+    assert "no connection" in failure.message
+
+
+def test_an_error_in_the_clothes_of_a_200_is_read_as_the_error(
+    open_judge: OpenJudge, naps: list[float]
+) -> None:
+    dressed = Canned(body=json.dumps({"error": {"message": "busy", "code": 429}}))
+    assert failed(open_judge, dressed, retries=1).kind == "rate_limited"
+    assert len(naps) == 1
+
+
+# --- the repair turn -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", ["no idea", scored("7")])
+def test_a_repair_turn_can_save_a_verdict(open_judge: OpenJudge, bad: str) -> None:
+    judge, server = open_judge(
+        [completion(bad), completion(GOOD)], input_per_mtok=1.0, output_per_mtok=1.0
+    )
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert judgement.repaired
+    assert judgement.usage.calls == 2
+    assert judgement.usage.prompt_tokens == 400
+    assert judgement.usage.completion_tokens == 80
+    assert judgement.usage.cost_usd == pytest.approx(480e-6)
+    assert bad in server.asked[1].prompt
+
+
+def test_tokens_of_a_failure_are_counted_too(open_judge: OpenJudge) -> None:
+    judge, _ = open_judge([completion("no")], input_per_mtok=1.0, output_per_mtok=1.0)
+    usage = judge.judge("groundedness", REQUEST).usage
+    assert (usage.calls, usage.prompt_tokens) == (2, 400)
+    assert usage.cost_usd == pytest.approx(480e-6)
+
+
+def test_a_repair_turn_that_is_cut_is_truncated(open_judge: OpenJudge) -> None:
+    failure = failed(open_judge, completion("no"), completion("{", finish_reason="length"))
+    assert failure.kind == "truncated"
+
+
+def test_one_reply_without_usage_makes_the_sum_unknown(open_judge: OpenJudge) -> None:
+    judge, _ = open_judge(
+        [completion("no", usage=None), completion(GOOD)], input_per_mtok=1.0, output_per_mtok=1.0
+    )
+    usage = judge.judge("groundedness", REQUEST).usage
+    assert not usage.tokens_reported
+    assert usage.cost_usd is None

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.judges.offline.abstention import read_abstention
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I do not know.",
+        "Sorry, I don’t have that information.",
+        "I'm sorry, but I can't do that.",
+        "The provided documents do not mention a refund period.",
+        "There is no information about TLS in the context.",
+        "I cannot answer this from the passages. Please contact support.",
+        "Unfortunately, I am unable to assist you. Sorry.",
+        "The answer is not mentioned in the context.",
+    ],
+)
+def test_declining_is_seen(answer: str) -> None:
+    assert read_abstention(answer).abstained
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "Backups are kept for 30 days.",
+        "If you cannot find the switch, check the panel.",
+        "I'm sorry to hear about your dog. A vet can help. Call one today.",
+        "The API does not support XML. Use JSON. It is smaller.",
+        "I do not have the price. Backups stay for 30 days. Keys rotate weekly. Logs stay a year.",
+        "Users do not have access to the vault.",
+    ],
+)
+def test_answering_is_no_declining(answer: str) -> None:
+    assert not read_abstention(answer).abstained
+
+
+def test_the_reason_quotes_the_words() -> None:
+    assert read_abstention("I do not know.").reason == 'It says "I do not know.".'

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.judges.offline.claims import (
+    LIMIT,
+    is_aside,
+    plain_text,
+    sentences,
+    split_claims,
+)
+
+
+def texts(answer: str) -> list[str]:
+    return [claim.text for claim in split_claims(answer)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mr. Smith of the U.S. Army paid $3.5 million.",
+        "See docs/a.md, e.g. the part by J. R. Tolkien.",
+        "It opens at 9 a.m. on Mondays.",
+        "Version 1.2.3 runs on example.com and 10.0.0.1.",
+    ],
+)
+def test_full_stops_inside_a_sentence_do_not_end_it(text: str) -> None:
+    assert list(sentences(text)) == [text]
+
+
+def test_sentences_end_at_stops_and_lines() -> None:
+    found = list(sentences('It rose! Did it? "Yes." Then\nit fell... 終わり。次'))
+    assert found == ["It rose!", "Did it?", '"Yes."', "Then", "it fell...", "終わり。", "次"]
+
+
+@pytest.mark.parametrize(
+    "citation",
+    ["[1]", "[1, 3]", "[File: a.md, Section: B]", "(File: a.md)", "[a.md, Section: B (old)]"],
+)
+def test_a_citation_leaves_the_claim_and_stays_its_source(citation: str) -> None:
+    (claim,) = split_claims(f"Backups are kept for 30 days {citation}.")
+    assert claim.text == "Backups are kept for 30 days."
+    assert claim.cited
+
+
+def test_a_citation_after_the_full_stop_belongs_to_the_sentence_before() -> None:
+    first, second = split_claims("Backups stay. [2]\nKeys rotate.")
+    assert (first.cited, first.numbers, second.cited) == (True, (2,), False)
+
+
+def test_a_line_of_sources_belongs_to_the_last_claim() -> None:
+    (claim,) = split_claims("Backups stay.\nSources: [1][2]")
+    assert claim.numbers == (1, 2)
+
+
+def test_markup_is_no_part_of_a_claim() -> None:
+    answer = "# Title\n\n- **Backups** stay [here](http://x.y/z)\n2. `keys` rotate\n> quoted"
+    assert texts(answer) == ["Backups stay here", "keys rotate", "quoted"]
+
+
+def test_rows_of_a_table_are_claims_but_not_its_head() -> None:
+    assert texts("| what | how long |\n|---|---|\n| Backups | 30 days |") == ["Backups | 30 days"]
+
+
+def test_code_is_read_by_line() -> None:
+    assert texts("Use:\n```toml\nkeep = 30\n```") == ["Use:", "keep = 30"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I hope this helps!",
+        "Let me know if you need more.",
+        "Which clinic do you mean?",
+        "Of course!",
+        "Is there anything else I can do for you?",
+        "You asked about backups.",
+    ],
+)
+def test_courtesies_and_questions_state_nothing(sentence: str) -> None:
+    assert is_aside(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Of course backups are kept for 30 days and then removed.", "Overall usage fell by 3 %."],
+)
+def test_a_statement_that_begins_politely_is_a_statement(sentence: str) -> None:
+    assert not is_aside(sentence)
+
+
+def test_a_very_long_answer_is_read_to_the_limit() -> None:
+    answer = "Backups stay. " * 10_000
+    assert sum(map(len, texts(answer))) <= LIMIT
+    assert len(plain_text(answer)) <= LIMIT

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.judges.offline.judge import OfflineJudge
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.verdict import JudgeRequest, Passage, Verdict
+
+CONTEXT = (
+    Passage(text="Uploads are limited to 1,000 files of 20 MB each. Only owners delete them."),
+    Passage(
+        text="Backups are kept for 30 days in Frankfurt. Dr. Smith approved this on 5 March 2021. "
+        "The service is not available in Canada.",
+        heading_path="# Backups > ## Retention",
+    ),
+)
+
+
+def verdict(rubric: str, answer: str, **fields: object) -> Verdict:
+    request = JudgeRequest(**{"question": "", "context": CONTEXT, "answer": answer, **fields})  # type: ignore[arg-type]
+    judgement = OfflineJudge().judge(rubric, request)
+    assert judgement.verdict is not None
+    return judgement.verdict
+
+
+def groundedness(answer: str) -> float:
+    return verdict("groundedness", answer).scores["groundedness"]
+
+
+# --- as a judge ------------------------------------------------------------------------------
+
+
+def test_a_judgement_names_judge_and_rubric_version() -> None:
+    judgement = OfflineJudge().judge("claims", JudgeRequest(question="q", answer="a"))
+    assert judgement.judge == "offline/1"
+    assert judgement.rubric_version == "claims-offline/1"
+    assert (judgement.level, judgement.prompt_hash, judgement.failure) == ("offline", "", None)
+    assert judgement.usage.calls == 0
+
+
+@pytest.mark.parametrize("rubric", ["quality", "five_dimensions", "my/rubric.toml"])
+def test_a_rubric_that_needs_a_model_is_a_wrong_setting(rubric: str) -> None:
+    with pytest.raises(ConfigError, match=r"expected one of groundedness, correctness, abstention"):
+        OfflineJudge().judge(rubric, JudgeRequest(question="q", answer="a"))
+
+
+def test_a_repeat_says_the_same() -> None:
+    request = JudgeRequest(question="q", answer="Backups stay 30 days.", context=CONTEXT)
+    judge = OfflineJudge()
+    assert judge.judge("groundedness", request) == judge.judge("groundedness", request, repeat=3)
+
+
+# --- groundedness ----------------------------------------------------------------------------
+
+
+def test_an_answer_of_which_half_is_made_up_does_not_pass() -> None:
+    whole = "Uploads are limited to 1,000 files of 20 MB each, and only owners delete them [1]."
+    half = verdict("groundedness", f"{whole} Backups are kept for 90 days [2].")
+    assert [claim.supported for claim in half.claims] == [True, False]
+    assert 3 <= half.scores["groundedness"] < 4 <= groundedness(whole)
+
+
+def test_a_quotation_with_citation_is_a_five_and_without_one_a_pass() -> None:
+    quoted = "Uploads are limited to 1,000 files of 20 MB each"
+    assert groundedness(f"{quoted} [1].") == pytest.approx(5, abs=0.05)
+    assert 4 <= groundedness(f"{quoted}.") <= 4.5
+
+
+def test_a_citation_of_nothing_is_no_citation() -> None:
+    assert groundedness("Backups are kept for 30 days [9].") == groundedness(
+        "Backups are kept for 30 days."
+    )
+
+
+def test_an_answer_without_a_word_of_the_context_is_a_zero() -> None:
+    assert groundedness("Cheese moons orbit quietly [1].") == 0
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        ("Backups are kept for 90 days in Frankfurt", "not found there: 90"),
+        ("Dr. Smith approved this on 5 April 2021", 'says "april" where the passage has "march"'),
+        ("Dr. Jones approved this on 5 March 2021", "names not found: jones"),
+        ("Dr. Smith approved this on 2021-03-06", "not found there: 06"),
+        ("Backups are not kept for 30 days in Frankfurt", "negates what the passage states"),
+        ("The service is available in Canada", "states what the passage negates"),
+        ("Uploads are limited to 1,001 files of 20 MB each", "not found there: 1,001"),
+    ],
+)
+def test_a_fault_in_a_claim_found_otherwise_fails_it(claim: str, reason: str) -> None:
+    found = verdict("groundedness", f"{claim} [1].")
+    assert found.scores["groundedness"] < 4
+    assert found.scores["claim_support_rate"] == 0
+    assert reason in found.claims[0].reason
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Backups are kept for thirty days in Frankfurt.",
+        "Dr. Smith approved this on 2021-03-05.",
+        "The service isn't available in Canada.",
+        "Uploads are limited to 1000 files of 20 MB each.",
+        "Backups are kept for over 20 days in Frankfurt.",
+    ],
+)
+def test_the_same_in_other_words_is_supported(claim: str) -> None:
+    assert groundedness(claim) >= 4
+
+
+def test_each_claim_names_its_passage() -> None:
+    found = verdict("claims", "Only owners delete uploads. Backups stay 30 days. Zebras ate it.")
+    assert [(c.supported, c.passage) for c in found.claims] == [(True, 1), (True, 2), (False, None)]
+    assert found.scores == {"claim_support_rate": pytest.approx(2 / 3)}
+    assert "words without support: zebras, ate" in found.claims[2].reason
+
+
+def test_an_unsupported_claim_lowers_the_answer() -> None:
+    good = "Backups are kept for 30 days in Frankfurt [2]."
+    assert groundedness(f"{good} Zebras graze on invoices [2].") < groundedness(good)
+
+
+def test_labelled_blocks_in_one_passage_are_cited_by_their_labels() -> None:
+    context = (Passage(text="[3] Backups are kept for 30 days.\n\n[7] Keys rotate weekly."),)
+    answers = ("Keys rotate weekly [7].", "Keys rotate weekly [1].")
+    cited, uncited = (
+        verdict("groundedness", answer, context=context).scores["groundedness"]
+        for answer in answers
+    )
+    assert cited > 4.5 >= uncited
+
+
+@pytest.mark.parametrize("answer", ["I don't have that information.", "Sorry, I do not know."])
+def test_an_answer_that_declines_makes_no_claim(answer: str) -> None:
+    found = verdict("groundedness", answer)
+    assert found.scores == {"groundedness": 4.0}
+    assert found.not_applicable == {"claim_support_rate": "The answer makes no claim."}
+
+
+@pytest.mark.parametrize("answer", ["", "  \n", "???", "[1]"])
+def test_an_answer_that_states_nothing_is_a_zero(answer: str) -> None:
+    assert verdict("groundedness", answer).scores == {"groundedness": 0.0}
+
+
+def test_without_context_nothing_is_supported() -> None:
+    found = verdict("groundedness", "Backups are kept for 30 days.", context=())
+    assert found.scores == {"groundedness": 0.0, "claim_support_rate": 0.0}
+
+
+# --- correctness -----------------------------------------------------------------------------
+
+
+def test_key_facts_are_found_one_by_one() -> None:
+    found = verdict(
+        "correctness",
+        "Backups stay in Frankfurt for thirty days.",
+        expected_key_facts=("30 days", "stored in Frankfurt", "encrypted at rest"),
+    )
+    assert found.key_facts_found == (True, True, False)
+    assert found.scores["key_fact_recall"] == pytest.approx(2 / 3)
+    assert 2 < found.scores["correctness"] < 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "passes"),
+    [
+        ("They are kept for 30 days.", True),
+        ("Thirty days", True),
+        ("They are kept for 90 days.", False),
+        ("They are kept in a vault.", False),
+        ("I do not know.", False),
+        ("", False),
+    ],
+)
+def test_an_answer_is_compared_with_the_expected_one(answer: str, passes: bool) -> None:
+    fields = {"question": "How long are backups kept?", "expected_answer": "30 days"}
+    assert (verdict("correctness", answer, **fields).scores["correctness"] >= 4) is passes
+
+
+def test_accepted_answers_one_a_line_are_alternatives() -> None:
+    found = verdict("correctness", "It is Merle Dixon.", expected_answer="Sheriff\nMerle Dixon")
+    assert found.scores["correctness"] == 5
+
+
+def test_a_negated_key_fact_is_not_found() -> None:
+    facts = ("the service is available in Canada",)
+    found = verdict(
+        "correctness", "The service is not available in Canada.", expected_key_facts=facts
+    )
+    assert found.key_facts_found == (False,)
+
+
+def test_declining_finds_no_fact() -> None:
+    found = verdict(
+        "correctness", "I don't have that information.", expected_key_facts=("30 days",)
+    )
+    assert found.scores == {"correctness": 0.0, "key_fact_recall": 0.0}
+
+
+def test_without_a_reference_support_and_question_are_left() -> None:
+    found = verdict(
+        "correctness", "Backups are kept for 30 days.", question="How long are backups kept?"
+    )
+    assert "without a reference" in found.reasoning
+    assert found.scores["correctness"] > 3
+    assert "key_fact_recall" in found.not_applicable
+
+
+def test_without_reference_and_context_correctness_does_not_apply() -> None:
+    found = verdict("correctness", "Backups stay.", context=())
+    assert "correctness" in found.not_applicable
+    assert found.scores == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("One page says 30 days, while the newer policy states 90 days.", True),
+        ("The sources disagree about it.", True),
+        ("Backups are kept for 30 days.", False),
+    ],
+)
+def test_a_stated_conflict_is_seen_when_asked_for(answer: str, said: bool) -> None:
+    fields = {"expected_answer": "30 days"}
+    assert (
+        verdict("correctness", answer, asks_conflict=True, **fields).acknowledges_conflict is said
+    )
+    assert verdict("correctness", answer, **fields).acknowledges_conflict is None

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.judges.offline.words import (
+    CORE,
+    FULL,
+    LIGHT,
+    SOFT,
+    read_word,
+    read_words,
+    rivals,
+)
+
+
+def keys(text: str) -> list[str]:
+    return [word.key for word in read_words(text) if word.tier != CORE]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1,000 files", "1000 files"),
+        ("1’000", "1000"),
+        ("two copies", "2 copies"),
+        ("World War II", "World War 2"),
+        ("3.5 million", "3,500,000"),
+        ("two hundred", "200"),
+        ("the third floor", "the 3rd floor"),
+        ("007", "7"),
+        ("2.50", "2.5"),
+        ("2021-03-05", "5 March 2021"),
+        ("5 Mar 2021", "5 March 2021"),
+        ("the 1st", "the first"),
+        ("12 km", "12 kilometres"),
+        ("café", "cafe"),
+        ("He won", "He wins"),
+        ("colour", "color"),
+        ("the user’s keys", "the user's key"),
+        ("nations", "nation"),
+    ],
+)
+def test_two_ways_of_writing_are_one(one: str, other: str) -> None:
+    assert keys(one) == keys(other) != []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("3", "3rd"), ("30", "3"), ("1.5", "15"), ("1970", "1971"), ("vi", "VI"), ("5 GB", "5 MB")],
+)
+def test_different_numbers_stay_apart(one: str, other: str) -> None:
+    assert keys(one) != keys(other)
+
+
+def test_digits_stuck_to_words_are_words_of_their_own() -> None:
+    assert keys("joined in2013after") == keys("joined in 2013 after")
+
+
+def test_words_weigh_by_what_finding_them_says() -> None:
+    tiers = {word: read_word(word).tier for word in ("the", "about", "year", "retention", "42")}
+    assert tiers == {"the": CORE, "about": SOFT, "year": LIGHT, "retention": FULL, "42": FULL}
+
+
+@pytest.mark.parametrize("word", ["not", "isn't", "don’t", "never", "without", "fails", "lacked"])
+def test_negations_are_seen(word: str) -> None:
+    assert read_word(word).negates
+
+
+@pytest.mark.parametrize(
+    ("word", "other"), [("won", "losing"), ("third", "fourth"), ("May", "June")]
+)
+def test_opposites_know_each_other(word: str, other: str) -> None:
+    assert read_word(other).key in rivals()[read_word(word).key]
+
+
+def test_scripts_without_spaces_are_read_by_character() -> None:
+    assert keys("备份保留30天") == ["备", "份", "保", "留", "30", "天"]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("", []),
+        ("???", []),
+        ("٣٤", ["34"]),
+        ("１２３", ["123"]),
+        ("½ ²", ["0.5", "2"]),
+        ("\u0301\u0301", []),
+        ("a" * 10_000, ["a" * 64]),
+        ("9" * 400, ["9" * 64]),
+    ],
+)
+def test_any_text_is_read(text: str, read: list[str]) -> None:
+    assert keys(text) == read
+
+
+def test_a_number_too_long_to_multiply_is_left_alone() -> None:
+    assert keys("9999999999999 million")[0] == "9999999999999"

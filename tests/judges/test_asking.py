@@ -1,0 +1,340 @@
+"""Which rubrics an answer needs, and what comes of the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.engine.case import not_attempted, record_of
+from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.runs.record_json import record_from_json, record_to_json
+from pytest_rageval.target.calling import answered
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
+from pytest_rageval.values.settings import JudgeSettings, Settings
+from pytest_rageval.values.verdict import (
+    Claim,
+    JudgeFailure,
+    Judgement,
+    JudgeRequest,
+    JudgeUsage,
+    Verdict,
+)
+from tests.score_builders import case, chunk, cite, response
+
+GROUNDED = Verdict(
+    scores={"groundedness": 4.0, "claim_support_rate": 0.5},
+    reasoning="half of it",
+    claims=(Claim(text="one", supported=True, passage=1), Claim(text="two", supported=False)),
+)
+CORRECT = Verdict(
+    scores={"correctness": 5.0, "key_fact_recall": 1.0}, key_facts_found=(True,), reasoning="all"
+)
+
+
+class FakeJudge:
+    """Gives the verdicts that it was made with, and remembers what it was asked."""
+
+    identity = "fake/1"
+
+    def __init__(self, verdicts: Mapping[str, Verdict | JudgeFailure] | None = None) -> None:
+        self.verdicts = {"groundedness": GROUNDED, "correctness": CORRECT, **(verdicts or {})}
+        self.asked: list[tuple[str, JudgeRequest]] = []
+
+    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+        self.asked.append((rubric, request))
+        found = self.verdicts[rubric]
+        return Judgement(
+            rubric=rubric,
+            rubric_version=f"{rubric}-1",
+            judge=self.identity,
+            verdict=found if isinstance(found, Verdict) else None,
+            failure=found if isinstance(found, JudgeFailure) else None,
+            usage=JudgeUsage(prompt_tokens=100, completion_tokens=10, calls=1, cost_usd=0.5,
+                             cost_usd_uncached=0.5),
+            level="json_schema",
+            prompt_hash="ab" * 32,
+            duration_ms=7.0,
+        )  # fmt: skip
+
+    @property
+    def rubrics(self) -> list[str]:
+        return [rubric for rubric, _ in self.asked]
+
+
+CONTEXT = (chunk("a.md | # S", text="the passage"), chunk("b.md", text="another"))
+FAILED = JudgeFailure(kind="unparseable", message="no JSON")
+
+
+def judged(
+    of: Case,
+    reply: AskResponse | None,
+    judge: object,
+    *,
+    rubrics: tuple[str, ...] = ("groundedness", "correctness"),
+    **settings: Any,
+) -> CaseRecord:
+    given = Settings(rootdir="", judge="fake", judging=JudgeSettings(rubrics=rubrics), **settings)
+    result = (
+        AskResult(response=None, error=ErrorInfo(kind="timeout", message="late"), total_ms=None)
+        if reply is None
+        else answered(reply, total_ms=1.0)
+    )
+    located = LocatedCase(case=of, lineno=1)
+    return record_of(located, "evals/s.jsonl", result, given, judge=judge)  # type: ignore[arg-type]
+
+
+def reply(**fields: Any) -> AskResponse:
+    return response(**{"retrieved_chunks": CONTEXT, "abstained": False, "answer": "Yes.", **fields})
+
+
+GOLD = case("a.md | # S", expected_key_facts=("yes",))
+
+
+def test_an_answer_is_judged_under_each_rubric_in_use() -> None:
+    judge = FakeJudge()
+    record = judged(GOLD, reply(), judge)
+    assert judge.rubrics == ["groundedness", "correctness"]
+    assert record.metrics["groundedness"] == 4.0
+    assert record.metrics["claim_support_rate"] == 0.5
+    assert record.metrics["correctness"] == 5.0
+    assert record.metrics["key_fact_recall"] == 1.0
+
+
+def test_a_judge_sees_the_cut_and_what_is_known_of_the_answer() -> None:
+    judge = FakeJudge()
+    judged(GOLD, reply(references=(cite("a.md"),)), judge, k=1)
+    _, request = judge.asked[0]
+    assert [(p.text, p.rel_path, p.heading_path) for p in request.context] == [
+        ("the passage", "a.md", "# S")
+    ]
+    assert request.expected_key_facts == ("yes",)
+    assert [c.rel_path for c in request.citations] == ["a.md"]
+    assert request.asks_conflict is False
+
+
+def test_the_record_keeps_scores_claims_cost_and_what_was_judged() -> None:
+    record = judged(GOLD, reply(), FakeJudge())
+    assert record.groundedness is not None
+    assert record.groundedness["score"] == 4.0
+    assert record.groundedness["supported_claims"] == ["one"]
+    assert record.groundedness["unsupported_claims"] == ["two"]
+    assert record.groundedness["judge"] == "fake/1"
+    assert record.correctness is not None
+    assert record.correctness["key_facts_found"] == [True]
+    assert record.abstention == {"abstained": False, "hallucinated": False, "source": "target"}
+    assert record.cost["judge_prompt_tokens"] == 200
+    assert record.cost["judge_cost_usd"] == 1.0
+    assert record.latency["judge_ms"] == 14.0
+    assert record.judge_input is not None
+    assert record.judge_input["prompt_hash"]["groundedness"] == "ab" * 32
+    assert record.judgements["correctness"]["rubric_version"] == "correctness-1"
+
+
+def test_a_judged_record_survives_its_json() -> None:
+    record = judged(GOLD, reply(), FakeJudge())
+    again = record_from_json(record_to_json(record))
+    assert (again.metrics, again.groundedness) == (record.metrics, record.groundedness)
+    assert again.judgements == record.judgements
+
+
+def test_a_failed_verdict_is_an_error_of_its_metrics_and_no_zero() -> None:
+    record = judged(GOLD, reply(), FakeJudge({"groundedness": FAILED}))
+    assert (record.status, record.outcome) == ("ok", "passed")
+    for key in ("groundedness", "claim_support_rate"):
+        assert record.metrics[key] is None
+        assert key not in record.not_applicable
+    assert record.groundedness is not None
+    assert record.groundedness["error"] == {"kind": "unparseable", "message": "no JSON"}
+    assert record.metrics["correctness"] == 5.0
+    assert aggregate([record]).rates["judge_error_rate"] == 0.5
+
+
+def test_an_abstention_is_not_judged_and_is_incorrect_where_there_is_an_answer() -> None:
+    judge = FakeJudge()
+    record = judged(GOLD, reply(abstained=True), judge)
+    assert judge.rubrics == []
+    assert record.metrics["correctness"] == 0.0
+    assert "groundedness" in record.not_applicable
+
+
+def test_an_unanswerable_case_needs_no_verdict() -> None:
+    judge = FakeJudge()
+    record = judged(case(answerable=False), reply(), judge)
+    assert judge.rubrics == []
+    assert "correctness" in record.not_applicable
+    assert record.abstention is not None
+    assert record.abstention["hallucinated"] is True
+
+
+@pytest.mark.parametrize(("said", "accuracy"), [(True, 1.0), (False, 0.0)])
+def test_the_judge_says_whether_an_answer_abstains_where_the_target_does_not(
+    said: bool, accuracy: float
+) -> None:
+    judge = FakeJudge({"abstention": Verdict(abstained=said)})
+    record = judged(case(answerable=False), reply(abstained=None), judge)
+    assert judge.rubrics == ["abstention"]
+    assert record.metrics["abstention_accuracy"] == accuracy
+    assert record.abstention == {"abstained": said, "hallucinated": not said, "source": "judge"}
+
+
+def test_an_abstention_that_nobody_could_classify_is_an_error() -> None:
+    record = judged(
+        case(answerable=False), reply(abstained=None), FakeJudge({"abstention": FAILED})
+    )
+    assert record.metrics["abstention_accuracy"] is None
+    assert "abstention_accuracy" not in record.not_applicable
+    assert record.abstention is not None
+    assert record.abstention["error"]["kind"] == "unparseable"
+
+
+def test_a_case_that_was_given_up_is_an_error_of_its_judged_metrics() -> None:
+    located = LocatedCase(case=GOLD, lineno=1)
+    judge = FakeJudge()
+    given = Settings(rootdir="", judge="fake")
+    record = not_attempted(located, "evals/s.jsonl", given, "gave up", judge=judge)
+    assert judge.asked == []
+    assert record.metrics["correctness"] is None
+    assert "correctness" not in record.not_applicable
+
+
+def test_a_failed_case_is_not_judged_and_its_judged_metrics_are_errors() -> None:
+    judge = FakeJudge()
+    record = judged(GOLD, None, judge)
+    assert judge.rubrics == []
+    assert record.metrics["groundedness"] is None
+    assert "groundedness" not in record.not_applicable
+
+
+@pytest.mark.parametrize(
+    ("chunks", "reason"),
+    [
+        ((), "There is no retrieved context to be grounded in."),
+        ((RetrievedChunk(rel_path="a.md"),), "The target reports chunks without their text."),
+    ],
+)
+def test_without_context_there_is_no_groundedness(
+    chunks: tuple[RetrievedChunk, ...], reason: str
+) -> None:
+    judge = FakeJudge()
+    record = judged(GOLD, reply(retrieved_chunks=chunks), judge)
+    assert judge.rubrics == ["correctness"]
+    assert record.not_applicable["groundedness"] == reason
+
+
+def test_a_conflict_is_asked_about_where_the_case_has_the_rule() -> None:
+    of = case("a.md | # S", "b.md", recency_conflict_rule="acknowledge_both")
+    verdict = Verdict(scores={"correctness": 4.0}, acknowledges_conflict=True)
+    judge = FakeJudge({"correctness": verdict})
+    cited = reply(references=(cite("a.md"), cite("b.md")))
+    record = judged(of, cited, judge, rubrics=("groundedness",))
+    assert judge.rubrics == ["groundedness", "correctness"]
+    assert all(request.asks_conflict for _, request in judge.asked)
+    assert record.metrics["recency_conflict_accuracy"] == 1.0
+    # It was asked for the conflict alone: its score belongs to a rubric that is not in use.
+    assert "correctness" in record.not_applicable
+
+
+def test_a_rubric_of_ones_own_gives_metrics_of_its_own() -> None:
+    judge = FakeJudge({"tone.jinja": Verdict(scores={"tone.warmth": 0.5})})
+    record = judged(GOLD, reply(), judge, rubrics=("tone.jinja",))
+    assert record.metrics["tone.warmth"] == 0.5
+    assert aggregate([record]).metrics["tone.warmth"].mean == 0.5
+
+
+class KnowingJudge(FakeJudge):
+    """Knows what its own rubric gives, as a judge does that has read it."""
+
+    def metric_keys(self, rubric: str) -> tuple[str, ...]:
+        assert rubric == "tone.jinja"
+        return ("tone.warmth", "tone.plainness")
+
+
+@pytest.mark.parametrize("said", [FAILED, None])
+def test_a_rubric_of_ones_own_is_an_error_of_its_metrics_where_it_or_the_target_failed(
+    said: JudgeFailure | None,
+) -> None:
+    judge = KnowingJudge({} if said is None else {"tone.jinja": said})
+    record = judged(GOLD, None if said is None else reply(), judge, rubrics=("tone.jinja",))
+    assert record.metrics["tone.warmth"] is None
+    assert "tone.warmth" not in record.not_applicable
+    found = aggregate([record]).metrics
+    assert {(found[f"tone.{key}"].n, found[f"tone.{key}"].n_error) for key in TONE} == {(0, 1)}
+
+
+TONE = ("warmth", "plainness")
+
+
+def test_what_a_rubric_of_ones_own_lets_a_judge_leave_out_is_not_applicable() -> None:
+    judge = KnowingJudge({"tone.jinja": Verdict(scores={"tone.warmth": 0.5})})
+    records = [judged(GOLD, reply(), judge, rubrics=("tone.jinja",))]
+    judge = KnowingJudge({"tone.jinja": FAILED})
+    records.append(judged(replace(GOLD, id="b"), reply(), judge, rubrics=("tone.jinja",)))
+    found = aggregate(records)
+    warmth, plainness = (found.metrics[f"tone.{key}"] for key in TONE)
+    assert (warmth.mean, warmth.n, warmth.n_error, warmth.n_not_applicable) == (0.5, 1, 1, 0)
+    assert (plainness.n, plainness.n_error, plainness.n_not_applicable) == (0, 1, 1)
+    assert found.rates["judge_error_rate"] == 0.5
+
+
+def test_an_unanswerable_case_has_no_score_of_a_rubric_of_ones_own() -> None:
+    judge = KnowingJudge()
+    for answer in (None, reply(abstained=True)):
+        record = judged(case(answerable=False), answer, judge, rubrics=("tone.jinja",))
+        assert "tone.warmth" not in record.metrics
+    assert judge.asked == []
+
+
+def test_a_failed_verdict_counts_though_nobody_knows_its_metrics() -> None:
+    record = judged(GOLD, reply(), FakeJudge({"tone.jinja": FAILED}), rubrics=("tone.jinja",))
+    assert aggregate([record]).rates["judge_error_rate"] == 1.0
+
+
+@pytest.mark.parametrize("rubric", ["claims", "quality", "five_dimensions"])
+def test_every_verdict_that_was_asked_for_counts_in_the_judge_error_rate(rubric: str) -> None:
+    judge = FakeJudge({rubric: FAILED})
+    record = judged(GOLD, reply(), judge, rubrics=("correctness", rubric))
+    assert aggregate([record]).rates["judge_error_rate"] == 0.5
+
+
+def test_claims_and_groundedness_may_both_count_claims() -> None:
+    none = Verdict(not_applicable={"claim_support_rate": "The answer makes no claim."})
+    record = judged(GOLD, reply(), FakeJudge({"claims": none}), rubrics=("groundedness", "claims"))
+    assert record.metrics["claim_support_rate"] == 0.5
+    alone = judged(GOLD, reply(), FakeJudge({"claims": none}), rubrics=("claims",))
+    assert alone.not_applicable["claim_support_rate"] == "The answer makes no claim."
+
+
+def test_retrieval_only_asks_no_judge() -> None:
+    judge = FakeJudge()
+    record = judged(GOLD, reply(), judge, retrieval_only=True)
+    assert judge.rubrics == []
+    assert record.groundedness is None
+
+
+def test_a_judge_that_raises_fails_its_verdict_alone() -> None:
+    class Raising(FakeJudge):
+        def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+            raise OSError("the line is\ndead")
+
+    record = judged(GOLD, reply(), Raising())
+    assert record.groundedness is not None
+    assert record.groundedness["error"] == {
+        "kind": "unreachable",
+        "message": "OSError: the line is",
+    }
+
+
+def test_a_judge_that_is_set_up_wrongly_is_a_configuration_error() -> None:
+    class Wrong(FakeJudge):
+        def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+            return {"score": 5}  # type: ignore[return-value]
+
+    with pytest.raises(ConfigError, match=r"Wrong\.judge returned dict, expected a .*Judgement"):
+        judged(GOLD, reply(), Wrong())

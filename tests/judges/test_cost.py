@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.judges.cost import (
+    REPLY_TOKENS,
+    PlannedCall,
+    count_prompt_tokens,
+    count_tokens,
+    describe,
+    estimate,
+)
+from pytest_rageval.judges.judge_price import Price
+
+PRICED = Price(model="m", input_per_mtok=2.0, output_per_mtok=10.0)
+UNKNOWN = Price(model="no-such-model", base_url="http://localhost:1/v1")
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        # At most one token a word and a mark more or less; ideographs about one each.
+        ("The quick brown fox jumps over the lazy dog.", 7, 13),
+        ("Die Aufbewahrungsfrist für Protokolle beträgt 30 Tage.", 8, 17),
+        ("日志保留三十天。", 5, 12),
+        ("", 0, 0),
+    ],
+)
+def test_tokens_are_estimated_within_reason(text: str, low: int, high: int) -> None:
+    assert low <= count_tokens(text) <= high
+
+
+def test_each_message_adds_what_the_format_costs() -> None:
+    assert count_prompt_tokens(["abcd", "abcd"]) == 2 * (1 + 4)
+    assert count_prompt_tokens([]) == 0
+
+
+def test_cached_verdicts_cost_nothing() -> None:
+    planned = [PlannedCall(prompt_tokens=1000), PlannedCall(prompt_tokens=5000, cached=True)]
+    found = estimate(planned, PRICED, max_tokens=1024)
+    assert (found.verdicts, found.cached, found.calls) == (2, 1, 1)
+    assert found.prompt_tokens == 1000
+    assert found.completion_tokens == REPLY_TOKENS
+    assert found.completion_tokens_max == 1024
+    assert found.cost_usd == pytest.approx((1000 * 2 + REPLY_TOKENS * 10) / 1e6)
+    assert found.cost_usd_max == pytest.approx((1000 * 2 + 1024 * 10) / 1e6)
+    assert found.price_source == "settings"
+
+
+def test_a_short_limit_bounds_the_typical_reply() -> None:
+    found = estimate([PlannedCall(prompt_tokens=1)], PRICED, max_tokens=50)
+    assert found.completion_tokens == found.completion_tokens_max == 50
+
+
+def test_an_unknown_price_is_none_and_not_0() -> None:
+    found = estimate([PlannedCall(prompt_tokens=10)], UNKNOWN, max_tokens=10)
+    assert found.cost_usd is None
+    assert found.cost_usd_max is None
+    assert found.price_source == "unknown"
+    assert "price unknown" in describe(found)
+
+
+@pytest.mark.parametrize("planned", [[], [PlannedCall(prompt_tokens=9, cached=True)]])
+def test_nothing_to_ask_costs_0_whatever_the_price(planned: list[PlannedCall]) -> None:
+    found = estimate(planned, UNKNOWN, max_tokens=10)
+    assert found.cost_usd == 0.0
+    assert found.calls == 0
+    assert describe(found).startswith("judge: no call")
+
+
+def test_an_estimate_is_said_in_one_line() -> None:
+    planned = [PlannedCall(prompt_tokens=1000)] * 2 + [PlannedCall(prompt_tokens=1, cached=True)]
+    assert describe(estimate(planned, PRICED, max_tokens=1000)) == (
+        "judge: 2 calls (1 more from the cache), about 2,600 tokens, about $0.0100, at most "
+        "$0.0240 without retries (settings)"
+    )

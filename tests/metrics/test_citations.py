@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pytest_rageval.metrics.citations import distinct_citations, read_citations, text_citations
+from pytest_rageval.values.reply import Citation
+from tests.score_builders import chunk, cite, response
+
+CHUNKS = (
+    chunk("a.md | # Guide > ## Setup (Linux)"),
+    chunk("b.md | # Intro"),
+    chunk("b.md | # Notes"),
+)
+
+
+def read(answer: str) -> list[tuple[str | None, str | None]]:
+    return [(c.rel_path, c.heading_path) for c in text_citations(answer, CHUNKS)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "citations"),
+    [
+        ("See [File: x.md, Section: New].", [("x.md", "New")]),
+        ("See (File: x.md, Section: New).", [("x.md", "New")]),
+        ("See [docs/x.md, Section: New].", [("docs/x.md", "New")]),
+        ("See [file: x.md].", [("x.md", None)]),
+        ("[File: x.md, Section: ]", [("x.md", None)]),
+        ('[File: `x y.md`, Section: "New"]', [("x y.md", "New")]),
+        ("(see [File: x.md, Section: New] for more)", [("x.md", "New")]),
+        ("[File: x.md; File: y.md, Section: New]", [("x.md", None), ("y.md", "New")]),
+        ("[x.md, Section: A; y.md, Section: B]", [("x.md", "A"), ("y.md", "B")]),
+        ("[File: x.md, Section: Arrays [1]]", [("x.md", "Arrays [1]")]),
+        ("[see above, Section: 3] [x.md](x.md) (x.md, Section: y)", []),
+        ("[File: unclosed", []),
+    ],
+)
+def test_named_citations_are_read_from_the_text(
+    answer: str, citations: list[tuple[str, str | None]]
+) -> None:
+    assert read(answer) == citations
+
+
+@pytest.mark.parametrize("section", ["Setup (Linux)", "## setup (linux)", "Guide > Setup (Linux)"])
+def test_a_section_name_finds_the_retrieved_chunk_that_ends_with_it(section: str) -> None:
+    found = [("a.md", "# Guide > ## Setup (Linux)")]
+    assert read(f"(File: ./a.md, Section: {section})")[0][1] == found[0][1]
+
+
+@pytest.mark.parametrize("section", ["up (Linux)", "Guide"])
+def test_a_section_name_that_ends_no_chunk_is_a_heading_path(section: str) -> None:
+    assert read(f"[File: a.md, Section: {section}]") == [("a.md", section)]
+
+
+def test_a_section_name_is_looked_up_in_its_own_document_only() -> None:
+    assert read("[File: c.md, Section: Intro]") == [("c.md", "Intro")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "paths"),
+    [
+        ("Paris[1].", ["a.md"]),
+        ("Both [1][2]", ["a.md", "b.md"]),
+        ("Both [1, 2]; again [ 1 ]", ["a.md", "b.md", "a.md"]),
+        ("Invented [4], [0]", [None, None]),
+        ("(as in [2])", ["b.md"]),
+        ("In [2024] and [x] and [1a]", []),
+        ("Call `items[1]` or\n```\nitems[2]\n```\n", []),
+    ],
+)
+def test_numbers_count_the_retrieved_chunks(answer: str, paths: list[str | None]) -> None:
+    assert [path for path, _ in read(answer)] == paths
+
+
+def test_numbers_follow_the_rank_order() -> None:
+    ranked = (chunk("a.md", rank=2), chunk("b.md", rank=1))
+    citations = read_citations(response(answer="[1]", retrieved_chunks=ranked))
+    assert citations == (Citation(rel_path="b.md"),)
+
+
+def test_numbers_mean_nothing_where_no_chunks_are_reported() -> None:
+    assert read_citations(response(answer="[1]", retrieved_chunks=None)) is None
+
+
+def test_citations_are_not_reported_without_references_and_without_any_in_the_text() -> None:
+    assert read_citations(response(answer="plain")) is None
+    assert read_citations(response(answer="plain", references=())) == ()
+
+
+def test_citations_in_the_text_join_the_references() -> None:
+    reply = response(answer="[File: b.md] [File: a.md]", references=(cite("a.md"),))
+    assert read_citations(reply) == (cite("a.md"), cite("b.md"))
+
+
+def test_citations_are_distinct_by_path_and_heading() -> None:
+    same = (cite("a.md | # S"), cite("./a.md | s"))
+    other = (cite("a.md"), cite("a.md | "), cite("b.md | # S"))
+    nothing = (Citation(rel_path=None), Citation(rel_path=None))
+    assert distinct_citations((*same, *other, *nothing)) == (same[0], *other, nothing[0])
+
+
+def test_vaults_part_citations_only_where_both_are_known() -> None:
+    home, work = Citation(rel_path="a.md", vault="home"), Citation(rel_path="a.md", vault="work")
+    assert distinct_citations((home, work, Citation(rel_path="a.md"))) == (home, work)
+
+
+@pytest.mark.parametrize("piece", ["[", "(File:", "[File: (", "[a, Section:", "`", "[b]", "[1]"])
+def test_an_answer_full_of_brackets_is_read_in_linear_time(piece: str) -> None:
+    begin = time.perf_counter()
+    list(text_citations(piece * 20_000, CHUNKS))
+    assert time.perf_counter() - begin < 2

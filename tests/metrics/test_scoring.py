@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.scoring import case_cluster, score_case
+from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
+from tests.score_builders import TIMEOUT, case, chunk, cite, gold, response, score, status
+
+CASES = [
+    case(),
+    case("a.md | # S"),
+    case("a.md", irrelevant_supports=(gold("b.md"),), required_support_groups=((0,),)),
+    case("a.md", "b.md", recency_conflict_rule="acknowledge_both"),
+    case(answerable=False),
+]
+REPLIES = [
+    None,
+    AskResponse(answer="text"),
+    response(answer=" "),
+    response("a.md | # S", "b.md", references=(cite("a.md"),), abstained=True),
+]
+
+
+@pytest.mark.parametrize("of", CASES)
+@pytest.mark.parametrize("reply", REPLIES)
+@pytest.mark.parametrize(
+    "settings",
+    [ScoreSettings(), ScoreSettings(retrieval_only=True), ScoreSettings(judge_configured=True)],
+)
+def test_every_key_is_present_and_has_one_state(
+    of: Case, reply: AskResponse | None, settings: ScoreSettings
+) -> None:
+    scores = score_case(of, reply, settings, error=None if reply else TIMEOUT)
+    assert list(scores.metrics) == list(METRICS)
+    assert scores.not_applicable.keys() <= scores.metrics.keys()
+    assert all(scores.metrics[key] is None for key in scores.not_applicable)
+    assert all(reason.endswith(".") for reason in scores.not_applicable.values())
+    assert all(isinstance(value, float) for value in scores.metrics.values() if value is not None)
+
+
+@pytest.mark.parametrize("reply", REPLIES)
+def test_retrieval_only_leaves_out_the_answer_side(reply: AskResponse | None) -> None:
+    scores = score(
+        case("a.md"),
+        reply,
+        error=None if reply else TIMEOUT,
+        retrieval_only=True,
+        judge_configured=True,
+        verdicts=Verdicts(scores={"groundedness": 5.0}),
+    )
+    for key, info in METRICS.items():
+        if info.answer_side:
+            assert status(scores, key) == "not_applicable", key
+    assert (status(scores, "mrr") == "not_applicable") == (reply is REPLIES[1])
+
+
+def test_chunks_come_back_in_rank_order_and_decided() -> None:
+    listed = (chunk("b.md", rank=2), chunk("a.md | # S", rank=1), chunk("c.md", rank=3))
+    of = case("a.md", irrelevant_supports=(gold("c.md"),))
+    scores = score(of, response(retrieved_chunks=listed), k=1)
+    assert scores.chunks == (
+        RetrievedChunk(
+            rel_path="a.md", heading_path="# S", rank=1, matched_golds=(0,), irrelevant=False
+        ),
+        RetrievedChunk(rel_path="b.md", rank=2, matched_golds=(), irrelevant=False),
+        RetrievedChunk(rel_path="c.md", rank=3, matched_golds=(), irrelevant=True),
+    )
+
+
+def test_what_is_not_reported_stays_so() -> None:
+    scores = score(case("a.md"), AskResponse(answer="text"))
+    assert scores.chunks is None
+    assert scores.citations is None
+
+
+def test_scoring_again_what_was_scored_changes_nothing() -> None:
+    of = case("a.md | # S", irrelevant_supports=(gold("b.md"),))
+    first = score(of, response("b.md", "a.md | # S > ## T", answer="[1]"))
+    again = score(of, response(retrieved_chunks=first.chunks, answer="[1]"))
+    assert again == first
+
+
+def test_an_empty_answer_is_an_error_beside_scored_retrieval() -> None:
+    scores = score(case("a.md"), response("a.md", answer="\u2003\n"))
+    assert scores.metrics["hit_at_k"] == 1
+    assert status(scores, "attribution_hit_rate") == "error"
+    assert scores.outcome == "error"
+
+
+def test_an_error_given_with_a_response_fails_the_answer_side_only() -> None:
+    empty = ErrorInfo(kind="empty", message="the answer is empty")
+    scores = score(case("a.md"), response("a.md", answer=""), error=empty)
+    assert scores.metrics["mrr"] == 1
+    assert status(scores, "over_abstention_rate") == "error"
+
+
+def test_a_case_without_response_needs_an_error() -> None:
+    with pytest.raises(ValueError, match="'x'"):
+        score(case("a.md"), None)
+
+
+@pytest.mark.parametrize(
+    ("of", "cluster"),
+    [
+        (case(), None),
+        (case("./docs//a.md | # S", "b.md"), "docs/a.md"),
+        (case(gold_supports=(gold("a.md", vault="work"),)), "work:a.md"),
+    ],
+)
+def test_cases_cluster_by_the_document_of_their_first_gold(of: Case, cluster: str | None) -> None:
+    assert case_cluster(of) == cluster

@@ -1,0 +1,159 @@
+"""Whether a target reports headings is a fact of the whole run: records scored again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_rageval.engine.case import record_of
+from pytest_rageval.metrics.rescoring import settle_headings
+from pytest_rageval.metrics.scoring import score_case
+from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.runs.record_json import redact
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import (
+    AskResponse,
+    AskResult,
+    ErrorInfo,
+    FolderSelection,
+    RetrievedChunk,
+)
+from pytest_rageval.values.settings import Settings
+from tests.score_builders import case, cite, response
+
+SETTINGS = Settings(rootdir="", judge="none")
+TIMEOUT = ErrorInfo(kind="timeout", message="no reply", attempts=1)
+EMPTY = ErrorInfo(kind="empty", message="the answer is empty", attempts=1)
+
+
+def located(of: Case) -> LocatedCase:
+    return LocatedCase(case=of, lineno=3)
+
+
+def asked(of: Case, reply: AskResponse | None, error: ErrorInfo | None = None) -> CaseRecord:
+    result = AskResult(response=reply, error=error, total_ms=12.0)
+    return redact(record_of(located(of), "evals/set.jsonl", result, SETTINGS), full_text=False)
+
+
+def settled(of: Case, record: CaseRecord, *, reported: bool) -> CaseRecord:
+    return settle_headings(record, located(of).case, SETTINGS, headings_reported=reported)
+
+
+GOLD = "a.md | # A > ## B"
+REPLIES = {
+    "found": response("a.md", "b.md", answer="So it is. [1] [9]"),
+    "not found": response("b.md"),
+    "cited": response("b.md", answer="See [File: a.md, Section: B]", references=(cite("c.md"),)),
+    "abstained": response("b.md", abstained=True),
+    "out of scope": response(
+        "b.md", folder_selection=FolderSelection(selected_folders=("elsewhere",))
+    ),
+    "empty index": response("b.md", indexing_coverage={"chunks_embedded": 0}),
+    "long": response("a.md", answer="x" * 200_000 + "[1]"),
+}
+
+
+@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
+@pytest.mark.parametrize(
+    "of",
+    [
+        case(GOLD),
+        case(GOLD, answerable=False),
+        case(GOLD, "a.md", required_support_groups=((0,), (1,))),
+    ],
+    ids=["answerable", "unanswerable", "groups"],
+)
+def test_a_stored_record_settles_as_if_it_had_been_scored_with_headings(
+    of: Case, reply: AskResponse
+) -> None:
+    guessed = asked(of, reply)
+    fresh = score_case(of, reply, ScoreSettings(headings_reported=True))
+    found = settled(of, guessed, reported=True)
+    assert dict(found.metrics) == dict(fresh.metrics)
+    assert dict(found.not_applicable) == dict(fresh.not_applicable)
+    assert (found.outcome, found.failure_stage) == (fresh.outcome, fresh.failure_stage)
+    assert (found.metrics != guessed.metrics) == of.answerable
+    assert found.citations == guessed.citations
+
+
+def test_an_empty_answer_keeps_its_error_when_it_settles() -> None:
+    found = settled(
+        case(GOLD), asked(case(GOLD), response("a.md", answer=""), EMPTY), reported=True
+    )
+    assert (found.outcome, found.error) == ("error", EMPTY)
+    assert found.metrics["hit_at_k"] == 0
+
+
+@pytest.mark.parametrize(("where", "status"), [(GOLD, "not applicable"), ("a.md", "error")])
+def test_a_failed_case_of_a_run_without_headings_has_no_anchor_metrics_to_fail(
+    where: str, status: str
+) -> None:
+    found = settled(case(where), asked(case(where), None, TIMEOUT), reported=False)
+    assert (found.outcome, found.metrics["hit_at_k"]) == ("error", None)
+    assert ("hit_at_k" in found.not_applicable) == (status == "not applicable")
+    assert "doc_hit_at_k" not in found.not_applicable
+
+
+@pytest.mark.parametrize(
+    ("chunks", "reported"), [(("a.md",), False), (("a.md | # A",), True), ((), True)]
+)
+def test_a_record_that_was_guessed_right_is_left_alone(chunks: Any, reported: bool) -> None:
+    record = asked(case(GOLD), response(*chunks))
+    assert settled(case(GOLD), record, reported=reported) is record
+
+
+def test_vectors_are_not_needed_again() -> None:
+    chunks = (RetrievedChunk(rel_path="a.md", embedding=(1.0, 1.0)),)
+    reply = AskResponse(answer="a", retrieved_chunks=chunks, query_embedding=(1.0, 0.0))
+    guessed = asked(case(GOLD), reply)
+    assert guessed.metrics["query_chunk_similarity"] == pytest.approx(0.5**0.5)
+    found = settled(case(GOLD), guessed, reported=True)
+    assert found.metrics["hit_at_k"] == 0
+    assert found.metrics["query_chunk_similarity"] == guessed.metrics["query_chunk_similarity"]
+
+
+def test_verdicts_stand() -> None:
+    guessed = asked(case(GOLD), response("b.md"))
+    reasons = {k: v for k, v in guessed.not_applicable.items() if k != "groundedness"}
+    judged = replace(
+        guessed, metrics={**guessed.metrics, "groundedness": 2.0}, not_applicable=reasons
+    )
+    found = settled(case(GOLD), judged, reported=True)
+    assert (found.metrics["hit_at_k"], found.metrics["groundedness"]) == (0, 2.0)
+    assert found.failure_stage == "not_retrieved"
+
+
+def test_copies_are_told_from_texts_that_only_begin_alike() -> None:
+    begin = "the same words " * 20
+    texts = [f"{begin} one", f"{begin} two", f"{begin} ONE"]
+    chunks = tuple(RetrievedChunk(rel_path="a.md", text=text) for text in texts)
+    reply = AskResponse(answer="a", retrieved_chunks=chunks)
+    stored = asked(case("a.md", "b.md | # B"), reply)
+    assert stored.retrieved_chunks is not None
+    assert {len(chunk.text or "") for chunk in stored.retrieved_chunks} == {200}
+    found = settled(case("a.md", "b.md | # B"), stored, reported=True)
+    assert found.metrics["precision_returned_at_k"] == pytest.approx(2 / 3)
+
+
+def test_a_margin_over_anchors_that_cannot_be_told_does_not_stand() -> None:
+    of = case("a.md", "b.md | # B")
+    chunks = (
+        RetrievedChunk(rel_path="a.md", embedding=(1.0, 0.0), heading_path="# X"),
+        RetrievedChunk(rel_path="c.md", embedding=(0.0, 1.0)),
+    )
+    reply = AskResponse(answer="a", retrieved_chunks=chunks, query_embedding=(1.0, 0.0))
+    guessed = asked(of, reply)
+    assert guessed.metrics["similarity_margin"] == pytest.approx(1.0)
+    assert "similarity_margin" in settled(of, guessed, reported=False).not_applicable
+
+
+def test_scores_of_a_rubric_of_ones_own_outlive_the_settling() -> None:
+    of = case(GOLD)
+    record = asked(of, REPLIES["not found"])
+    own: dict[str, float | None] = {"tone.warmth": 0.5, "tone.plainness": None}
+    record = replace(record, metrics={**record.metrics, **own})
+    assert settled(of, record, reported=True) is not record
+    assert settled(of, record, reported=True).metrics.items() >= own.items()

@@ -1,0 +1,93 @@
+"""Records of a case as a report: what several repeats come to."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.case_groups import deciding_record
+from pytest_rageval.plugin.case_reports import (
+    case_metadata,
+    case_reason,
+    decide_report,
+    set_properties,
+)
+from pytest_rageval.values.record import CaseRecord
+from tests.record_builders import failed, record
+
+PASSED = record("a", {"hit_at_k": 1.0}, latency={"total_ms": 10.0})
+MISSED = record(
+    "a",
+    {"hit_at_k": 0.0},
+    repeat=1,
+    outcome="missed",
+    failure_stage="not_retrieved",
+    latency={"total_ms": 30.0},
+)
+ERRED = failed("a", "timeout", repeat=2, metrics={"hit_at_k": None})
+
+
+def report(outcome: Literal["passed", "failed", "skipped"] = "passed") -> pytest.TestReport:
+    return pytest.TestReport("a", ("a", 0, "a"), {}, outcome, None, "call")
+
+
+@pytest.mark.parametrize(
+    ("records", "decides"),
+    [
+        ([PASSED], PASSED),
+        ([PASSED, MISSED], MISSED),
+        ([ERRED, MISSED, PASSED], ERRED),
+        ([PASSED, PASSED], PASSED),
+    ],
+)
+def test_the_worst_repeat_decides(records: list[CaseRecord], decides: CaseRecord) -> None:
+    assert deciding_record(records) is decides
+
+
+def test_a_reason_says_how_many_repeats_it_is_about() -> None:
+    assert case_reason([MISSED]) == "not_retrieved: hit_at_k 0"
+    assert case_reason([PASSED, MISSED]) == ("missed in 1 of 2 repeats: not_retrieved: hit_at_k 0")
+    assert case_reason([ERRED, MISSED, ERRED]) == "erred in 2 of 3 repeats: timeout: no answer"
+
+
+def test_properties_are_means_over_repeats_and_replace_earlier_ones() -> None:
+    before: list[tuple[str, object]] = [("mine", 1), ("rageval.hit_at_k", 7)]
+    assert set_properties(before, [PASSED, MISSED, ERRED]) == [
+        ("mine", 1),
+        ("rageval.hit_at_k", 0.5),
+        ("rageval.outcome", "error"),
+        ("rageval.latency_ms", 20.0),
+    ]
+
+
+def test_a_report_of_json_holds_each_repeat_only_where_there_are_several() -> None:
+    assert "repeats" not in case_metadata([PASSED])
+    told = case_metadata([PASSED, MISSED])
+    assert (told["outcome"], told["metrics"]) == ("missed", {"hit_at_k": 0.5})
+    assert [one["metrics"]["hit_at_k"] for one in told["repeats"]] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("records", "fails", "outcome"),
+    [
+        ([PASSED], True, "passed"),
+        ([MISSED], False, "skipped"),
+        ([PASSED, MISSED], True, "failed"),
+        ([ERRED], True, "skipped"),
+        ([failed("a", required=True)], False, "failed"),
+        ([record("a", outcome="missed", required=True)], False, "failed"),
+    ],
+)
+def test_what_must_fail_fails_and_the_rest_only_shows(
+    records: list[CaseRecord], fails: bool, outcome: str
+) -> None:
+    found = report()
+    decide_report(found, records, on_miss_fails=fails)
+    assert found.outcome == outcome
+
+
+def test_a_failed_assertion_of_ones_own_stays_failed() -> None:
+    found = report("failed")
+    decide_report(found, [MISSED], on_miss_fails=False)
+    assert (found.outcome, hasattr(found, "wasxfail")) == ("failed", False)

@@ -1,0 +1,176 @@
+"""What a cassette may hold of a request and of a response."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from vcr.request import Request  # type: ignore[import-untyped]
+
+from pytest_rageval.plugin.cassette_secrets import NOT_NEEDED, Scrubber, replay_environ
+from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
+
+TOKEN = 'tok/en"1234'
+KEY = "sk-proj-4f7a9c1e2b8d6f3a"
+ENVIRON = {"RAG_TOKEN": f"{TOKEN}\n", "JUDGE_KEY": KEY}
+SETTINGS = Settings(
+    rootdir=".",
+    target=TargetSettings(
+        url="http://ann:passw0rd@rag.example",
+        headers={"X-Tenant": "Bearer env:RAG_TOKEN", "X-Team": "blue", "X-Api-Key": "in-clear-1"},
+    ),
+    judging=JudgeSettings(api_key_env="JUDGE_KEY"),
+)
+
+
+def scrubber(environ: Mapping[str, str] = ENVIRON) -> Scrubber:
+    return Scrubber(SETTINGS, environ)
+
+
+def request(uri: str = "http://rag.example/ask", body: bytes = b"{}", **headers: str) -> Request:
+    return Request("POST", uri, body, {k.replace("_", "-"): v for k, v in headers.items()})
+
+
+def response(body: bytes = b"{}", code: int = 200, **headers: str) -> dict[str, Any]:
+    named = {name.replace("_", "-"): [value] for name, value in headers.items()}
+    return {"status": {"code": code, "message": ""}, "headers": named, "body": {"string": body}}
+
+
+def test_of_a_requests_headers_only_harmless_ones_stay() -> None:
+    cleaned = scrubber().request(
+        request(
+            Authorization="Bearer x", Cookie="id=1", X_Api_Key="in-clear-1", X_Unknown="maybe",
+            X_Tenant=f"Bearer {TOKEN}", X_Team="blue", Content_Type="application/json",
+            User_Agent="pytest-rageval",
+        )
+    )  # fmt: skip
+    assert dict(cleaned.headers) == {"X-Team": "blue", "Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize("name", ["key", "token", "secret", "api_key", "API-KEY", "access_token"])
+def test_secrets_of_a_query_are_hidden_by_their_names(name: str) -> None:
+    cleaned = scrubber().request(request(f"http://h/ask?debug=true&{name}=abc123&max_tokens=5"))
+    assert cleaned.uri == f"http://h/ask?debug=true&{name}=(hidden)&max_tokens=5"
+
+
+def test_credentials_are_cut_out_of_an_address() -> None:
+    assert scrubber().request(request("http://ann:b@h/ask")).uri == "http://h/ask"
+
+
+def test_cookies_and_account_names_of_a_response_are_left_out() -> None:
+    cleaned = scrubber().response(
+        response(set_cookie="sid=1", OpenAI_Organization="acme", x_auth_token="t", server="s",
+                 content_length="2")
+    )  # fmt: skip
+    assert cleaned["headers"] == {"server": ["s"]}
+
+
+ECHOES = [
+    TOKEN.encode(),
+    json.dumps({"said": TOKEN}).encode(),
+    json.dumps({"said": TOKEN}).replace("/", "\\/").encode(),
+    b'{"said": "\\u0074ok/en\\"1234"}',
+    b"tok%2Fen%221234",
+    b"passw0rd",
+    b"in-clear-1",
+    KEY.encode(),
+]
+
+
+@pytest.mark.parametrize("body", ECHOES)
+def test_a_secret_that_is_echoed_is_blotted(body: bytes) -> None:
+    for cleaned in (
+        scrubber().response(response(body))["body"]["string"],
+        scrubber().request(request(body=body)).body,
+    ):
+        assert b"***" in cleaned
+        assert b"1234" not in cleaned
+        assert cleaned != body
+
+
+def spelled(text: str) -> str:
+    return "".join(f"\\u{ord(char):04X}" for char in text)
+
+
+@pytest.mark.parametrize("secret", [KEY, TOKEN])
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        '{{"reasoning": "you sent {}"}}',
+        'Here it is: ```json\n{{"reasoning": "you sent {}"}}\n```',
+        "you sent {}, and that is no JSON",
+    ],
+)
+def test_a_secret_that_is_spelled_within_the_json_of_a_verdict_is_blotted(
+    secret: str, verdict: str
+) -> None:
+    for escaped in (
+        spelled(secret),
+        spelled(secret[:3]) + json.dumps(secret[3:])[1:-1].replace("/", "\\/"),
+    ):
+        content = verdict.format(escaped)
+        body = json.dumps({"choices": [{"message": {"content": content}}]}).encode()
+        cleaned = scrubber().response(response(body))["body"]["string"]
+        shown = json.loads(cleaned)["choices"][0]["message"]["content"]
+        assert shown == verdict.format("***")
+
+
+def test_a_long_row_of_backslashes_is_searched_quickly() -> None:
+    body = b"\\" * 200_000
+    began = time.perf_counter()
+    assert scrubber().response(response(body))["body"]["string"] == body
+    assert time.perf_counter() - began < 5
+
+
+def test_a_packed_reply_is_unpacked_and_searched() -> None:
+    packed = response(gzip.compress(b"you sent " + KEY.encode()), content_encoding="gzip")
+    cleaned = scrubber().response(packed)
+    assert cleaned["body"]["string"] == b"you sent ***"
+    assert "content-encoding" not in cleaned["headers"]
+
+
+def test_a_reply_that_cannot_be_unpacked_is_not_recorded() -> None:
+    with pytest.raises(EndpointError, match="compressed as 'zstd'"):
+        scrubber().response(response(b"(packed)", content_encoding="zstd"))
+
+
+def test_the_ends_of_a_refused_key_are_blotted() -> None:
+    said = f"Incorrect API key provided: {KEY[:8]}******6f3a."
+    assert scrubber().response(response(said.encode(), 401))["body"]["string"] == (
+        b"Incorrect API key provided: ***"
+    )
+    assert scrubber().response(response(said.encode(), 200))["body"]["string"] == said.encode()
+
+
+def test_the_rest_of_a_body_keeps_its_bytes() -> None:
+    body = '{"score": 0.10, "text": "größe\\n"}'.encode()
+    assert scrubber().response(response(body))["body"]["string"] == body
+    assert scrubber().request(request(body=b"\xff\x00")).body == b"\xff\x00"
+
+
+def test_cleaning_twice_is_cleaning_once() -> None:
+    once = scrubber().request(request("http://a:b@h/x?key=1", TOKEN.encode(), X_Team="blue"))
+    uri, body, headers = once.uri, once.body, dict(once.headers)
+    twice = scrubber().request(once)
+    assert (twice.uri, twice.body, dict(twice.headers)) == (uri, body, headers)
+
+
+def test_a_replay_needs_no_secret_and_keeps_those_that_are_there() -> None:
+    found = replay_environ(SETTINGS, {"JUDGE_KEY": KEY, "RAG_TOKEN": " ", "HOME": "h"})
+    assert found == {"JUDGE_KEY": KEY, "RAG_TOKEN": NOT_NEEDED, "HOME": "h"}
+
+
+def test_the_stand_in_for_a_secret_is_no_secret() -> None:
+    body = NOT_NEEDED.encode()
+    found = scrubber(replay_environ(SETTINGS, {})).response(response(body))
+    assert found["body"]["string"] == body
+
+
+def test_where_no_secret_is_set_no_word_is_taken_for_one() -> None:
+    said = b"The API wants a Bearer token."
+    assert scrubber({}).response(response(said))["body"]["string"] == said

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.project.discovery import is_case_file, iter_case_files, selected_files
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    names = (
+        "evals/b.jsonl",
+        "evals/a.jsonl",
+        "evals/deep/c.jsonl",
+        "evals/results/run/results.jsonl",
+        "evals/deep/cassettes/d.jsonl",
+        "evals/cache/e.jsonl",
+        "evals/labels/f.jsonl",
+        "evals/documents/g.jsonl",
+        "evals/notes/h.jsonl",
+        "evals/readme.md",
+        "data/i.jsonl",
+    )
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("", encoding="utf-8")
+    return tmp_path
+
+
+def found(tree: Path, *testpaths: str, vault: str | None = None) -> list[str]:
+    files = iter_case_files(rootdir=tree, testpaths=testpaths, vault=vault)
+    return [file.relative_to(tree).as_posix() for file in files]
+
+
+def test_case_files_below_a_test_path_are_found_in_order(tree: Path) -> None:
+    expected = ["evals/a.jsonl", "evals/b.jsonl", "evals/deep/c.jsonl", "evals/notes/h.jsonl"]
+    assert found(tree, "evals") == expected
+
+
+def test_the_vault_holds_no_case_files(tree: Path) -> None:
+    assert "evals/notes/h.jsonl" not in found(tree, "evals", vault="evals/notes")
+
+
+def test_a_test_path_may_be_one_file(tree: Path) -> None:
+    assert found(tree, "data/i.jsonl") == ["data/i.jsonl"]
+
+
+def test_overlapping_test_paths_give_every_file_once(tree: Path) -> None:
+    assert found(tree, "evals", "evals/deep", "evals/a.jsonl") == found(tree, "evals")
+
+
+def test_a_test_path_that_does_not_exist_holds_nothing(tree: Path) -> None:
+    assert found(tree, "nowhere") == []
+
+
+def test_a_folder_above_the_rootdir_called_results_hides_nothing(tmp_path: Path) -> None:
+    rootdir = tmp_path / "results" / "project"
+    file = rootdir / "evals" / "a.jsonl"
+    assert is_case_file(file, rootdir=rootdir, testpaths=["evals"])
+
+
+def test_other_suffixes_are_no_case_files(tree: Path) -> None:
+    assert not is_case_file(tree / "evals/readme.md", rootdir=tree, testpaths=["evals"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["."], ["evals/a.jsonl", "evals/deep/c.jsonl"]),
+        (["evals/deep"], ["evals/deep/c.jsonl"]),
+        (["evals/a.jsonl::some-id"], ["evals/a.jsonl"]),
+        (["evals/../evals/a.jsonl"], ["evals/a.jsonl"]),
+        (["data/i.jsonl"], ["data/i.jsonl"]),
+        (["data"], []),
+        (["tests", "evals/deep"], ["evals/deep/c.jsonl"]),
+        (["evals/missing.jsonl"], []),
+    ],
+)
+def test_arguments_select_files(tree: Path, arguments: list[str], expected: list[str]) -> None:
+    known = [tree / "evals/a.jsonl", tree / "evals/deep/c.jsonl"]
+    chosen = selected_files(arguments, known, invocation_dir=tree)
+    assert [file.relative_to(tree).as_posix() for file in chosen] == expected
+
+
+def test_arguments_count_from_where_pytest_was_called(tree: Path) -> None:
+    known = [tree / "evals/a.jsonl", tree / "evals/deep/c.jsonl"]
+    assert selected_files(["."], known, invocation_dir=tree / "evals/deep") == known[1:]
+
+
+def test_the_file_of_labels_is_no_case_file(tmp_path: Path) -> None:
+    for name in ("set.jsonl", "judge_labels.jsonl"):
+        (tmp_path / "evals").mkdir(exist_ok=True)
+        (tmp_path / "evals" / name).touch()
+    found = iter_case_files(
+        rootdir=tmp_path, testpaths=("evals",), labels="evals/judge_labels.jsonl"
+    )
+    assert [path.name for path in found] == ["set.jsonl"]

@@ -1,0 +1,563 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.project.settings import (
+    NO_TARGET,
+    config_hash,
+    config_warnings,
+    load_settings,
+    settings_document,
+    target_kind,
+)
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.settings import Settings, TargetSettings
+
+
+def write(folder: Path, text: str) -> None:
+    (folder / "pyproject.toml").write_text(text, encoding="utf-8")
+
+
+def load(
+    folder: Path,
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    return load_settings(folder, flags=flags or {}, environ=environ or {})
+
+
+def faults(
+    folder: Path,
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(folder, flags, environ)
+    return str(caught.value).splitlines()
+
+
+# --- sources and their order -----------------------------------------------------------------
+
+
+def test_without_any_source_every_setting_is_a_default(tmp_path: Path) -> None:
+    settings = load(tmp_path)
+    assert settings == Settings(rootdir=str(tmp_path), origins=settings.origins)
+    assert set(settings.origins.values()) == {"default"}
+
+
+def test_a_flag_wins_over_its_variable_and_that_over_pyproject(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval]\nk = 1\nmax_errors = 2\nresults = 'r'\n")
+    settings = load(
+        tmp_path,
+        {"rageval_rag_k": "3"},
+        {"RAGEVAL_RAG_K": "4", "RAGEVAL_MAX_ERRORS": "5"},
+    )
+    assert (settings.k, settings.max_errors, settings.results_dir) == (3, 5, "r")
+    assert settings.origins["k"] == "flag"
+    assert settings.origins["max_errors"] == "env RAGEVAL_MAX_ERRORS"
+    assert settings.origins["results_dir"] == "pyproject.toml"
+    assert settings.origins["judge"] == "default"
+
+
+def test_an_empty_variable_is_not_set(tmp_path: Path) -> None:
+    assert load(tmp_path, environ={"RAGEVAL_RAG_K": "", "RAGEVAL_RAG_URL": " "}).k == 5
+
+
+def test_a_flag_that_is_none_or_an_empty_list_is_not_given(tmp_path: Path) -> None:
+    settings = load(tmp_path, {"rageval_rag_k": None, "rageval_rag_param": []})
+    assert settings.origins["k"] == settings.origins["params"] == "default"
+
+
+def test_every_key_of_pyproject_reaches_its_setting(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        """
+        [tool.rageval]
+        testpaths = ["evals", "more"]
+        k = 7
+        folder_mode = "on_with_fallback"
+        vector_weight = 0.7
+        lexical_weight = 1
+        params = { tenant = "a", nested = { deep = [1, 2] } }
+        judge = "none"
+        retrieval_only = true
+        results = "runs"
+        max_errors = 3
+        store_full_text = true
+        gates = ["recall_at_k>=0.9"]
+        [tool.rageval.target]
+        url = "http://127.0.0.1:8000/"
+        vault = "docs"
+        path = "/ask"
+        headers = { Authorization = "env:TOKEN" }
+        request = "{q: question}"
+        response = { answer = "text" }
+        connect_timeout = 1
+        read_timeout = 2.5
+        timeout = 3
+        retries = 0
+        [tool.rageval.matching]
+        path_case = "insensitive"
+        snippets = "any"
+        coarse_chunks = true
+        [tool.rageval.versions]
+        dataset = "d1"
+        index_build = "i1"
+        retriever = "r1"
+        answerer = "a1"
+        """,
+    )
+    settings = load(tmp_path)
+    assert settings == Settings(
+        rootdir=str(tmp_path),
+        testpaths=("evals", "more"),
+        k=7,
+        folder_mode="on_with_fallback",
+        vector_weight=0.7,
+        lexical_weight=1,
+        params={"tenant": "a", "nested": {"deep": [1, 2]}},
+        judge="none",
+        retrieval_only=True,
+        results_dir="runs",
+        max_errors=3,
+        store_full_text=True,
+        extra_gates=("recall_at_k>=0.9",),
+        target=TargetSettings(
+            url="http://127.0.0.1:8000",
+            vault="docs",
+            path="/ask",
+            headers={"Authorization": "env:TOKEN"},
+            request="{q: question}",
+            response={"answer": "text"},
+            connect_timeout_s=1,
+            read_timeout_s=2.5,
+            timeout_s=3,
+            retries=0,
+        ),
+        path_case="insensitive",
+        snippets="any",
+        coarse_chunks=True,
+        dataset_version="d1",
+        index_build_version="i1",
+        retriever_version="r1",
+        answerer_version="a1",
+        origins=settings.origins,
+    )
+    assert settings.origins["coarse_chunks"] == "pyproject.toml"
+
+
+def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path,
+        {
+            "rageval_rag_url": "https://rag.example/base/",
+            "rageval_rag_k": "9",
+            "rageval_rag_folder_mode": "off",
+            "rageval_rag_vector_weight": "0.25",
+            "rageval_rag_lexical_weight": "0",
+            "rageval_rag_param": ["a=1"],
+            "rageval_rag_timeout": "1.5",
+            "rageval_judge": "none",
+            "rageval_retrieval_only": True,
+            "rageval_results": "out",
+            "rageval_run_id": "nightly-1",
+            "rageval_max_errors": "1",
+            "rageval_store_full_text": True,
+            "rageval_gate": ["mrr>=0.5", "error_rate<=0"],
+        },
+    )
+    assert settings == Settings(
+        rootdir=str(tmp_path),
+        target=TargetSettings(url="https://rag.example/base", timeout_s=1.5, read_timeout_s=1.5),
+        k=9,
+        folder_mode="off",
+        vector_weight=0.25,
+        lexical_weight=0,
+        params={"a": 1},
+        judge="none",
+        retrieval_only=True,
+        results_dir="out",
+        run_id="nightly-1",
+        max_errors=1,
+        store_full_text=True,
+        extra_gates=("mrr>=0.5", "error_rate<=0"),
+        origins=settings.origins,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1", True), ("TRUE", True), ("on", True), ("0", False), ("no", False), ("Off", False)],
+)
+def test_a_variable_may_say_yes_or_no_in_many_words(
+    tmp_path: Path, text: str, expected: bool
+) -> None:
+    settings = load(tmp_path, environ={"RAGEVAL_RETRIEVAL_ONLY": text})
+    assert settings.retrieval_only is expected
+
+
+def test_a_longer_timeout_is_not_cut_short_by_the_default_read_timeout(tmp_path: Path) -> None:
+    assert load(tmp_path, {"rageval_rag_timeout": "300"}).target.read_timeout_s == 300
+
+
+def test_a_read_timeout_of_its_own_stays(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval.target]\nread_timeout = 5\n")
+    assert load(tmp_path, {"rageval_rag_timeout": "300"}).target.read_timeout_s == 5
+
+
+# --- params and gates --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("0.5", 0.5),
+        ("true", True),
+        ("null", None),
+        ('"1"', "1"),
+        ("fast", "fast"),
+        ("", ""),
+        ("a=b", "a=b"),
+        ("[1]", "[1]"),
+        ("NaN", "NaN"),
+        ("1e999", "1e999"),
+    ],
+)
+def test_a_param_is_a_json_scalar_or_text(tmp_path: Path, text: str, value: object) -> None:
+    params = load(tmp_path, {"rageval_rag_param": [f"mode={text}"]}).params
+    assert params == {"mode": value}
+    assert type(params["mode"]) is type(value)
+
+
+def test_params_merge_key_by_key(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval.params]\na = 1\nb = 1\nc = 1\n")
+    settings = load(tmp_path, {"rageval_rag_param": ["c=3"]}, {"RAGEVAL_RAG_PARAM": "b=2\nc=2\n"})
+    assert settings.params == {"a": 1, "b": 2, "c": 3}
+    assert settings.origins["params"] == "flag"
+    assert settings.origins["params.a"] == "pyproject.toml"
+    assert settings.origins["params.b"] == "env RAGEVAL_RAG_PARAM"
+
+
+def test_gates_come_whole_from_the_highest_source(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval]\ngates = ['mrr>=0.1']\n")
+    environ = {"RAGEVAL_GATE": "mrr>=0.2\nmap>=0.2"}
+    assert load(tmp_path, environ=environ).extra_gates == ("mrr>=0.2", "map>=0.2")
+    assert load(tmp_path, {"rageval_gate": ["mrr>=0.3"]}, environ).extra_gates == ("mrr>=0.3",)
+
+
+# --- faults --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dest", "text", "expected"),
+    [
+        ("rageval_rag_k", "0", "--rag-k: got '0', expected an integer of at least 1"),
+        ("rageval_rag_k", "five", "--rag-k: got 'five', expected an integer of at least 1"),
+        ("rageval_rag_k", "2.0", "--rag-k: got '2.0', expected an integer of at least 1"),
+        ("rageval_rag_timeout", "0", "--rag-timeout: got '0', expected a number above 0"),
+        ("rageval_rag_timeout", "inf", "--rag-timeout: got 'inf', expected a number above 0"),
+        (
+            "rageval_rag_vector_weight",
+            "-0.1",
+            "--rag-vector-weight: got '-0.1', expected a number of at least 0",
+        ),
+        (
+            "rageval_rag_folder_mode",
+            "maybe",
+            "--rag-folder-mode: got 'maybe', expected one of off, on, on_with_fallback",
+        ),
+        (
+            "rageval_judge",
+            " ",
+            "--judge: got ' ', expected a string that is not empty",
+        ),
+        (
+            "rageval_rag_url",
+            "localhost:8000",
+            "--rag-url: got 'localhost:8000', expected a URL such as http://127.0.0.1:8000",
+        ),
+        (
+            "rageval_rag_url",
+            "http://host:99999",
+            "--rag-url: got 'http://host:99999', expected a URL such as http://127.0.0.1:8000",
+        ),
+        (
+            "rageval_results",
+            " ",
+            "--rageval-results: got ' ', expected a string that is not empty",
+        ),
+    ],
+)
+def test_a_wrong_flag_is_named_with_what_came_and_what_was_expected(
+    tmp_path: Path, dest: str, text: str, expected: str
+) -> None:
+    assert faults(tmp_path, {dest: text}) == [expected]
+
+
+def test_a_number_that_no_float_holds_is_refused(tmp_path: Path) -> None:
+    (fault,) = faults(tmp_path, {"rageval_rag_k": "9" * 400})
+    assert fault.startswith("--rag-k: got '999")
+    assert len(fault) < 120
+
+
+def test_a_run_id_that_would_leave_the_results_folder_is_refused(tmp_path: Path) -> None:
+    for name in ("../x", "a/b", "last", ".hidden", "x" * 101):
+        (fault,) = faults(tmp_path, {"rageval_run_id": name})
+        assert fault.startswith("--rageval-run-id: got ")
+
+
+@pytest.mark.parametrize(
+    ("param", "expected"),
+    [
+        ("novalue", "got 'novalue', expected KEY=VALUE"),
+        ("=1", "got '=1', expected KEY=VALUE"),
+        (
+            "k=3",
+            "got 'k', expected a field that the request does not have yet (it has question, "
+            "vaults, folders, k, folder_mode, rerank_weights)",
+        ),
+    ],
+)
+def test_a_param_needs_a_key_that_the_request_does_not_have(
+    tmp_path: Path, param: str, expected: str
+) -> None:
+    found = faults(tmp_path, {"rageval_rag_param": ["fine=1", param]})
+    assert found == [f"--rag-param: {expected}"]
+
+
+def test_a_wrong_gate_is_named_by_its_source(tmp_path: Path) -> None:
+    (fault,) = faults(tmp_path, environ={"RAGEVAL_GATE": "recal_at_k>=0.9"})
+    assert fault == (
+        "RAGEVAL_GATE: got 'recal_at_k>=0.9': unknown metric \"recal_at_k\", "
+        'did you mean "recall_at_k"?'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("kk = 3", '[tool.rageval] kk: unknown key, did you mean "k"?'),
+        ("resultz = 'x'", '[tool.rageval] resultz: unknown key, did you mean "results"?'),
+        ("zzz = 1", "[tool.rageval] zzz: unknown key"),
+        ("url = 'http://x'", '[tool.rageval] url: unknown key, did you mean "target.url"?'),
+        ("target.ulr = ''", '[tool.rageval.target] ulr: unknown key, did you mean "url"?'),
+        ("targt.url = ''", '[tool.rageval] targt: unknown key, did you mean "target"?'),
+        ("target = 1", "[tool.rageval] target: got 1, expected a table"),
+        ("k = 0", "[tool.rageval] k: got 0, expected an integer of at least 1"),
+        ("k = true", "[tool.rageval] k: got True, expected an integer of at least 1"),
+        ("k = 2.0", "[tool.rageval] k: got 2.0, expected an integer of at least 1"),
+        ("vector_weight = nan", "[tool.rageval] vector_weight: got nan, expected a number of at"
+         " least 0"),
+        ("retrieval_only = 1", "[tool.rageval] retrieval_only: got 1, expected true or false"),
+        ("testpaths = 'evals'", "[tool.rageval] testpaths: got 'evals', expected a list of"
+         " strings"),
+        ("testpaths = []", "[tool.rageval] testpaths: got [], expected a list of strings"),
+        ("matching.snippets = 'some'", "[tool.rageval.matching] snippets: got 'some', expected one"
+         " of off, any, all"),
+        ("target.retries = -1", "[tool.rageval.target] retries: got -1, expected an integer of at"
+         " least 0"),
+        ("target.request = { q = 1 }", "[tool.rageval.target] request: got {'q': 1}, expected a"
+         " JMESPath expression or a table of them"),
+        ("params = 1", "[tool.rageval] params: got 1, expected a table"),
+        ("params.day = 2026-01-01", "[tool.rageval] params: day: got datetime.date(2026, 1, 1),"
+         " expected a value that JSON can hold"),
+        ("params.x = inf", "[tool.rageval] params: x: got inf, expected a value that JSON can"
+         " hold"),
+        ("judge = { model = 7 }", "[tool.rageval.judge] model: got 7, expected a string that is"
+         " not empty"),
+        ("judge = { rubrics = [] }", "[tool.rageval.judge] rubrics: got [], expected a list of"
+         " strings"),
+        ("judge = { modle = 'x' }", "[tool.rageval.judge] modle: unknown key"),
+        ("gates = ['mrr']", "[tool.rageval] gates: got 'mrr', expected METRIC>=NUMBER or"
+         " METRIC<=NUMBER, such as recall_at_k>=0.9, recall_all_at_k[multi_hop]>=0.7 or"
+         " recall_at_k[tag work]>=0.8"),
+    ],
+)  # fmt: skip
+def test_a_wrong_key_of_pyproject_is_named_with_its_table(
+    tmp_path: Path, text: str, expected: str
+) -> None:
+    write(tmp_path, f"[tool.rageval]\n{text}\n")
+    assert faults(tmp_path) == [f"pyproject.toml: {expected}"]
+
+
+def test_all_faults_of_all_sources_come_at_once(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval]\nk = 0\nfoo = 1\n[tool.rageval.target]\nretries = 'x'\n")
+    found = faults(
+        tmp_path,
+        {"rageval_rag_k": "x", "rageval_rag_param": ["a", "b"]},
+        {"RAGEVAL_RETRIEVAL_ONLY": "perhaps"},
+    )
+    assert len(found) == 7
+
+
+def test_a_pyproject_that_is_no_toml_says_where(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval\n")
+    (fault,) = faults(tmp_path)
+    assert fault.startswith("pyproject.toml: cannot be read:")
+    assert "line 1" in fault
+
+
+def test_a_pyproject_of_other_tools_is_fine(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.other]\nk = 'x'\n")
+    assert load(tmp_path).k == 5
+
+
+def test_a_rageval_that_is_no_table_is_a_fault(tmp_path: Path) -> None:
+    write(tmp_path, "[tool]\nrageval = 1\n")
+    assert faults(tmp_path) == ["pyproject.toml: [tool.rageval]: got 1, expected a table"]
+
+
+# --- secrets -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("url", ["http://ann:hunter2@host", "ann:hunter2@host", "http://hunter2@h"])
+def test_credentials_in_a_url_are_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
+    (fault,) = faults(tmp_path, {"rageval_rag_url": url})
+    assert "hunter2" not in fault
+    assert "env:RAG_TOKEN" in fault
+
+
+def test_a_wrong_header_is_refused_without_its_value(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval.target]\nheaders = { Authorization = ['hunter2'] }\n")
+    (fault,) = faults(tmp_path)
+    assert fault == (
+        "pyproject.toml: [tool.rageval.target] headers: Authorization: got a value of type list, "
+        'expected a string such as "env:RAG_TOKEN"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("'hunter2'", "got a value of type str, expected a table"),
+        ("{ X = 'env: ' }", "X: got 'env:', expected env: and the name of a variable"),
+    ],
+)
+def test_headers_are_a_table_of_strings(tmp_path: Path, text: str, expected: str) -> None:
+    write(tmp_path, f"[tool.rageval.target]\nheaders = {text}\n")
+    assert faults(tmp_path) == [f"pyproject.toml: [tool.rageval.target] headers: {expected}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "count"),
+    [
+        ("Authorization", "Bearer abc", 1),
+        ("X-Api-Key", "abc", 1),
+        ("Cookie", "abc", 1),
+        ("Authorization", "env:TOKEN", 0),
+        ("Authorization", "Bearer env:TOKEN", 0),
+        ("X-Tenant", "acme", 0),
+    ],
+)
+def test_a_literal_secret_in_a_header_is_warned_about(name: str, value: str, count: int) -> None:
+    settings = Settings(rootdir="", target=TargetSettings(headers={name: value}))
+    warnings = config_warnings(settings)
+    assert len(warnings) == count
+    assert "abc" not in "".join(warnings)
+
+
+def test_a_secret_param_is_warned_about_and_a_token_count_is_not() -> None:
+    settings = Settings(rootdir="", params={"api_key": "abc", "max_tokens": 5, "tokens": "many"})
+    assert [warning.split(":")[0] for warning in config_warnings(settings)] == ["params api_key"]
+
+
+def test_a_key_in_the_query_of_the_path_is_warned_about() -> None:
+    settings = Settings(rootdir="", target=TargetSettings(path="/ask?key=abc"))
+    (warning,) = config_warnings(settings)
+    assert "path" in warning
+    assert "abc" not in warning
+    assert config_warnings(Settings(rootdir="")) == []
+
+
+def test_the_stored_settings_hold_no_secret() -> None:
+    settings = Settings(
+        rootdir="",
+        params={
+            "api_key": "abc",
+            "nested": {"token": "abc"},
+            "list": [{"secret": "abc"}, 1],
+            "mode": "fast",
+        },
+        target=TargetSettings(
+            path="/ask?debug=true&api_key=abc&max_tokens=5",
+            headers={"Authorization": "Bearer abc", "X-Key": "Key env:NAME"},
+        ),
+    )
+    document = settings_document(settings)
+    assert "abc" not in str(document)
+    assert document["params"]["mode"] == "fast"
+    assert document["params"]["list"] == [{"secret": "(hidden)"}, 1]
+    assert document["target"]["path"] == "/ask?debug=true&api_key=(hidden)&max_tokens=5"
+    assert document["target"]["headers"] == {"Authorization": "(hidden)", "X-Key": "Key env:NAME"}
+
+
+# --- targets and comparability -----------------------------------------------------------------
+
+
+def test_a_url_goes_before_a_vault() -> None:
+    assert target_kind(Settings(rootdir="")) == "none"
+    assert target_kind(Settings(rootdir="", target=TargetSettings(vault="v"))) == "vault"
+    assert target_kind(Settings(rootdir="", target=TargetSettings(vault="v", url="u"))) == "url"
+
+
+def test_the_usage_error_shows_three_ways_to_a_target() -> None:
+    assert all(way in NO_TARGET for way in ("rag_client", "--rag-url", "vault ="))
+
+
+BASE = Settings(rootdir="a")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(BASE, rootdir="b"),
+        replace(BASE, run_id="x"),
+        replace(BASE, results_dir="x"),
+        replace(BASE, origins={"k": "flag"}),
+        replace(BASE, store_full_text=True),
+        replace(BASE, extra_gates=("mrr>=1",)),
+        replace(BASE, max_errors=1),
+        replace(BASE, resume="last"),
+        replace(BASE, failed_from="last"),
+        replace(BASE, shard="1/2"),
+        replace(BASE, target=TargetSettings(timeout_s=1, retries=0)),
+    ],
+)
+def test_where_a_run_is_kept_does_not_change_its_hash(other: Settings) -> None:
+    assert config_hash(other) == config_hash(BASE)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(BASE, k=6),
+        replace(BASE, repeats=2),
+        replace(BASE, folder_mode="on"),
+        replace(BASE, vector_weight=0.5),
+        replace(BASE, params={"a": 1}),
+        replace(BASE, judge="model"),
+        replace(BASE, retrieval_only=True),
+        replace(BASE, path_case="insensitive"),
+        replace(BASE, snippets="all"),
+        replace(BASE, coarse_chunks=True),
+        replace(BASE, retriever_version="2"),
+        replace(BASE, target=TargetSettings(url="http://x")),
+        replace(BASE, target=TargetSettings(vault="v")),
+    ],
+)
+def test_what_changes_the_numbers_changes_the_hash(other: Settings) -> None:
+    assert config_hash(other) != config_hash(BASE)
+
+
+def test_the_hash_is_the_same_for_every_secret() -> None:
+    one, two = (
+        replace(BASE, target=TargetSettings(headers={"Authorization": f"Bearer {value}"}))
+        for value in ("abc", "def")
+    )
+    assert config_hash(one) == config_hash(two)
+    assert len(config_hash(one)) == 16

@@ -1,0 +1,512 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
+from pytest_rageval.project.threshold_words import resolve_gate_key
+from pytest_rageval.project.thresholds import (
+    add_gates,
+    load_thresholds,
+    parse_gate_expression,
+    parse_thresholds,
+)
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.gate import Check, Thresholds
+
+CATEGORIES = frozenset({"multi_hop", "recency/conflict"})
+TAGS = frozenset({"work"})
+
+
+def parse(text: str, *gates: str) -> Thresholds:
+    return parse_thresholds(
+        text, display="thresholds.toml", categories=CATEGORIES, tags=TAGS, gates=gates
+    )
+
+
+def fault(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse(text)
+    return str(caught.value)
+
+
+def heads(text: str) -> list[str]:
+    """Return the lines that name a place, without excerpts."""
+    return [line for line in fault(text).splitlines() if line.startswith("thresholds.toml:")]
+
+
+# --- the whole file --------------------------------------------------------------------------
+
+EXAMPLE = """\
+#:schema ./evals/.schema/thresholds.json
+version    = 1
+baseline   = "main"
+confidence = 0.9
+require_baseline = true
+[cases]
+on_miss = "fail"
+[overall]
+recall_at_k     = ">= 0.85"                          # short form
+mrr             = { min = 0.70, max_drop = 0.03 }
+scope_miss_rate = { max = 0.05, max_rise = 0.10 }
+groundedness    = { min = 4.0, max_drop = 0.5, severity = "warn" }
+latency_ms.p95  = "<= 2500"
+cost_usd.total  = { max = 0.50 }
+error_rate      = "<= 0"
+newly_missed    = "<= 2"
+[category.multi_hop]
+recall_all_at_k = { min = 0.75 }
+[category."recency/conflict"]
+mrr = { min = 0.5, decide = "prove_pass", min_n = 3, on_small_n = "fail" }
+[tag.work]
+recall_at_k = ">= 0.80"
+[defaults]
+decide     = "prove_fail"
+min_n      = 10
+on_small_n = "skip"
+"""
+
+
+def test_the_whole_file_becomes_checks_in_its_order() -> None:
+    usual = Check(metric="", kind="min", limit=0, decide="prove_fail", min_n=10, on_small_n="skip")
+    assert parse(EXAMPLE) == Thresholds(
+        confidence=0.9,
+        baseline="main",
+        require_baseline=True,
+        on_miss="fail",
+        min_n=10,
+        path="thresholds.toml",
+        checks=(
+            replace(usual, metric="recall_at_k", limit=0.85, line=9),
+            replace(usual, metric="mrr", limit=0.7, line=10),
+            replace(usual, metric="mrr", kind="max_drop", limit=0.03, line=10),
+            replace(usual, metric="scope_miss_rate", kind="max", limit=0.05, line=11),
+            replace(usual, metric="scope_miss_rate", kind="max_rise", limit=0.1, line=11),
+            replace(usual, metric="groundedness", limit=4, severity="warn", line=12),
+            replace(
+                usual,
+                metric="groundedness",
+                kind="max_drop",
+                limit=0.5,
+                severity="warn",
+                line=12,
+            ),
+            replace(usual, metric="latency_ms.p95", kind="max", limit=2500, line=13),
+            replace(usual, metric="cost_usd.total", kind="max", limit=0.5, line=14),
+            replace(usual, metric="error_rate", kind="max", limit=0, line=15),
+            replace(usual, metric="newly_missed", kind="max", limit=2, line=16),
+            replace(
+                usual,
+                metric="recall_all_at_k",
+                limit=0.75,
+                table="category",
+                group="multi_hop",
+                line=18,
+            ),
+            replace(
+                usual,
+                metric="mrr",
+                limit=0.5,
+                table="category",
+                group="recency/conflict",
+                decide="prove_pass",
+                min_n=3,
+                on_small_n="fail",
+                line=20,
+            ),
+            replace(usual, metric="recall_at_k", limit=0.8, table="tag", group="work", line=22),
+        ),
+    )
+
+
+def test_an_empty_file_takes_every_default() -> None:
+    assert parse("") == Thresholds(path="thresholds.toml")
+
+
+def test_a_check_takes_the_documented_defaults() -> None:
+    (check,) = parse("[overall]\nmrr = '>= 0.5'").checks
+    assert (check.decide, check.min_n, check.on_small_n) == ("estimate", 20, "warn")
+    assert check.severity == "fail"
+
+
+def test_defaults_may_stand_before_what_they_change() -> None:
+    (check,) = parse("defaults.min_n = 0\n[overall]\nmrr = '>= 0.5'").checks
+    assert check.min_n == 0
+
+
+# --- forms of a limit ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "limit"),
+    [
+        ('">= 0.85"', "min", 0.85),
+        ('"<= 2500"', "max", 2500),
+        ('">=.5"', "min", 0.5),
+        ('"  <=  -1  "', "max", -1),
+        ('">= 1e-3"', "min", 0.001),
+        ('">= +1."', "min", 1),
+        ("'''>= 1'''", "min", 1),
+        ('"""\n>= 1"""', "min", 1),
+        ("{ min = 1 }", "min", 1),
+        ("{ max = 0.5 }", "max", 0.5),
+        ("{ max_drop = 0 }", "max_drop", 0),
+        ("{ max_rise = 0.1 }", "max_rise", 0.1),
+    ],
+)
+def test_a_limit_has_a_short_form_and_a_table_form(text: str, kind: str, limit: float) -> None:
+    (check,) = parse(f"[overall]\nmrr = {text}").checks
+    assert (check.kind, check.limit) == (kind, limit)
+    assert isinstance(check.limit, float)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['"> 0.5"', '"< 0.5"', '"= 0.5"', '"== 0.5"', '"0.5"', '">="', '">= x"', '">= nan"', '">= inf"',
+     '"<= 1e999"', '">= 85%"', '">= 0,85"', "0.5", "true", "[0.5]", "2026-01-01",
+     '">= 0x10"', '">= 1_000"', '">= 0.5 and <= 1"'],
+)  # fmt: skip
+def test_any_other_value_is_no_limit(value: str) -> None:
+    (head,) = heads(f"[overall]\nmrr = {value}")
+    assert head.startswith("thresholds.toml:2:7: mrr: got ")
+    assert head.endswith('expected a limit such as ">= 0.85", "<= 0.05" or { min = 0.85 }')
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_any_finite_number_is_a_limit_to_the_last_digit(number: float) -> None:
+    (short,) = parse(f"[overall]\nmrr = '>= {number!r}'").checks
+    (long,) = parse(f"[overall]\nmrr.min = {number!r}").checks
+    assert short.limit == long.limit == parse_gate_expression(f"mrr>={number!r}").limit == number
+
+
+# --- metric keys -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [*METRICS, *RUN_METRICS, *ALIASES])
+def test_every_metric_and_alias_can_be_limited(key: str) -> None:
+    (check,) = parse(f"[overall]\n{key} = '>= 0'").checks
+    assert check.metric == ALIASES.get(key, key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["error_rate", "timeout_rate", "empty_response_rate", "pass_rate", "judge_error_rate",
+     "newly_missed", "latency_ms.p50", "latency_ms.p95", "latency_ms.sum", "cost_usd.total",
+     "cost_usd.uncached", "judge_tokens", "suite_wall_s", "no_chunks_generated_rate",
+     "chunks_skipped_rate", "chunks_skipped_due_to_context_rate", "latency_ms.retrieval.p50",
+     "latency_ms.folder_selection.p95"],
+)  # fmt: skip
+def test_figures_of_the_run_can_be_limited(key: str) -> None:
+    assert resolve_gate_key(key) == key
+    assert parse_gate_expression(f"{key}<=1").metric == key
+
+
+def test_a_phase_is_known_with_and_without_its_unit() -> None:
+    assert resolve_gate_key("latency_ms.rerank_ms.p95") == "latency_ms.rerank.p95"
+
+
+@pytest.mark.parametrize("key", ["latency_ms", "latency_ms.p99", "latency_ms..p95", "quality", ""])
+def test_half_a_key_is_no_key(key: str) -> None:
+    assert resolve_gate_key(key) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[overall]\nlatency_ms.p95 = "<= 5"',
+        '[overall]\n"latency_ms.p95" = "<= 5"',
+        '[overall]\nlatency_ms = { p95 = "<= 5" }',
+        "[overall]\nlatency_ms.p95.max = 5",
+        '[overall.latency_ms]\np95 = "<= 5"',
+        "[overall.latency_ms.p95]\nmax = 5",
+        'overall.latency_ms.p95 = "<= 5"',
+        'overall = { latency_ms.p95 = "<= 5" }',
+    ],
+)
+def test_a_dotted_metric_may_be_written_in_every_way_of_toml(text: str) -> None:
+    (check,) = parse(text).checks
+    assert (check.metric, check.kind, check.limit) == ("latency_ms.p95", "max", 5)
+
+
+# --- lines and ids -----------------------------------------------------------------------------
+
+
+def test_a_check_stands_at_the_line_of_its_limit() -> None:
+    text = 'baseline = """\nmain\n"""\n[overall.mrr]\nmin = 0\n\nmax_drop = 0\n'
+    assert [check.line for check in parse(text).checks] == [5, 7]
+
+
+def test_a_min_and_a_max_of_one_metric_have_different_ids() -> None:
+    checks = parse(
+        "[overall]\nmrr = { min = 0.2, max = 0.9, max_drop = 0.1, max_rise = 0.1 }\n"
+        "map = { max = 0.9 }\n[tag.work]\nmrr = '<= 0.9'\n"
+    ).checks
+    assert [check.name for check in checks] == [
+        "mrr",
+        "mrr max",
+        "mrr max_drop",
+        "mrr max_rise",
+        "map",
+        "mrr [tag work]",
+    ]
+
+
+def test_a_name_and_its_alias_are_one_metric() -> None:
+    (head,) = heads("[overall]\nhit_at_k = '>= 1'\nsuccess_at_k = '<= 1'\n")
+    assert head == 'thresholds.toml:3:1: "success_at_k" is "hit_at_k", which line 2 limits already'
+
+
+# --- faults ------------------------------------------------------------------------------------
+
+
+def test_all_faults_come_at_once_with_excerpts_and_carets() -> None:
+    text = (
+        "version = 2\n"
+        "[overall]\n"
+        "mrr = '>= 0.5'\n"
+        "groundednes = { min = 4.0, max_drp = 0.3 }\n"
+        "[category.multihop]\n"
+        "latency_ms.p59 = '<= 1'\n"
+    )
+    assert fault(text) == (
+        "thresholds.toml:1:11: version: got 2, expected 1\n"
+        "    1 | version = 2\n"
+        "      |           ^\n"
+        'thresholds.toml:4:1: unknown metric "groundednes" in [overall]\n'
+        "    4 | groundednes = { min = 4.0, max_drp = 0.3 }\n"
+        '      | ^^^^^^^^^^^ did you mean "groundedness"?\n'
+        'thresholds.toml:4:28: unknown key "max_drp", did you mean "max_drop"?\n'
+        'thresholds.toml:5:11: unknown category "multihop" (no case has it)\n'
+        "    5 | [category.multihop]\n"
+        '      |           ^^^^^^^^ did you mean "multi_hop"?\n'
+        'thresholds.toml:6:1: unknown metric "latency_ms.p59" in [category.multihop]\n'
+        "    6 | latency_ms.p59 = '<= 1'\n"
+        "      | ^^^^^^^^^^^^^^"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("verzion = 1", '1:1: unknown key "verzion"'),
+        ("zzz = 1", '1:1: unknown key "zzz"'),
+        ("version = true", "1:11: version: got True, expected 1"),
+        ("version = 1.0", "1:11: version: got 1.0, expected 1"),
+        ("version = 0", "1:11: version: got 0, expected 1"),
+        ("baseline = ''", "1:12: baseline: got '', expected the name or path of a run, such as"
+         ' "last"'),
+        ("baseline = 1", "1:12: baseline: got 1, expected the name or path of a run, such as"
+         ' "last"'),
+        ("confidence = 95", "1:14: confidence: got 95, expected a number between 0 and 1, such as"
+         " 0.95"),
+        ("confidence = 1", "1:14: confidence: got 1, expected a number between 0 and 1, such as"
+         " 0.95"),
+        ("confidence = nan", "1:14: confidence: got nan, expected a number between 0 and 1, such as"
+         " 0.95"),
+        ("require_baseline = 1", "1:20: require_baseline: got 1, expected true or false"),
+        ("[cases]\non_mis = 'fail'", '2:1: unknown key "on_mis"'),
+        ("[cases]\non_miss = 'ignore'", "2:11: on_miss: got 'ignore', expected one of"
+         ' "report", "fail"'),
+        ("[defaults]\ndecide = 'prove'", "2:10: decide: got 'prove', expected one of"
+         ' "estimate", "prove_pass", "prove_fail"'),
+        ("[defaults]\nmin_n = -1", "2:9: min_n: got -1, expected an integer of at least 0"),
+        ("[defaults]\nmin_n = 2.5", "2:9: min_n: got 2.5, expected an integer of at least 0"),
+        ("[defaults]\non_small_n = true", "2:14: on_small_n: got True, expected one of"
+         ' "warn", "skip", "fail"'),
+        ("[defaults]\nseverity = 'warn'", '2:1: unknown key "severity"'),
+        ("[overal]", "1:2: unknown table [overal]"),
+        ("[[overall]]", "1:3: overall: got [{}], expected a table"),
+        ("overall = 1", "1:11: overall: got 1, expected a table"),
+        ("category.multi_hop = 1", "1:22: multi_hop: got 1, expected a table"),
+        ("[category.zzz]", '1:11: unknown category "zzz" (no case has it)'),
+        ("[tag.wrk]", '1:6: unknown tag "wrk" (no case has it)'),
+        ("recall_at_k = '>= 1'", '1:1: "recall_at_k" stands in no table'),
+        ("latency_ms.p95 = '<= 1'", '1:1: "latency_ms" stands in no table'),
+        ("[tag.work]\nerror_rate = '<= 0'", "2:1: error_rate is a figure of the whole run"),
+        ("[category.multi_hop]\nlatency_ms.p95 = '<= 1'", "2:1: latency_ms.p95 is a figure of the"
+         " whole run"),
+        ("[overall]\nmrr = {}", "2:1: mrr: no limit, expected one of min, max, max_drop,"
+         " max_rise"),
+        ("[overall]\nmrr = { severity = 'warn' }", "2:1: mrr: no limit, expected one of min, max,"
+         " max_drop, max_rise"),
+        ("[overall]\nmrr = { min = '0.5' }", "2:15: min: got '0.5', expected a finite number"),
+        ("[overall]\nmrr = { min = true }", "2:15: min: got True, expected a finite number"),
+        ("[overall]\nmrr = { min = nan }", "2:15: min: got nan, expected a finite number"),
+        ("[overall]\nmrr = { max = -inf }", "2:15: max: got -inf, expected a finite number"),
+        ("[overall]\nmrr = { max_drop = -0.1 }", "2:20: max_drop: got -0.1, expected a finite"
+         " number of at least 0"),
+        ("[overall]\nmrr = { max_rise = nan }", "2:20: max_rise: got nan, expected a finite"
+         " number of at least 0"),
+        ("[overall]\nmrr = { min = 1, severity = 'error' }", "2:29: severity: got 'error',"
+         ' expected one of "fail", "warn"'),
+        ("[overall]\nmrr = { min = 0.6, max = 0.5 }", "2:15: min: got 0.6, which is above max"
+         " 0.5"),
+        ("[overall]\nmrr = { min = 0.6, maxdrop = 0.5 }", '2:20: unknown key "maxdrop"'),
+        ("[overall.mrr]\nmn = 0.6\nmin = 1", '2:1: unknown key "mn"'),
+        ("[overall]\nmrr = { min.x = 1 }", "2:9: min: got {'x': 1}, expected a finite number"),
+    ],
+)  # fmt: skip
+def test_a_fault_stands_at_its_line_and_column(text: str, expected: str) -> None:
+    assert heads(text) == [f"thresholds.toml:{expected}"]
+
+
+def test_a_number_beyond_every_float_is_refused() -> None:
+    (head,) = heads(f"[overall]\nmrr = {{ min = {'9' * 400} }}")
+    assert head.startswith("thresholds.toml:2:15: min: got 999")
+
+
+def test_a_min_equal_to_its_max_is_fine() -> None:
+    assert len(parse("[overall]\nmrr = { min = 0.5, max = 0.5 }").checks) == 2
+
+
+def test_a_fault_after_a_text_of_several_lines_stands_at_its_own_line() -> None:
+    (head,) = heads('baseline = """\nmain\n"""\n[overall]\nmr = ">= 1"\n')
+    assert head == 'thresholds.toml:5:1: unknown metric "mr" in [overall]'
+
+
+def test_an_unknown_group_that_resembles_none_lists_those_there_are() -> None:
+    assert "the case files hold multi_hop, recency/conflict" in fault("[category.zzz]")
+
+
+def test_unknown_groups_pass_where_the_case_files_are_not_known() -> None:
+    found = parse_thresholds(
+        "[category.any]\nmrr = '>= 0'\n[tag.any]\nmrr = '>= 0'",
+        display="t",
+        categories=None,
+        tags=None,
+    )
+    assert [check.name for check in found.checks] == ["mrr [any]", "mrr [tag any]"]
+
+
+def test_a_text_that_is_no_toml_is_one_fault() -> None:
+    assert heads("[overall]\nmrr = \n") == ["thresholds.toml:2:7: not TOML: Invalid value"]
+
+
+# --- gate expressions --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        ("recall_at_k>=0.9", Check(metric="recall_at_k", kind="min", limit=0.9)),
+        (" error_rate <= 0 ", Check(metric="error_rate", kind="max", limit=0)),
+        ("success_at_k>=1", Check(metric="hit_at_k", kind="min", limit=1)),
+        ("latency_ms.p95<=2.5e3", Check(metric="latency_ms.p95", kind="max", limit=2500)),
+        (
+            "recall_all_at_k[multi_hop]>=0.7",
+            Check(
+                metric="recall_all_at_k",
+                kind="min",
+                limit=0.7,
+                table="category",
+                group="multi_hop",
+            ),
+        ),
+        (
+            "mrr [recency/conflict] >= 0.7",
+            Check(metric="mrr", kind="min", limit=0.7, table="category", group="recency/conflict"),
+        ),
+        (
+            "recall_at_k[tag work]>=0.8",
+            Check(metric="recall_at_k", kind="min", limit=0.8, table="tag", group="work"),
+        ),
+        ("mrr[tag]>=0", Check(metric="mrr", kind="min", limit=0, table="category", group="tag")),
+    ],
+)
+def test_an_expression_is_a_check(text: str, check: Check) -> None:
+    assert parse_gate_expression(text) == check
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "mrr", "mrr>0.5", "mrr=0.5", "mrr>=", ">=0.5", "mrr>=0.5x", "mrr>=nan", "mrr>=1e999",
+     "mrr[]>=1", "mrr[a b]>=1", "mrr[a>=1", "mrr>=0.5 mrr>=0.6"],
+)  # fmt: skip
+def test_an_expression_of_another_shape_shows_the_right_one(text: str) -> None:
+    with pytest.raises(ConfigError, match="expected METRIC>=NUMBER or METRIC<=NUMBER, such as"):
+        parse_gate_expression(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mr>=1", 'got \'mr>=1\': unknown metric "mr", did you mean "mrr"?'),
+        ("zzzz>=1", "got 'zzzz>=1': unknown metric \"zzzz\""),
+        ("pass_rate[a]>=1", "got 'pass_rate[a]>=1': pass_rate is a figure of the whole run"),
+    ],
+)
+def test_an_expression_with_a_wrong_metric_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_gate_expression(text)
+    assert str(caught.value) == message
+
+
+def test_a_gate_adds_a_check_with_the_defaults_of_the_file() -> None:
+    found = parse("defaults.min_n = 3\n[overall]\nmrr = '>= 0.5'", "map>=0.4")
+    assert [check.name for check in found.checks] == ["mrr", "map"]
+    assert found.checks[1] == Check(metric="map", kind="min", limit=0.4, min_n=3)
+
+
+def test_a_gate_replaces_the_same_check_of_the_file_in_its_place() -> None:
+    found = parse("[overall]\nmrr = '>= 0.5'\nmap = '>= 0.5'", "mrr>=0.9", "mrr>=0.8")
+    assert [(check.name, check.limit) for check in found.checks] == [("mrr", 0.8), ("map", 0.5)]
+
+
+def test_a_gate_on_the_other_side_gets_an_id_of_its_own() -> None:
+    found = parse("[overall]\nmrr = '<= 0.9'", "mrr>=0.5")
+    assert [check.name for check in found.checks] == ["mrr max", "mrr"]
+
+
+def test_all_wrong_gates_come_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        add_gates(
+            Thresholds(),
+            ["mr>=1", "mrr>=1", "mrr[multihop]>=1", "mrr[tag play]>=1"],
+            categories=CATEGORIES,
+            tags=TAGS,
+        )
+    assert str(caught.value).splitlines() == [
+        '--gate: got \'mr>=1\': unknown metric "mr", did you mean "mrr"?',
+        "--gate: got 'mrr[multihop]>=1': unknown category \"multihop\" (no case has it), "
+        'did you mean "multi_hop"?',
+        "--gate: got 'mrr[tag play]>=1': unknown tag \"play\" (no case has it), "
+        "the case files hold work",
+    ]
+
+
+# --- loading -----------------------------------------------------------------------------------
+
+
+def test_without_a_file_only_gates_apply(tmp_path: Path) -> None:
+    found = load_thresholds(tmp_path / "thresholds.toml", gates=["mrr>=0.5"])
+    assert found == Thresholds(checks=(Check(metric="mrr", kind="min", limit=0.5),))
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "thresholds.toml"
+    path.write_bytes(b"\xef\xbb\xbf[overall]\r\nmrr = '>= 0.5'\r\n")
+    (check,) = load_thresholds(path).checks
+    assert check.line == 2
+
+
+def test_the_path_is_shown_as_the_caller_says(tmp_path: Path) -> None:
+    path = tmp_path / "thresholds.toml"
+    path.write_text("x = 1", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"^evals/thresholds\.toml:1:1: unknown key"):
+        load_thresholds(path, display="evals/thresholds.toml")
+
+
+def test_a_file_that_is_not_utf_8_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "thresholds.toml"
+    path.write_bytes(b"# \xff")
+    with pytest.raises(ConfigError, match=r"thresholds\.toml: not UTF-8 at byte 2"):
+        load_thresholds(path)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_thresholds(tmp_path)

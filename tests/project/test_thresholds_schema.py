@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
+from pytest_rageval.project.threshold_words import (
+    CASES_RULES,
+    DEFAULTS_RULES,
+    LIMIT_RULES,
+    TABLES,
+    TOP_RULES,
+)
+from pytest_rageval.project.thresholds import parse_thresholds
+from pytest_rageval.project.thresholds_schema import thresholds_json_schema
+from pytest_rageval.values.errors import ConfigError
+
+SCHEMA = thresholds_json_schema()
+
+
+def leaves(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, inner in schema["properties"].items():
+        if "$ref" in inner:
+            yield prefix + key
+        else:
+            yield from leaves(inner, f"{prefix}{key}.")
+
+
+def accepts(text: str) -> bool:
+    try:
+        parse_thresholds(text, display="t", categories=None, tags=None)
+    except ConfigError:
+        return False
+    return True
+
+
+def test_the_schema_is_json() -> None:
+    assert json.loads(json.dumps(SCHEMA, allow_nan=False)) == SCHEMA
+
+
+def test_the_schema_knows_the_keys_that_the_parser_knows() -> None:
+    properties = SCHEMA["properties"]
+    assert set(properties) == {*TOP_RULES, *TABLES}
+    assert set(properties["cases"]["properties"]) == set(CASES_RULES)
+    assert set(properties["defaults"]["properties"]) == set(DEFAULTS_RULES)
+    assert set(SCHEMA["$defs"]["limit"]["anyOf"][1]["properties"]) == set(LIMIT_RULES)
+
+
+def test_overall_may_limit_every_metric_of_cases_and_runs() -> None:
+    assert set(leaves(SCHEMA["$defs"]["overall"])) == {*METRICS, *RUN_METRICS, *ALIASES}
+
+
+def test_a_group_may_limit_every_metric_of_cases() -> None:
+    assert set(leaves(SCHEMA["$defs"]["group"])) == {*METRICS, *ALIASES}
+
+
+@pytest.mark.parametrize("key", list(leaves(SCHEMA["$defs"]["group"])))
+def test_the_parser_accepts_a_metric_of_a_group(key: str) -> None:
+    assert accepts(f"[category.x]\n{key} = '>= 0'")
+
+
+@pytest.mark.parametrize(
+    "text", [">= 0.85", "<=2500", "  >= -1e3 ", ">= x", "> 1", "0.5", ">= nan", ""]
+)
+def test_the_pattern_of_the_short_form_agrees_with_the_parser(text: str) -> None:
+    pattern = SCHEMA["$defs"]["limit"]["anyOf"][0]["pattern"]
+    assert accepts(f"[overall]\nmrr = '{text}'") is (re.search(pattern, text) is not None)
+
+
+def test_words_of_the_schema_are_words_of_the_parser() -> None:
+    limit = SCHEMA["$defs"]["limit"]["anyOf"][1]["properties"]
+    for key in ("decide", "on_small_n", "severity"):
+        for word in limit[key]["enum"]:
+            assert accepts(f"[overall]\nmrr = {{ min = 0, {key} = '{word}' }}")
+    for word in SCHEMA["properties"]["cases"]["properties"]["on_miss"]["enum"]:
+        assert accepts(f"[cases]\non_miss = '{word}'")
+
+
+def test_every_reference_of_the_schema_leads_somewhere() -> None:
+    for name in set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(SCHEMA))):
+        assert name in SCHEMA["$defs"]

@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_rageval.metrics.outcomes import decide_outcome
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.scoring import score_case
+from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.report.explain.case import explain_record
+from pytest_rageval.report.explain.values import Explanation
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseScores, ScoreSettings
+from pytest_rageval.values.reply import AskResponse, Citation
+from tests.report.explain.builders import S, U, explained, metric, recorded
+from tests.score_builders import case, chunk, cite, gold, response
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("hit_at_k", "[1] at rank 2"),
+        ("recall_at_k", "2 of 3 golds in the first 5 chunks; missing [0]"),
+        ("recall_all_at_k", "no group is whole: [0] [1] lacks [0]; [0] lacks [0]"),
+        ("group_recall_at_k", "1 of 2 golds of group [0] [1], the best"),
+        ("mrr", "1 / rank 2, the first relevant chunk"),
+        ("precision_at_k", "2 relevant of k = 5; 1 copy not counted"),
+        ("precision_returned_at_k", "2 relevant of 5 chunks returned; 1 copy not counted"),
+        ("ndcg_at_k", "DCG 2.123 / ideal 5.262 (gain 2 at rank 2 and 2 at rank 4)"),
+        ("map", "(1/2 + 2/4) / 3 golds"),
+        ("doc_mrr", "1 / document rank 1, the first relevant document"),
+        ("doc_hit_at_k", "a.md at document rank 1"),
+        ("doc_recall_at_k", "2 of 2 gold documents in the first 5 chunks"),
+    ],
+)
+def test_each_ranking_metric_is_one_line_of_arithmetic(key: str, text: str) -> None:
+    of = case(
+        gold_supports=(gold("a.md | # A", grade=3), gold(S, grade=2), gold("b.md", grade=2)),
+        required_support_groups=((0, 1), (0,)),
+    )
+    copied = chunk(S, chunk_id="1")
+    chunks = (
+        chunk("a.md | # X", chunk_id="0"),
+        copied,
+        copied,
+        chunk("b.md | # B", chunk_id="3"),
+        chunk("x.md", chunk_id="4"),
+        chunk("a.md | # A", chunk_id="5"),
+    )
+    assert metric(explained(of, response(retrieved_chunks=chunks)), key).reason == text
+
+
+@pytest.mark.parametrize(
+    ("chunks", "text"),
+    [
+        ([], "no gold in an empty list"),
+        (["x.md | # X"], "no gold in the 1 chunk returned (k = 5)"),
+        (["x.md | # X"] * 7, "no gold in the first 5 chunks"),
+    ],
+)
+def test_the_cut_is_named_as_it_was(chunks: list[str], text: str) -> None:
+    assert metric(explained(case(S), response(*chunks)), "hit_at_k").reason == text
+
+
+def test_a_case_with_ndcg_short_of_the_ideal_shows_both_sums() -> None:
+    one = metric(explained(case(S, U), response("x.md", S)), "ndcg_at_k")
+    assert one.computed == pytest.approx((1 / math.log2(3)) / (1 + 1 / math.log2(3)))
+    assert one.reason == "DCG 0.631 / ideal 1.631 (rank 2)"
+
+
+# --- answers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "cited", "text"),
+    [
+        ("cite_newer", ["a.md"], "cite_newer: gold [0], the newer, is cited"),
+        ("cite_newer", ["b.md"], "cite_newer: gold [0], the newer, is not cited"),
+        ("cite_both", ["a.md"], "cite_both: gold [1] not cited"),
+        ("cite_both", ["a.md", "b.md"], "cite_both: every gold is cited"),
+    ],
+)
+def test_the_recency_rule_is_named_with_what_it_found(
+    rule: str, cited: list[str], text: str
+) -> None:
+    of = case("a.md", "b.md", recency_conflict_rule=rule)
+    found = explained(of, response("a.md", references=tuple(map(cite, cited))))
+    assert metric(found, "recency_conflict_accuracy").reason == text
+
+
+def test_citations_say_where_they_point() -> None:
+    references = (cite("a.md"), cite("x.md"), Citation(rel_path=None))
+    found = explained(case(S), response(S, references=references))
+    assert found.citations is not None
+    assert [one.reason for one in found.citations] == [
+        "points into gold [0]; retrieved at rank 1",
+        "points into no gold; was not retrieved",
+        "cites nothing: a number beyond the retrieved chunks",
+    ]
+    assert (
+        metric(found, "citation_in_context_rate").reason
+        == "1 of 3 citations retrieved; not #2 and #3"
+    )
+
+
+def judged(of: Case, reply: AskResponse, verdicts: Verdicts, **fields: Any) -> Explanation:
+    """Explain a record with verdicts, put together as a judge's would be."""
+    settings = ScoreSettings(judge_configured=True)
+    scores: CaseScores = score_case(of, reply, settings, verdicts=verdicts)
+    record = replace(
+        recorded(of, reply),
+        metrics=scores.metrics,
+        not_applicable=scores.not_applicable,
+        outcome=scores.outcome,
+        failure_stage=scores.failure_stage,
+        **fields,
+    )
+    return explain_record(record, settings)
+
+
+def test_judged_scores_are_explained_by_what_the_judge_said() -> None:
+    verdicts = Verdicts(
+        scores={"groundedness": 2.0, "claim_support_rate": 0.75, "correctness": 4.0},
+    )
+    found = judged(
+        case(S),
+        response(S, abstained=False),
+        verdicts,
+        groundedness={
+            "score": 2,
+            "reasoning": "One claim is made up.",
+            "supported_claims": ["a", "b", "c"],
+            "unsupported_claims": ["d"],
+        },
+    )
+    assert metric(found, "groundedness").reason == "judge: One claim is made up."
+    support = metric(found, "claim_support_rate")
+    assert (support.computed, support.reason) == (0.75, "3 of 4 claims supported")
+    assert metric(found, "correctness").reason == "the judge's verdict"
+    assert found.record.failure_stage is not None
+    assert found.next_steps
+
+
+def test_a_failed_verdict_is_an_error_with_its_kind() -> None:
+    verdicts = Verdicts(scores={"groundedness": None, "correctness": None})
+    reply = response(S, abstained=False)
+    found = judged(case(S), reply, verdicts, groundedness={"error": {"kind": "truncated"}})
+    one = metric(found, "groundedness")
+    assert (one.status, one.reason) == ("error", "no valid verdict of the judge (truncated)")
+
+
+@pytest.mark.parametrize(
+    ("rubric", "key"),
+    [
+        ("quality", "quality.overall"),
+        ("five_dimensions", "five.synthesis"),
+        ("rubrics/tone.jinja", "tone.politeness"),
+    ],
+)
+def test_the_metrics_of_every_rubric_are_explained_by_its_own_verdict(
+    rubric: str, key: str
+) -> None:
+    said = {
+        "correctness": {"scores": {"correctness": 4.0}, "reasoning": "Right."},
+        rubric: {"scores": {key: 0.5}, "reasoning": "So so."},
+    }
+    plain = recorded(case(S), response(S, abstained=False))
+    scored = replace(plain, metrics={**plain.metrics, key: 0.5}, judgements=said)
+    assert metric(explain_record(scored, ScoreSettings()), key).reason == "judge: So so."
+    failed = {**said, rubric: {"scores": None, "error": {"kind": "refused", "message": "no"}}}
+    missing = replace(plain, metrics={**plain.metrics, key: None}, judgements=failed)
+    missing = replace(missing, not_applicable=dict.fromkeys(set(plain.not_applicable) - {key}, ""))
+    one = metric(explain_record(missing, ScoreSettings()), key)
+    assert (one.status, one.reason) == ("error", "no valid verdict of the judge (refused)")
+
+
+def test_the_composite_of_five_dimensions_is_their_weighted_mean() -> None:
+    parts = {
+        "five.faithfulness": 0.95,
+        "five.citation_accuracy": 0.9,
+        "five.abstention": 1.0,
+        "five.synthesis": 1.0,
+        "five.relevance": 0.95,
+    }
+    found = judged(case(S), response(S, abstained=False), Verdicts(scores=parts))
+    one = metric(found, "five.composite")
+    assert one.value == pytest.approx(0.9575)
+    assert one.computed == pytest.approx(0.9575)
+
+
+def test_abstaining_where_an_answer_was_due_is_zero_without_a_judge_s_word() -> None:
+    found = judged(case(S), response(S, abstained=True), Verdicts(scores={"correctness": 5.0}))
+    one = metric(found, "correctness")
+    assert (one.value, one.computed) == (0.0, 0.0)
+    assert "without asking the judge" in one.reason
+
+
+def test_a_judge_may_be_the_one_who_says_that_it_abstained() -> None:
+    found = judged(
+        case(answerable=False),
+        response(),
+        Verdicts(abstained=True),
+        abstention={"abstained": True, "source": "judge"},
+    )
+    one = metric(found, "abstention_accuracy")
+    assert (one.value, one.computed, one.reason) == (1.0, 1.0, "the judge says it abstained")
+
+
+# --- what is not known -----------------------------------------------------------------------
+
+
+def test_without_its_case_a_record_shows_its_decisions_and_says_what_is_missing() -> None:
+    record = replace(recorded(case(S), response("x.md", S)), case=None)
+    found = explain_record(record, ScoreSettings())
+    assert not found.case_known
+    assert "cannot be shown" in found.notes[0]
+    assert found.chunks is not None
+    assert [one.reason for one in found.chunks] == ["matches no gold", "matches gold [0]"]
+    one = metric(found, "mrr")
+    assert (one.value, one.computed) == (0.5, None)
+    assert one.reason == "as recorded; without the case its arithmetic cannot be shown"
+    assert explain_record(record, ScoreSettings(), case=case(S)).case_known
+
+
+def test_numbers_that_the_stored_evidence_does_not_give_are_pointed_out() -> None:
+    record = recorded(case(S), response(S))
+    found = explain_record(
+        replace(record, metrics={**record.metrics, "mrr": 0.25}), ScoreSettings()
+    )
+    assert metric(found, "mrr").computed == 1.0
+    assert "recorded for mrr:" in found.notes[0]
+
+
+def test_a_chunk_that_could_not_be_decided_says_so() -> None:
+    of = case(gold_supports=(gold(S, snippets=("alpha",)),))
+    found = explained(of, response(S), snippets="any")
+    assert found.chunks is not None
+    assert (found.chunks[0].role, found.chunks[0].rule) == ("undecided", "undecided")
+    assert "could not be decided" in found.golds[0].reason
+
+
+def test_a_metric_that_the_registry_does_not_know_is_shown_as_recorded() -> None:
+    record = recorded(case(S), response(S))
+    found = explain_record(replace(record, metrics={**record.metrics, "own": 3.0}), ScoreSettings())
+    assert (metric(found, "own").level, metric(found, "own").value) == ("other", 3.0)
+
+
+def test_expectations_are_those_that_decide_the_outcome() -> None:
+    """Guards the list against a change of ``decide_outcome``."""
+    of = case(S)
+    scored = {key: None for key in METRICS}
+    for one in explained(of, response(S)).expectations:
+        missed = {**scored, one.key: 1.0 - one.expected}
+        assert decide_outcome(of, missed, failed=False) == ("missed", False)
+    others = {key for key in METRICS} - {e.key for e in explained(of, response(S)).expectations}
+    for key in others:
+        for value in (0.0, 1.0):
+            assert decide_outcome(of, {**scored, key: value}, failed=False) == ("passed", True)
+
+
+def test_the_shown_fields_are_those_that_tools_rely_on() -> None:
+    found = explained(case(S), response(S))
+    assert sorted(found.document()) == sorted(
+        [
+            *("case_id", "file", "lineno", "repeat", "category", "difficulty", "tags"),
+            *("answerable", "k", "question", "answer", "abstained", "abstain_reason", "error"),
+            *("outcome", "unchecked", "failure_stage", "stage_meaning", "next_steps"),
+            *("expectations", "folder_selection", "case_known", "golds", "groups", "irrelevant"),
+            *("chunks", "citations", "judgements", "metrics", "latency", "notes"),
+        ]
+    )
+    assert found.document()["outcome"] == found.record.outcome
+    assert found.document()["golds"] == found.golds

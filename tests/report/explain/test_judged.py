@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_rageval.judges.asking import judge_case, judged_fields
+from pytest_rageval.report.explain.judged import (
+    explain_judgements,
+    missing_facts,
+    unsupported_claims,
+)
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.verdict import Claim, Verdict
+from tests.judge_fakes import ScriptedJudge
+from tests.record_builders import record
+from tests.report.explain.builders import S, recorded
+from tests.score_builders import case, chunk, response
+
+CLAIMS = (
+    Claim(text="Thirty days.", supported=True, passage=2, reason="said there"),
+    Claim(text="Forty pigeons.", supported=False, passage=1, reason="no pigeons"),
+    Claim(text="On Mars.", supported=False),
+)
+CASE = case(S, expected_key_facts=("thirty", "days"))
+# The judge never sees the first, whose text is not known.
+REPLY = response(
+    abstained=False,
+    retrieved_chunks=(
+        chunk("no-text.md", chunk_id="a"),
+        chunk("b.md | # B", chunk_id="b", text="Doves."),
+        chunk(S, chunk_id="c", text="Thirty days."),
+    ),
+)
+
+
+def said(rubric: str, _: Any) -> Verdict:
+    if rubric == "correctness":
+        return Verdict(scores={"correctness": 2.0}, key_facts_found=(True, False))
+    return Verdict(scores={rubric: 2.0}, claims=CLAIMS, reasoning="So so.")
+
+
+def judged(*rubrics: str, say: Any = said, **fields: Any) -> CaseRecord:
+    found = judge_case(CASE, REPLY, (), ScriptedJudge(say), rubrics=rubrics, k=5)
+    kept = judged_fields(found, question="?", answer="text", unanswerable=False)
+    plain = recorded(CASE, REPLY)
+    return record("x", retrieved_chunks=plain.retrieved_chunks, case=CASE, **{**kept, **fields})
+
+
+def test_each_claim_names_the_chunk_that_decided_by_its_rank() -> None:
+    (one,) = explain_judgements(judged("groundedness"), CASE)
+    assert (one.rubric, one.judge, one.scores, one.reasoning, one.error) == (
+        "groundedness", "fake/1", {"groundedness": 2.0}, "So so.", None,
+    )  # fmt: skip
+    assert [(c.text, c.supported, c.rank, c.rel_path, c.heading_path) for c in one.claims] == [
+        ("Thirty days.", True, 3, "a.md", "# S"),
+        ("Forty pigeons.", False, 2, "b.md", "# B"),
+        ("On Mars.", False, None, None, None),
+    ]
+    assert [c.reason for c in one.claims] == ["said there", "no pigeons", ""]
+
+
+@pytest.mark.parametrize("ids", [["b"], ["b", "other"], None])
+def test_a_passage_that_cannot_be_told_from_the_record_is_not_guessed(ids: object) -> None:
+    found = judged("groundedness", judge_input={"context_chunk_ids": ids})
+    (one,) = explain_judgements(found, CASE)
+    assert {claim.rank for claim in one.claims} == {None}
+
+
+def test_key_facts_are_named_with_whether_they_were_found() -> None:
+    found = judged("correctness")
+    (one,) = explain_judgements(found, CASE)
+    assert [(fact.text, fact.found) for fact in one.facts] == [("thirty", True), ("days", False)]
+    assert missing_facts(found) == ("days",)
+    (unknown,) = explain_judgements(found, None)
+    assert unknown.facts == ()
+
+
+def test_claims_stand_under_one_rubric_where_two_ask_for_them() -> None:
+    both = explain_judgements(judged("claims", "groundedness"), CASE)
+    assert [(one.rubric, len(one.claims)) for one in both] == [("claims", 0), ("groundedness", 3)]
+    (alone,) = explain_judgements(judged("claims"), CASE)
+    assert len(alone.claims) == 3
+
+
+def test_a_failed_verdict_says_its_kind_and_has_no_claims() -> None:
+    found = judged("groundedness", say=lambda *_: "refused")
+    (one,) = explain_judgements(found, CASE)
+    assert (one.error, one.scores, one.claims) == ("refused: no luck", {}, ())
+    assert unsupported_claims(found) == ()
+
+
+def test_unsupported_claims_come_in_the_order_of_the_answer() -> None:
+    assert unsupported_claims(judged("groundedness")) == ("Forty pigeons.", "On Mars.")
+
+
+def test_a_record_of_foreign_origin_may_name_its_claims_alone() -> None:
+    found = record("x", groundedness={"score": 1, "unsupported_claims": ["a"]})
+    (one,) = explain_judgements(found, None)
+    assert [(claim.text, claim.supported) for claim in one.claims] == [("a", False)]
+    assert one.scores == {"groundedness": 1.0}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"judgements": {"groundedness": 3}},
+        {"judgements": {"groundedness": {"scores": [1], "reasoning": 4, "error": "odd"}}},
+        {"groundedness": {"claims": [3, {"text": 5, "passage": True}]}},
+        {"groundedness": {"claims": {"a": 1}, "unsupported_claims": "abc"}},
+        {"groundedness": {"claims": [{"text": "t", "passage": 9, "supported": 1}]}},
+        {"correctness": {"key_facts_found": [True] * 3}},
+        {"groundedness": {}, "judge_input": {"context_chunk_ids": 7}},
+    ],
+)
+def test_what_has_not_the_shape_it_should_have_breaks_nothing(fields: dict[str, Any]) -> None:
+    found = record("x", case=CASE, **fields)
+    for one in explain_judgements(found, CASE):
+        assert all(isinstance(claim.text, str) and not claim.supported for claim in one.claims)
+    assert all(isinstance(text, str) for text in unsupported_claims(found))
+    assert missing_facts(found) == ()
+
+
+def test_a_second_opinion_stands_after_the_first_and_a_failed_one_says_why() -> None:
+    second = {
+        "rubrics": ["groundedness", "correctness"],
+        "judge": "other/1",
+        "scores": {"groundedness": 5.0},
+        "reasoning": {"groundedness": "All there."},
+        "errors": {"correctness": {"kind": "refused", "message": "no"}},
+    }
+    reasons = explain_judgements(judged("groundedness", "correctness", spot_check=second), CASE)
+    assert [(r.rubric, r.judge, r.scores, r.reasoning, r.error) for r in reasons[2:]] == [
+        ("groundedness, second judge", "other/1", {"groundedness": 5.0}, "All there.", None),
+        ("correctness, second judge", "other/1", {}, "", "refused: no"),
+    ]
+
+
+@pytest.mark.parametrize("odd", [{}, {"rubrics": 3}, {"rubrics": ["x"], "scores": [1]}])
+def test_a_second_opinion_of_another_shape_is_left_out(odd: dict[str, Any]) -> None:
+    assert len(explain_judgements(judged("groundedness", spot_check=odd), CASE)) == 1

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.reply import AskResponse, ErrorInfo, FolderSelection
+from tests.report.explain.builders import S, U, explained, metric
+from tests.score_builders import case, chunk, gold, response
+
+
+@pytest.mark.parametrize(
+    ("of", "reply", "stage", "words"),
+    [
+        (case(S), response("x.md", "y.md", S), "not_retrieved", "k = 3 would reach it"),
+        (case(S), response(U), "not_retrieved", "came back, its section did not"),
+        (case(S), response("x.md"), "not_retrieved", "No chunk of the document of gold [0]"),
+        (case(S), response(S, references=()), "not_cited", "Gold [0] (rank 1) was in the context"),
+        (case(S), response(S, abstained=True), "wrongly_abstained", "threshold or prompt"),
+        (case(answerable=False), response(abstained=False), "hallucinated", "threshold or prompt"),
+        (
+            case(S),
+            response(folder_selection=FolderSelection(selected_folders=("n",))),
+            "out_of_scope",
+            "on_with_fallback",
+        ),
+        (
+            case(S),
+            response(indexing_coverage={"chunks_embedded": 0}),
+            "not_indexed",
+            "indexing job",
+        ),
+        (
+            case(S),
+            response(
+                retrieved_chunks=tuple(
+                    chunk(where, rank_before_rerank=rank)
+                    for where, rank in (("x.md", 2), ("y.md", 3), (S, 1))
+                )
+            ),
+            "lost_in_rerank",
+            "reranker's scores",
+        ),
+    ],
+)
+def test_each_failure_stage_says_what_it_means_and_what_to_try(
+    of: Case, reply: AskResponse, stage: str, words: str
+) -> None:
+    found = explained(of, reply, k=2)
+    assert found.record.failure_stage == stage
+    assert found.stage_meaning
+    assert words in " ".join(found.next_steps)
+
+
+def test_only_the_golds_of_the_nearest_group_are_sought() -> None:
+    golds = ("a.md", "b.md", "c.md", "d.md")
+    of = case(*golds, required_support_groups=((2, 3), (0, 1)))
+    (step,) = explained(of, response("a.md")).next_steps
+    assert "the document of gold [1] came back" in step
+
+
+def test_irrelevant_evidence_is_a_fault_to_mend_even_without_a_stage() -> None:
+    found = explained(case(U, irrelevant_supports=(gold(S),)), response(U, S))
+    assert (found.record.outcome, found.record.failure_stage) == ("missed", None)
+    assert "at rank 2" in found.next_steps[0]
+
+
+@pytest.mark.parametrize("kind", ["timeout", "connection", "http", "protocol", "empty"])
+def test_a_failed_case_says_how_the_target_failed(kind: Any) -> None:
+    error = ErrorInfo(kind=kind, message="what happened", attempts=2)
+    found = explained(case(S), None, error=error)
+    assert (found.record.outcome, found.record.error) == ("error", error)
+    assert metric(found, "mrr").reason == f"{kind}: what happened"
+    assert found.next_steps

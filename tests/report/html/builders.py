@@ -1,0 +1,245 @@
+"""Runs for tests of the page: small ones of known content, and ones hostile in every field."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.analysis.compare.metrics import compare_records
+from pytest_rageval.analysis.compare.settings import compare_configs
+from pytest_rageval.report.html.page import render_report
+from pytest_rageval.report.html.values import BaselineRun, ReportOptions, RunFiles
+from pytest_rageval.report.html.view import view_report
+from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
+from tests.record_builders import record
+
+HOSTILE: Final = (
+    "<script>window.pwned = 1</script>",
+    "</script><script>window.pwned = 1</script>",
+    "</style><style>@import url(http://evil.invalid/x.css)</style>",
+    '"><img src=http://evil.invalid/x.png onerror="window.pwned = 1">',
+    "'><svg onload='window.pwned = 1'><image href='http://evil.invalid/x'/></svg>",
+    "<a href='javascript:window.pwned = 1'>x</a>",
+    "[x](javascript:window.pwned=1) ![y](http://evil.invalid/z.png)",
+    "<iframe src=http://evil.invalid/></iframe><base href=http://evil.invalid/>",
+    "<meta http-equiv=refresh content='0;url=http://evil.invalid/'>",
+    "{{ 7 * 7 }}{% for x in y %}{{ config }} {# no #} ${window.pwned = 1} <%= 1 %>",
+    "--></title></textarea></template>]]><!--",
+    "\u202ereversed\u2066 \x1b[31m \x00\x07\x9b \u200b\ufeff \ud800 \U000e0041",
+    "&lt;script&gt;alert(1)&lt;/script&gt; &#x202e;",
+    "a" * 300,
+)
+"""Texts that run, ask for something or change what is shown where they are not made harmless."""
+
+
+def chunk(rank: int, **fields: Any) -> RetrievedChunk:
+    given = {
+        "rel_path": f"docs/file{rank}.md",
+        "heading_path": f"# File {rank} > ## Part",
+        "chunk_id": f"chunk-{rank}",
+        "text": f"Text of chunk {rank}.",
+        "rank": rank,
+        "score_final": 1 / rank,
+        "matched_golds": (),
+        "irrelevant": False,
+        **fields,
+    }
+    return RetrievedChunk(**given)
+
+
+def passed(case_id: str, **fields: Any) -> CaseRecord:
+    """Record of a case that found its one gold at rank 1."""
+    gold = Anchor(rel_path="docs/file1.md", heading_path="# File 1 > ## Part")
+    question = fields.get("question", f"What does {case_id} ask?")
+    given = {
+        "question": question,
+        "answer": f"Answer to {case_id}.",
+        "citations": (Citation(rel_path="docs/file1.md", heading_path="# File 1 > ## Part"),),
+        "retrieved_chunks": (chunk(1, matched_golds=(0,)), chunk(2)),
+        "latency": {"total_ms": 20.0, "retrieval_ms": 5.0},
+        "case": Case(
+            id=case_id, question=question, expected_key_facts=("a fact",), gold_supports=(gold,)
+        ),
+        **fields,
+    }
+    metrics = given.pop("metrics", {"hit_at_k": 1.0, "recall_at_k": 1.0, "mrr": 1.0})
+    return record(case_id, metrics, **given)
+
+
+def missed(case_id: str, **fields: Any) -> CaseRecord:
+    """Record of a case whose gold did not come back."""
+    given = {
+        "outcome": "missed",
+        "failure_stage": "not_retrieved",
+        "retrieved_chunks": (chunk(2), chunk(3)),
+        "metrics": {"hit_at_k": 0.0, "recall_at_k": 0.0, "mrr": 0.0},
+        **fields,
+    }
+    return passed(case_id, **given)
+
+
+def errored(case_id: str, **fields: Any) -> CaseRecord:
+    """Record of a case that the target failed."""
+    given = {
+        "status": "error",
+        "outcome": "error",
+        "error": ErrorInfo(kind="http", message="status 500", attempts=4),
+        "answer": None,
+        "citations": None,
+        "retrieved_chunks": None,
+        "metrics": {"hit_at_k": None, "recall_at_k": None, "mrr": None},
+        **fields,
+    }
+    return passed(case_id, **given)
+
+
+def config(**fields: Any) -> dict[str, Any]:
+    return {
+        "timestamp": "2026-11-20T19:58:00+00:00",
+        "config_hash": "c" * 16,
+        "dataset_hash": "d" * 16,
+        "judge": "offline",
+        "settings": {"k": 5, "judge": "offline"},
+        "wall_s": 2.25,
+        **fields,
+    }
+
+
+def check(name: str, status: str = "pass", **fields: Any) -> dict[str, Any]:
+    """One check of gate.json."""
+    return {
+        "name": name,
+        "check": {"metric": name, "kind": "min", "limit": 0.75, "table": "overall", "group": None},
+        "status": status,
+        "message": f"0.700 is {'below' if status == 'fail' else 'at least'} min 0.750",
+        "estimate": 0.7,
+        "low": 0.4,
+        "high": 0.89,
+        "n": 10,
+        "missed_cases": [],
+        **fields,
+    }
+
+
+def run(records: list[CaseRecord], run_id: str = "run-1", **fields: Any) -> RunFiles:
+    """The files of a run of these records."""
+    given = {
+        "metrics": metrics_document(
+            aggregate(records), run_id=run_id, timestamp="2026-11-20T19:58:00+00:00"
+        ),
+        "gate": {"verdict": "pass", "sentence": "PASS 1 check", "checks": [check("recall_at_k")]},
+        "config": config(),
+        **fields,
+    }
+    return RunFiles(run_id=run_id, records=records, **given)
+
+
+def against(base: RunFiles, new: RunFiles) -> BaselineRun:
+    return BaselineRun(
+        run=base,
+        comparability=compare_configs(base.config, new.config),
+        comparison=compare_records(base.records, new.records),
+    )
+
+
+def page(
+    files: RunFiles,
+    *,
+    baseline: RunFiles | None = None,
+    history: tuple[RunFiles, ...] = (),
+    options: ReportOptions | None = None,
+) -> str:
+    held = None if baseline is None else against(baseline, files)
+    return render_report(view_report(files, baseline=held, history=history, options=options))
+
+
+def hostile_record(text: str, number: int) -> CaseRecord:
+    """Record that holds the text wherever a case, a document, a model or a server writes one."""
+    case = Case(
+        id=text,
+        question=text,
+        expected_key_facts=(text, "x"),
+        expected_answer=text,
+        gold_supports=(
+            Anchor(rel_path=text, heading_path=text, snippets=(text,), vault=text),
+            Anchor(rel_path=f"{text}/2", heading_path=f"# {text}"),
+        ),
+        irrelevant_supports=(Anchor(rel_path=f"{text}/3"),),
+        category=text,
+        tags=(text,),
+        notes=text,
+        metadata={text: text},
+    )
+    claims = [{"text": text, "supported": False, "passage": 1, "reason": text}]
+    fields: dict[str, Any] = {
+        "file": f"{text}.jsonl",
+        "outcome": "missed",
+        "failure_stage": "ungrounded",
+        "category": text,
+        "difficulty": text,
+        "tags": (text,),
+        "vaults": (text,),
+        "question": text,
+        "answer": text,
+        "abstained": True,
+        "abstain_reason": text,
+        "citations": (Citation(rel_path=text, heading_path=text, vault=text, chunk_index=0),),
+        "references": (Citation(rel_path=text, heading_path=text),),
+        "retrieved_chunks": (
+            chunk(
+                1, rel_path=text, heading_path=text, vault=text, chunk_id=text, text=text,
+                matched_golds=(0,),
+            ),
+            chunk(2, text_truncated=True, text=text, irrelevant=True),
+        ),
+        "folder_selection": FolderSelection(selected_folders=(text,), reasoning=text),
+        "groundedness": {"score": 1.0, "reasoning": text, "judge": text, "claims": claims},
+        "correctness": {"score": 1.0, "key_facts_found": [True, False]},
+        "judgements": {
+            "groundedness": {"judge": text, "reasoning": text, "scores": {text: 1.0}},
+            "correctness": {"judge": text, "error": {"kind": text, "message": text}},
+        },
+        "judge_input": {"prompt_hash": text, "context_chunk_ids": [text, "chunk-2"]},
+        "latency": {"total_ms": 5.0, f"{text}_ms": 1.0},
+        "models": {text: text},
+        "case": case,
+        "metrics": {"recall_at_k": 0.5, "groundedness": 1.0, text: 0.5},
+        "lineno": number,
+    }  # fmt: skip
+    return record(text, **fields)
+
+
+def hostile_run(run_id: str = "run-1") -> RunFiles:
+    """A run in which every text is hostile, also those that only a forged file can hold."""
+    records = [hostile_record(text, number) for number, text in enumerate(HOSTILE, start=1)]
+    broken = [
+        replace(
+            errored(f"broken-{number}"),
+            error=ErrorInfo(kind="http", message=text, attempts=1),
+        )
+        for number, text in enumerate(HOSTILE)
+    ]
+    every = " ".join(HOSTILE[:-1])
+    files = run([*records, *broken], run_id)
+    checks = [
+        check(text, status, message=text, missed_cases=[text])
+        for text in HOSTILE
+        for status in ("fail", "warn", text)
+    ]
+    return replace(
+        files,
+        metrics={**files.metrics, "warnings": [every], "timestamp": every},
+        gate={"verdict": "fail", "sentence": f"FAIL {every}", "checks": checks},
+        config=config(
+            judge=every,
+            timestamp=every,
+            asked=[every],
+            settings={"k": 5, every: every},
+            git={"commit": every, "branch": every, "dirty": True},
+        ),
+        notes=(every,),
+    )

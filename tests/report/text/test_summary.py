@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.analysis.trust.reliability import (
+    HumanLabel,
+    JudgeLabels,
+    JudgeReliability,
+    judge_reliability,
+)
+from pytest_rageval.report.text.summary import (
+    SummaryView,
+    interval_text,
+    limit_text,
+    render_summary,
+    slowest_records,
+    worst_records,
+)
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.gate import Check, CheckResult, GateResult
+from pytest_rageval.values.record import CaseRecord
+from tests.record_builders import failed, hits, record
+
+
+def view(records: Sequence[CaseRecord], *checks: CheckResult, **fields: Any) -> SummaryView:
+    verdict: Literal["pass", "fail"] = "fail" if any(c.status == "fail" for c in checks) else "pass"
+    given: dict[str, Any] = {
+        "run_id": "r-1",
+        "aggregate": aggregate(records, confidence=0.95, timeout_ms=60_000),
+        "gate": GateResult(verdict=verdict, sentence=f"{verdict}, says the gate", checks=checks),
+        "records": records,
+        "wall_s": 1.25,
+        "judge": "none",
+        "folder": "evals/results/r-1",
+    }
+    return SummaryView(**(given | fields))
+
+
+def text(shown: SummaryView, **options: Any) -> list[str]:
+    return ["".join(t for t, _ in line) for line in render_summary(shown, **options)]
+
+
+def result(status: Any, **check: Any) -> CheckResult:
+    given: dict[str, Any] = {"metric": "hit_at_k", "kind": "min", "limit": 0.9}
+    return CheckResult(
+        check=Check(**given | check), status=status, message="because", estimate=0.5, n=2
+    )
+
+
+def test_the_first_line_says_what_happened_and_the_last_where_it_is() -> None:
+    lines = text(view([*hits(1, 0), failed("bad")]))
+    assert lines[0] == "run r-1   3 cases, 1 missed, 1 error   1.2 s   judge off"
+    assert lines[-1] == "results  evals/results/r-1"
+
+
+def test_a_metric_row_holds_count_value_interval_limit_and_verdict() -> None:
+    row = next(t for t in text(view(hits(1, 0), result("fail"))) if t.startswith("hit_at_k"))
+    assert row.split() == ["hit_at_k", "2", "0.500", "0.09-0.91", ">=", "0.9", "FAIL"]
+
+
+def test_a_failing_row_is_red_and_says_so_in_words() -> None:
+    lines = render_summary(view(hits(1, 0), result("fail")))
+    (row,) = (line for line in lines if line[0][0].startswith("hit_at_k"))
+    assert [style for _, style in row] == ["red", "red"]
+    assert row[-1][0].strip() == "FAIL"
+
+
+def test_metrics_nobody_asked_for_appear_when_gated_or_verbose() -> None:
+    records = [record("a", {"doc_hit_at_k": 1.0}), record("b", {"doc_hit_at_k": 0.0})]
+
+    def shows(*checks: CheckResult, **options: Any) -> bool:
+        return any(t.startswith("doc_hit_at_k") for t in text(view(records, *checks), **options))
+
+    assert not shows()
+    assert shows(verbosity=1)
+    assert shows(result("pass", metric="doc_hit_at_k"))
+
+
+def mixed_references() -> list[CaseRecord]:
+    return [
+        record(
+            name,
+            {"correctness": score},
+            case=Case(id=name, question="?", expected_answer=reference),
+        )
+        for name, score, reference in (("a", 2.0, "so"), ("b", 4.0, None))
+    ]
+
+
+def test_correctness_has_a_row_of_its_own_for_cases_without_a_reference() -> None:
+    lines = text(view(mixed_references(), result("pass", metric="correctness", limit=2)))
+    at = next(i for i, line in enumerate(lines) if line.startswith("correctness"))
+    assert [line.split()[:5] for line in lines[at + 1 : at + 3]] == [
+        ["with", "a", "reference", "1", "2.000"],
+        ["without", "a", "reference", "1", "4.000"],
+    ]
+
+
+def test_a_gated_metric_without_data_is_shown_as_such() -> None:
+    lines = text(view(hits(1), result("fail", metric="mrr")))
+    assert any(t.startswith("mrr") and "no data" in t for t in lines)
+
+
+def test_quiet_leaves_the_gate_alone() -> None:
+    assert text(view(hits(1, 0)), verbosity=-1) == ["gate     pass, says the gate"]
+
+
+def test_every_warned_check_is_named_with_its_group_and_what_it_says() -> None:
+    warned = (
+        result("warn", table="tag", group="work"),
+        result("warn", metric="recall_at_k", kind="max_drop", limit=0.05),
+    )
+    for verbosity in (0, -1):
+        lines = text(view(hits(1, 0), result("pass"), *warned), verbosity=verbosity)
+        at = lines.index("gate     pass, says the gate")
+        assert lines[at + 1 : at + 3] == [
+            "warn     hit_at_k [tag work]: because",
+            "warn     recall_at_k max_drop: because",
+        ]
+
+
+def test_checks_over_few_cases_are_named_five_at_most_in_80_columns() -> None:
+    weak = [
+        replace(result("pass", table="category", group=f"a_long_name_{i}"), small_n=True)
+        for i in range(7)
+    ]
+    (line,) = [t for t in text(view(hits(1, 0), weak[0])) if "weak" in t]
+    assert line == "         weak evidence: 1 check has few cases: hit_at_k [a_long_name_0]"
+    lines = text(view(hits(1, 0), *weak))
+    assert max(map(len, lines)) <= 80
+    at = next(i for i, t in enumerate(lines) if "weak evidence" in t)
+    shown = " ".join(part.strip() for part in lines[at:] if part.startswith(" "))
+    assert shown.startswith("weak evidence: 7 checks have few cases: hit_at_k [a_long_name_0], ")
+    assert shown.endswith("hit_at_k [a_long_name_4] and 2 more")
+
+
+def test_a_skipped_check_over_few_cases_is_no_weak_evidence() -> None:
+    assert "weak" not in "".join(text(view(hits(1), replace(result("skip"), small_n=True))))
+
+
+def test_categories_carry_their_own_counts_and_checks() -> None:
+    records = [*hits(1, 0, category="b"), record("z", {"hit_at_k": 1.0}, category="a")]
+    check = result("fail", table="category", group="b")
+    lines = text(view(records, check))
+    at = next(i for i, t in enumerate(lines) if t.startswith("category"))
+    assert lines[at + 1].split()[:3] == ["a", "1", "1.000"]
+    assert lines[at + 2].split()[:3] == ["b", "2", "0.500"]
+    assert lines[at + 3].split() == ["hit_at_k", "0.500,", "limit", ">=", "0.9", "FAIL"]
+
+
+def test_errors_come_before_the_worst_misses() -> None:
+    records = [
+        record("m-2", {"recall_at_k": 0.5}, outcome="missed"),
+        record("m-1", {"recall_at_k": 0.0}, outcome="missed"),
+        record("ok", {"recall_at_k": 1.0}),
+        failed("bad"),
+    ]
+    assert [r.case_id for r in worst_records(records)] == ["bad", "m-1", "m-2"]
+
+
+def ungrounded(case_id: str, *claims: str, score: float = 2.0, **fields: Any) -> CaseRecord:
+    """Record of a case that passed, and of whose answer the judge found nothing supported."""
+    return record(
+        case_id,
+        {"hit_at_k": 1.0, "groundedness": score},
+        failure_stage="ungrounded",
+        groundedness={"score": score, "unsupported_claims": list(claims)},
+        **fields,
+    )
+
+
+def test_answers_below_the_judge_s_pass_line_come_after_misses_the_lowest_first() -> None:
+    records = [
+        ungrounded("u-2", score=3.5),
+        ungrounded("u-1", score=1.0),
+        record("m", {"recall_at_k": 1.0}, outcome="missed"),
+        record("n", failure_stage="not_cited"),
+    ]
+    assert [r.case_id for r in worst_records(records)] == ["m", "u-1", "u-2"]
+
+
+def test_an_ungrounded_answer_shows_its_first_unsupported_claims_a_line_each() -> None:
+    lines = text(view([ungrounded("u", "Made up.", "This\ntoo.", "And this.")]))
+    at = lines.index("worst    u ungrounded")
+    assert lines[at + 1 : at + 4] == [
+        '         u unsupported: "Made up."',
+        '         u unsupported: "This too."',
+        "gate     pass, says the gate",
+    ]
+
+
+def test_a_miss_shows_what_the_judge_holds_against_it_too() -> None:
+    of = Case(id="m", question="?", expected_key_facts=("thirty", "days"))
+    missed = record(
+        "m",
+        {"recall_at_k": 0.0, "groundedness": 4.5, "correctness": 1.0},
+        outcome="missed",
+        groundedness={"unsupported_claims": ["A detail."]},
+        correctness={"key_facts_found": [True, False]},
+        case=of,
+    )
+    lines = text(view([missed]))
+    assert '         m not stated: "days"' in lines
+    assert not any("A detail" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize(
+    "claim", ["word " * 60, "\u65e5\u672c " * 60, "\x1b[31m\u202e" * 40 + "x" * 300]
+)
+def test_claims_are_cut_to_the_columns_and_cleaned(width: int, claim: str) -> None:
+    lines = text(view([ungrounded("u" * 70, claim)]), width=width)
+    (found,) = (line for line in lines if " unsupported: " in line)
+    wide = sum(character > "\u2e80" for character in found)
+    assert width - 2 < len(found) + wide <= width
+    assert found.endswith('..."')
+    assert not set(found) & {"\x1b", "\u202e"}
+
+
+def test_the_slowest_come_first_and_those_without_a_time_never() -> None:
+    times = [("a", 5.0), ("b", 50.0), ("c", 20.0), ("d", 30.0)]
+    records = [record(i, latency={"total_ms": t}) for i, t in times] + [record("e")]
+    assert [r.case_id for r in slowest_records(records)] == ["b", "d", "c"]
+
+
+def test_a_way_to_rerun_is_offered_only_where_something_missed() -> None:
+    assert any("--lf" in t for t in text(view(hits(0))))
+    assert not any("--lf" in t for t in text(view(hits(1))))
+
+
+def test_notes_are_wrapped_and_cleaned() -> None:
+    lines = text(view(hits(1), notes=["evil \x1b[31m\u202e " + "word " * 30]), width=60)
+    found = [t for t in lines if "word" in t]
+    assert len(found) > 1
+    assert all(len(t) <= 60 for t in found)
+    assert not any("\x1b" in t or "\u202e" in t for t in lines)
+
+
+@pytest.mark.parametrize("width", [30, 50, 60, 80, 120])
+@pytest.mark.parametrize("verbosity", [-1, 0, 1])
+def test_no_line_is_wider_than_the_terminal(width: int, verbosity: int) -> None:
+    records = [*hits(1, 0, category="c" * 60, tags=("t" * 60,)), failed("x" * 90)]
+    records.append(ungrounded("y" * 90, "word " * 60))
+    checks = [result("fail"), result("fail", table="category", group="c" * 60, limit=0.123456)]
+    lines = text(view(records, *checks), width=width, verbosity=verbosity)
+    assert [t for t in lines if len(t) > width] == []
+
+
+def test_limits_and_intervals_are_short() -> None:
+    assert limit_text(result("pass", kind="max", limit=2500.0)) == "<= 2500"
+    assert limit_text(result("pass", kind="max_drop", limit=0.03)) == "drop 0.03"
+    assert interval_text(0.756, 0.944) == "0.76-0.94"
+    assert interval_text(None, 1.0) == "-"
+
+
+def skipped(metric: str, limit: float, **check: Any) -> CheckResult:
+    return CheckResult(
+        check=Check(metric=metric, kind="max", limit=limit, **check),
+        status="skip",
+        message="needs the whole set",
+    )
+
+
+@pytest.mark.parametrize("width", [50, 80])
+def test_a_skipped_check_shows_the_figure_that_the_run_knows(width: int) -> None:
+    shown = view(hits(1, 0), skipped("error_rate", 0.0), skipped("newly_missed", 2.0))
+    rows = {t.split()[0].rstrip(":"): t for t in text(shown, width=width)}
+    assert "0.000" in rows["error_rate"]
+    assert " - " in rows["newly_missed"]
+    assert "no data" not in rows["error_rate"] + rows["newly_missed"]
+
+
+def test_a_skipped_check_of_a_group_shows_a_dash_for_what_it_never_looked_for() -> None:
+    check = skipped("hit_at_k", 0.9, table="category", group="b")
+    lines = text(view(hits(1, category="b"), check))
+    assert any(t.split() == "hit_at_k -, limit <= 0.9 skipped".split() for t in lines)
+
+
+def reliability() -> JudgeReliability:
+    scores: dict[str, Any] = {"groundedness": 5.0}
+    twice = [
+        record(
+            f"c{i}",
+            scores,
+            judgements={"groundedness": {"scores": scores, "reasoning": "SECRET"}},
+            spot_check={"rubrics": ["groundedness"], "scores": {"groundedness": float(second)}},
+        )
+        for i, second in enumerate((5, 1))
+    ]
+    label = HumanLabel(case_id="c0", rubric="groundedness", label=4.0)
+    return judge_reliability(twice, JudgeLabels(labels=(label,), display="labels.jsonl"))
+
+
+def test_what_is_known_of_the_judge_is_said_and_the_worst_under_v() -> None:
+    shown = view(hits(1), reliability=reliability())
+    quiet = " ".join(" ".join(text(shown)).split())
+    assert "judge second judge disagrees: groundedness 0.50 [0.09-0.91] (n 2)" in quiet
+    assert "corrected by 1 label; the judge alone says 5.00 over 2 cases" in quiet
+    assert "c1" not in quiet
+    loud = text(shown, verbosity=1)
+    assert "judge    first and second judge: groundedness c1 5 and 1" in loud
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_lines_about_the_judge_keep_to_the_width(width: int) -> None:
+    lines = text(view(hits(1), reliability=reliability()), width=width, verbosity=1)
+    assert max(map(len, lines)) <= width
+
+
+def test_a_run_that_knows_nothing_of_its_judge_says_nothing_of_it() -> None:
+    lines = text(view(hits(1), reliability=JudgeReliability()), verbosity=1)
+    assert [line for line in lines if line.startswith("judge ")] == []

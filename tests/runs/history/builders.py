@@ -1,0 +1,108 @@
+"""Runs with all their figures on disk, and what an index says of them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.project.settings import config_hash
+from pytest_rageval.runs.history.database import IndexDatabase
+from pytest_rageval.runs.history.projects import Origin
+from pytest_rageval.runs.history.sync import RunIndex, SyncResult
+from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.runs.store import write_document
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+from tests.postgres_server import execute
+from tests.record_builders import failed
+from tests.run_builders import SETTINGS, scored, write_run
+
+RESULTS = Path("evals/results")
+TABLES = ("evaluation_runs", "test_results", "metrics", "rageval_history")
+OURS = Origin(project="acme/bot", source="here")
+
+
+def cases(n: int = 6, missed: Sequence[int] = (), **fields: Any) -> list[CaseRecord]:
+    """Records of n cases in two categories and two tags, the last of them an error."""
+    found = [
+        scored(
+            f"c-{i:03}",
+            float(i not in missed),
+            category="multi_hop" if i % 2 else "factual",
+            tags=("work", "old") if i % 3 else ("old",),
+            failure_stage="not_retrieved" if i in missed else None,
+            cost={"judge_prompt_tokens": 10.0, "judge_cost_usd": None},
+            **fields,
+        )
+        for i in range(n - 1)
+    ]
+    return [*found, failed(f"c-{n - 1:03}", case_hash="e-content", category="factual")]
+
+
+def full_run(
+    results: Path,
+    run_id: str,
+    records: Sequence[CaseRecord],
+    settings: Settings = SETTINGS,
+    *,
+    day: int = 1,
+    **config: Any,
+) -> Path:
+    """Write a run as pytest does, with every figure; arguments as for ``write_run``."""
+    folder = write_run(results, run_id, records, settings, day=day, wall_s=2.5, **config)
+    told = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    document = metrics_document(
+        aggregate(records),
+        run_id=run_id,
+        timestamp=f"2026-01-{day:02}T00:00:00+00:00",
+        config_hash=config_hash(settings),
+        dataset_hash=told["dataset_hash"],
+    )
+    write_document(folder, "metrics.json", document)
+    return folder
+
+
+def some_runs(n: int = 3) -> None:
+    """Write n runs that differ in what they miss."""
+    for day in range(1, n + 1):
+        full_run(RESULTS, f"r{day}", cases(missed=range(day % 4)), day=day)
+
+
+def sync(url: str, *, rebuild: bool = False, origin: Origin = OURS) -> SyncResult:
+    """Sync the folders of the project in hand."""
+    root = Path.cwd()
+    with IndexDatabase(url, rootdir=root, write=True, anew=rebuild) as database:
+        return RunIndex(database, origin, root / RESULTS).sync(rebuild=rebuild)
+
+
+def rows(url: str, table: str, columns: str = "*", rest: str = "") -> list[tuple[Any, ...]]:
+    """Return what is in a table of an index, past everything that wrote it."""
+    statement = f"SELECT {columns} FROM {table} {rest}"
+    if url.startswith("postgresql"):
+        return execute(url, statement)
+    connection = sqlite3.connect(url)
+    try:
+        return connection.execute(statement).fetchall()
+    finally:
+        connection.close()
+
+
+def change(url: str, statement: str) -> None:
+    """Change an index by hand."""
+    if url.startswith("postgresql"):
+        execute(url, statement)
+        return
+    connection = sqlite3.connect(url)
+    with connection:
+        connection.execute(statement)
+    connection.close()
+
+
+def indexed_runs(url: str, project: str = "acme/bot") -> list[str]:
+    """Return the ids of the runs of a project."""
+    found = rows(url, "evaluation_runs", "run_id", f"WHERE project = '{project}'")
+    return sorted(row[0] for row in found)

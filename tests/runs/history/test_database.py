@@ -1,0 +1,194 @@
+"""Where an index lies, who is let in, and what is said when it cannot be opened."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.runs.history.database import IndexDatabase
+from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
+from tests.postgres_server import execute
+from tests.root_rights import without_root_rights
+from tests.runs.history.builders import indexed_runs, rows, some_runs, sync
+
+
+def opened(url: str, *, write: bool = True) -> str:
+    with IndexDatabase(url, rootdir=Path.cwd(), write=write) as database:
+        return database.shown
+
+
+def test_a_path_begins_at_the_root_of_the_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "below").mkdir()
+    monkeypatch.chdir(project / "below")
+    for url in ("a/one.sqlite", "sqlite:///a/two.sqlite"):
+        with IndexDatabase(url, rootdir=project, write=True):
+            pass
+    assert sorted(path.name for path in (project / "a").glob("*.sqlite")) == [
+        "one.sqlite",
+        "two.sqlite",
+    ]
+
+
+def test_a_new_folder_keeps_the_index_out_of_git(project: Path) -> None:
+    opened("evals/cache/history.sqlite")
+    assert "*" in (project / "evals/cache/.gitignore").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("mysql://ann:sesame@host/db", "got a URL of 'mysql'"),
+        ("postgresql+nothing://ann:sesame@host/db", "got a URL of 'postgresql+nothing'"),
+        ("postgresql://ann:sesame@host:port/db", "got a URL that cannot be read"),
+        ("postgresql:/ann:sesame@host/db", "got a URL that cannot be read"),
+        ("postgresql+psycopg:ann:sesame@host/db", "got a URL that cannot be read"),
+        ("sqlite://", "got a database in memory"),
+        ("sqlite:///:memory:", "got a database in memory"),
+    ],
+)
+def test_what_is_no_place_for_an_index_is_refused_without_its_password(
+    url: str, complaint: str, project: Path
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        opened(url)
+    assert str(caught.value).startswith(f"index of runs: {complaint}")
+    assert "expected a path, sqlite:///" in str(caught.value)
+    assert "sesame" not in str(caught.value)
+    assert list(project.iterdir()) == []
+
+
+def test_postgresql_without_its_driver_says_what_to_install() -> None:
+    program = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from pytest_rageval.cli.main import main\n"
+        "main(['runs', 'sync', '--db', 'postgresql://ann:sesame@host/db'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert "pip install 'pytest-rageval[postgres]'" in done.stderr
+    assert "sesame" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:sesame@127.0.0.1:1/db",
+        "postgresql+psycopg:///db?host=/nowhere&user=ann&password=sesame",
+        "postgresql://ann:sesame@127.0.0.1:1/db?application_name=sesame",
+    ],
+)
+def test_a_server_that_is_down_is_named_without_the_password(url: str) -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    with pytest.raises(StorageError) as caught:
+        opened(url)
+    assert str(caught.value).startswith("postgresql+psycopg://")
+    assert "sesame" not in repr(caught.value)
+
+
+def test_a_file_that_is_no_database_is_named(project: Path) -> None:
+    (project / "odd.sqlite").write_text("nothing of the kind, at length" * 50, encoding="utf-8")
+    with pytest.raises(StorageError, match=r"odd.sqlite: file is not a database; delete the file"):
+        opened("odd.sqlite")
+    assert (project / "odd.sqlite").read_text(encoding="utf-8").startswith("nothing")
+
+
+def test_a_folder_or_a_file_in_the_way_is_named(project: Path) -> None:
+    (project / "here").mkdir()
+    with pytest.raises(StorageError, match="a folder stands here, expected a file"):
+        opened("here")
+    (project / "file").write_text("", encoding="utf-8")
+    with pytest.raises(StorageError, match="its folder cannot be made"):
+        opened("file/index.sqlite")
+
+
+def test_a_damaged_index_is_named(url: str) -> None:
+    if "://" in url:
+        pytest.skip("the file of SQLite is meant")
+    some_runs(3)
+    sync(url)
+    file = Path(url)
+    content = bytearray(file.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    file.write_bytes(content)
+    with pytest.raises(RagEvalError, match=r"history\.sqlite: .*; delete the file and sync again"):
+        sync(url)
+
+
+def test_another_who_writes_for_long_is_waited_for_no_longer_than_told(project: Path) -> None:
+    opened("index.sqlite")
+    other = sqlite3.connect("index.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StorageError, match=r"index\.sqlite: database is locked"):
+        IndexDatabase("index.sqlite", rootdir=project, write=True, patience_s=0.2)
+    other.close()
+
+
+def test_an_index_is_read_while_another_writes(project: Path) -> None:
+    opened("index.sqlite")
+    other = sqlite3.connect("index.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert opened("index.sqlite", write=False)
+    other.close()
+
+
+def test_an_index_that_cannot_be_written_is_read_and_a_sync_says_so(project: Path) -> None:
+    some_runs(1)
+    sync("index.sqlite")
+    (project / "index.sqlite").chmod(0o444)
+    project.chmod(0o555)
+    try:
+        with without_root_rights():
+            assert opened("index.sqlite", write=False)
+            with pytest.raises(StorageError, match=r"index\.sqlite: attempt to write a readonly"):
+                sync("index.sqlite")
+    finally:
+        project.chmod(0o755)
+
+
+@pytest.mark.slow
+def test_another_who_holds_a_run_is_waited_for_no_longer_than_told(
+    postgres: str, project: Path
+) -> None:
+    with (
+        IndexDatabase(postgres, rootdir=project, write=True) as one,
+        IndexDatabase(postgres, rootdir=project, write=True, patience_s=0.2) as other,
+        one.transaction("acme/bot/r1"),
+    ):
+        with other.transaction("acme/bot/r2"):
+            pass
+        with (
+            pytest.raises(StorageError, match="canceling statement due to lock timeout"),
+            other.transaction("acme/bot/r1"),
+        ):
+            pass
+        with other.transaction("acme/bot/r3"):
+            pass
+
+
+@pytest.mark.slow
+def test_a_schema_of_our_own_in_a_database_of_others(postgres: str) -> None:
+    execute(postgres, "CREATE TABLE metrics (a INTEGER)")
+    execute(postgres, "CREATE SCHEMA IF NOT EXISTS evals")
+    some_runs(1)
+    apart = f"{postgres}&options=-csearch_path%3Devals"
+    assert sync(apart).added == ["r1"]
+    assert sync(apart).unchanged == ["r1"]
+    assert rows(postgres, "metrics") == []
+    execute(postgres, "DROP SCHEMA evals CASCADE")
+
+
+@pytest.mark.slow
+def test_nothing_shows_the_password(postgres: str) -> None:
+    assert opened(postgres) == "postgresql+psycopg:///postgres"
+    some_runs(1)
+    sync(postgres)
+    assert indexed_runs(postgres) == ["r1"]
+    assert "hunter2secret" not in repr(rows(postgres, "evaluation_runs"))

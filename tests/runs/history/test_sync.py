@@ -1,0 +1,501 @@
+"""The index says what the folders say, whatever has happened to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.runs.history.database import IndexDatabase
+from pytest_rageval.runs.history.projects import Origin
+from pytest_rageval.runs.history.run_rows import read_run_rows, stamp_of
+from pytest_rageval.runs.history.sync import RunIndex
+from pytest_rageval.runs.record_json import record_to_json
+from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.runs.tags import remove_tag, write_tag
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.reply import ErrorInfo
+from tests.root_rights import without_root_rights
+from tests.runs.history.builders import (
+    OURS,
+    RESULTS,
+    TABLES,
+    cases,
+    change,
+    full_run,
+    indexed_runs,
+    rows,
+    some_runs,
+    sync,
+)
+
+
+def metrics_on_disk(run_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / run_id / "metrics.json").read_bytes())
+    return found
+
+
+# --- what is in it -------------------------------------------------------------------------------
+
+
+def test_every_figure_of_the_folders_is_in_the_index(url: str) -> None:
+    some_runs()
+    sync(url)
+    columns = "value, n, n_not_applicable, n_error, median, low, high, se"
+    names = ("mean", "n", "n_not_applicable", "n_error", "median", "low", "high", "se")
+    compared = 0
+    for run_id in ("r1", "r2", "r3"):
+        document = metrics_on_disk(run_id)
+        places = {("overall", ""): document["statistics"]}
+        for scope in ("tag", "category", "difficulty", "answerable", "vault"):
+            for group, found in document[f"by_{scope}"].items():
+                places[scope, group] = found["statistics"]
+        for (scope, group), statistics in places.items():
+            where = f"WHERE run_id = '{run_id}' AND scope = '{scope}' AND group_name = '{group}'"
+            stored = {row[0]: row[1:] for row in rows(url, "metrics", f"metric, {columns}", where)}
+            for key, told in statistics.items():
+                assert stored[key] == tuple(told[name] for name in names), (run_id, scope, key)
+                compared += 1
+            assert {k for k in stored if k in METRICS} == set(statistics)
+    assert compared > 150
+
+
+def test_the_figures_of_a_whole_run_are_there_under_the_names_that_thresholds_have(
+    url: str,
+) -> None:
+    full_run(RESULTS, "r1", cases())
+    sync(url)
+    found = dict(rows(url, "metrics", "metric, value", "WHERE scope = 'overall'"))
+    told = metrics_on_disk("r1")["aggregate_metrics"]
+    assert found["error_rate"] == told["operational_metrics"]["error_rate"] > 0
+    assert found["pass_rate"] == told["pass_rate"]
+    assert found["latency_ms.p95"] == told["latency"]["p95_ms"] == 10.0
+    assert found["judge_tokens"] == told["cost"]["judge_tokens"] == 50
+    assert found["cost_usd.total"] is told["cost"]["total_usd"] is None
+    assert found["suite_wall_s"] == 2.5
+
+
+def test_every_record_of_the_folders_is_in_the_index(url: str) -> None:
+    some_runs()
+    sync(url)
+    for day in (1, 2, 3):
+        records = cases(missed=range(day))
+        columns = "case_id, case_hash, category, tags, status, outcome, failure_stage, error_kind"
+        stored = rows(
+            url,
+            "test_results",
+            f"{columns}, total_ms, judge_prompt_tokens, metrics",
+            f"WHERE run_id = 'r{day}' ORDER BY case_id",
+        )
+        assert len(stored) == len(records) == 6
+        for row, record in zip(stored, records, strict=True):
+            error = record.error.kind if record.error else None
+            tokens = record.cost.get("judge_prompt_tokens")
+            assert row[:-1] == (
+                record.case_id,
+                record.case_hash,
+                record.category,
+                " ".join(record.tags),
+                record.status,
+                record.outcome,
+                record.failure_stage,
+                error,
+                record.latency.get("total_ms"),
+                tokens,
+            )
+            assert json.loads(row[-1]) == record.metrics
+
+
+def test_a_run_says_what_it_was_made_with(url: str) -> None:
+    full_run(RESULTS, "r1", cases(), git={"commit": "abc", "dirty": True}, answerer_version="m2")
+    write_tag(RESULTS, "main", "r1")
+    write_tag(RESULTS, "best", "r1")
+    sync(url)
+    document = metrics_on_disk("r1")
+    columns = "project, run_id, tags, verdict, judge, config_hash, dataset_hash, git_commit"
+    columns += ", answerer_version, k, n_cases, passed, missed, errored"
+    assert rows(url, "evaluation_runs", columns) == [
+        (
+            *("acme/bot", "r1", "best main", "pass", "none"),
+            *(document["config_hash"], document["dataset_hash"], "abc", "m2", 5, 6, 5, 0, 1),
+        )
+    ]
+
+
+def test_no_text_of_questions_answers_or_documents_enters_the_index(url: str) -> None:
+    secret = "the-launch-code"
+    records = [
+        replace(
+            record,
+            question=f"What is {secret}?",
+            answer=f"It is {secret}.",
+            groundedness={"score": 3, "reasoning": secret, "supported_claims": [secret]},
+            abstain_reason=secret,
+            not_applicable={"mrr": secret},
+            judge_input={"question": secret},
+            models={"llm_model": "m"},
+        )
+        for record in cases()
+    ]
+    records[-1] = replace(
+        records[-1], error=ErrorInfo(kind="http", message=f"500: {secret}", attempts=4)
+    )
+    folder = full_run(RESULTS, "r1", records, notes=secret, set={"files": [secret]})
+    (folder / "results.jsonl").write_text(
+        (folder / "results.jsonl").read_text(encoding="utf-8") + f'{{"question": "{secret}"}}\n',
+        encoding="utf-8",
+    )
+    full_run(RESULTS, "r2", records, notes=secret, day=2)
+    assert list(sync(url).broken) == ["r1"]
+    for table in TABLES:
+        assert secret not in repr(rows(url, table))
+    assert len(rows(url, "test_results")) == 6
+
+
+def test_what_no_database_keeps_is_written_out(url: str) -> None:
+    odd = [
+        replace(record, case_id=f"a\0b\ud800{i}", category="x\0", tags=("t\0",), latency=latency)
+        for i, (record, latency) in enumerate(
+            zip(cases(3), ({"total_ms": 12345.0}, {"total_ms": 1e308}, {}), strict=True)
+        )
+    ]
+    full_run(RESULTS, "r1", odd, git={"commit": "a\0\ud800", "dirty": "maybe"}, answerer_version=3)
+    lines = RESULTS / "r1" / "results.jsonl"
+    lines.write_text(lines.read_text("utf-8").replace("12345.0", "Infinity"), encoding="utf-8")
+    path = RESULTS / "r1" / "metrics.json"
+    document = metrics_on_disk("r1")
+    document["statistics"]["mrr"].update(mean=10**400, n=10**30, low="high")
+    document["by_category"]["\0"] = {"statistics": {"mrr": 1, "hit_at_k": {"mean": True}}}
+    document["by_tag"] = None
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert sync(url).broken == {}
+    ids = {row[0] for row in rows(url, "test_results", "case_id")}
+    assert ids == {f"a\\x00b\\ud800{i}" for i in range(3)}
+    times = {row[0] for row in rows(url, "test_results", "total_ms")}
+    assert times == {None, 1e308}
+    where = "WHERE metric = 'mrr' AND scope = 'overall'"
+    assert rows(url, "metrics", "value, n, low", where) == [(None, None, None)]
+    assert rows(url, "evaluation_runs", "git_commit, answerer_version, git_dirty") == [
+        ("a\\x00\\ud800", None, None)
+    ]
+
+
+def test_repeats_and_parameters_of_a_case_are_rows_of_their_own(url: str) -> None:
+    one = cases(2)[0]
+    variants = [
+        replace(one, repeat=repeat, parameters=parameters)
+        for repeat in (0, 1)
+        for parameters in ("[small]", "[large]")
+    ]
+    full_run(RESULTS, "r1", variants)
+    assert sync(url).broken == {}
+    found = rows(url, "test_results", "parameters, repeat")
+    assert sorted(found) == [("[large]", 0), ("[large]", 1), ("[small]", 0), ("[small]", 1)]
+
+
+# --- again and again -----------------------------------------------------------------------------
+
+
+def everything(url: str) -> list[list[tuple[Any, ...]]]:
+    return [sorted(rows(url, table), key=repr) for table in TABLES]
+
+
+def test_a_second_sync_writes_nothing(url: str) -> None:
+    some_runs()
+    assert sync(url).added == ["r1", "r2", "r3"]
+    stamps = dict(rows(url, "evaluation_runs", "run_id, synced_at"))
+    again = sync(url)
+    assert (again.added, again.changed, again.removed) == ([], [], [])
+    assert again.unchanged == ["r1", "r2", "r3"]
+    assert dict(rows(url, "evaluation_runs", "run_id, synced_at")) == stamps
+
+
+def test_runs_that_have_settled_are_not_read_again(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some_runs(2)
+    later = time.time() + 60
+    monkeypatch.setattr("pytest_rageval.runs.history.run_rows.time.time", lambda: later)
+    sync(url)
+
+    def read(*_: object) -> None:
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr("pytest_rageval.runs.history.sync.content_hash", read)
+    assert sync(url).unchanged == ["r1", "r2"]
+
+
+def test_a_file_that_was_changed_just_now_is_not_trusted_by_its_time(tmp_path: Path) -> None:
+    folder = full_run(RESULTS, "r1", cases())
+    assert not stamp_of(folder, ()).settled
+    assert stamp_of(folder, (), now=time.time() + 5).settled
+
+
+def test_a_touched_run_is_not_written_again(url: str) -> None:
+    some_runs(1)
+    sync(url)
+    os.utime(RESULTS / "r1" / "results.jsonl", (1, 1))
+    assert sync(url).unchanged == ["r1"]
+
+
+def test_a_changed_run_is_written_again_and_others_are_not(url: str) -> None:
+    some_runs()
+    sync(url)
+    path = RESULTS / "r2" / "metrics.json"
+    path.write_text(json.dumps({**metrics_on_disk("r2"), "passed": 99}), encoding="utf-8")
+    found = sync(url)
+    assert (found.changed, found.unchanged) == (["r2"], ["r1", "r3"])
+    assert rows(url, "evaluation_runs", "passed", "WHERE run_id = 'r2'") == [(99,)]
+
+
+def test_a_resumed_run_is_written_again(url: str) -> None:
+    records = cases()
+    with RunWriter(RESULTS, "r1") as writer:
+        writer.append(records[0])
+    sync(url)
+    assert len(rows(url, "test_results")) == 1
+    assert rows(url, "evaluation_runs", "has_metrics, verdict") in ([(0, None)], [(False, None)])
+    with RunWriter(RESULTS, "r1", resume=True) as writer:
+        for record in records[1:]:
+            writer.append(record)
+    assert sync(url).changed == ["r1"]
+    assert len(rows(url, "test_results")) == 6
+
+
+def test_a_run_that_got_a_tag_or_lost_it_is_written_again(url: str) -> None:
+    some_runs()
+    sync(url)
+    write_tag(RESULTS, "main", "r1")
+    assert sync(url).changed == ["r1"]
+    write_tag(RESULTS, "main", "r2")
+    assert sync(url).changed == ["r1", "r2"]
+    remove_tag(RESULTS, "main")
+    assert sync(url).changed == ["r2"]
+    assert {row[0] for row in rows(url, "evaluation_runs", "tags")} == {""}
+
+
+def test_a_run_whose_folder_is_gone_is_taken_out(url: str) -> None:
+    some_runs()
+    sync(url)
+    shutil.rmtree(RESULTS / "r2")
+    assert sync(url).removed == ["r2"]
+    assert indexed_runs(url) == ["r1", "r3"]
+    for table in ("test_results", "metrics"):
+        assert rows(url, table, "run_id", "WHERE run_id = 'r2'") == []
+    shutil.rmtree(RESULTS)
+    assert sync(url).removed == ["r1", "r3"]
+    assert [rows(url, table) for table in TABLES[:3]] == [[], [], []]
+
+
+def test_a_rebuilt_index_is_the_same(url: str) -> None:
+    some_runs()
+    sync(url)
+    before = [
+        sorted(rows(url, "evaluation_runs", "run_id, content_hash, config, passed"), key=repr),
+        *everything(url)[1:],
+    ]
+    change(url, "DELETE FROM metrics WHERE run_id = 'r1'")
+    change(url, "UPDATE test_results SET outcome = 'passed'")
+    change(url, "INSERT INTO test_results SELECT * FROM test_results WHERE 1 = 0")
+    assert sync(url).changed == []
+    assert sync(url, rebuild=True).added == ["r1", "r2", "r3"]
+    after = [
+        sorted(rows(url, "evaluation_runs", "run_id, content_hash, config, passed"), key=repr),
+        *everything(url)[1:],
+    ]
+    assert after == before
+
+
+# --- what cannot be read -------------------------------------------------------------------------
+
+
+def test_a_broken_run_is_named_and_the_others_are_there(url: str) -> None:
+    some_runs()
+    with (RESULTS / "r2" / "results.jsonl").open("r+b") as file:
+        file.write(b"nonsense")
+    (RESULTS / "r3" / "gate.json").write_text("[1]", encoding="utf-8")
+    found = sync(url)
+    assert found.added == ["r1", "r2", "r3"]
+    assert list(found.broken) == ["r2", "r3"]
+    assert "results.jsonl:1: not JSON" in found.broken["r2"][0]
+    assert "gate.json: got [1], expected an object" in found.broken["r3"][0]
+    unreadable = dict(rows(url, "evaluation_runs", "run_id, unreadable"))
+    assert unreadable == {"r1": "", "r2": "results.jsonl", "r3": "gate.json"}
+    # Its figures are in metrics.json, which can be read.
+    assert rows(url, "metrics", "value", "WHERE run_id = 'r2' AND metric = 'pass_rate'")
+
+
+def test_a_broken_run_is_named_each_time_until_it_is_mended(url: str) -> None:
+    some_runs(2)
+    whole = (RESULTS / "r2" / "config.json").read_bytes()
+    (RESULTS / "r2" / "config.json").write_bytes(whole[:50])
+    sync(url)
+    again = sync(url)
+    assert (again.changed, list(again.broken)) == ([], ["r2"])
+    (RESULTS / "r2" / "config.json").write_bytes(whole)
+    mended = sync(url)
+    assert (mended.changed, mended.broken) == (["r2"], {})
+
+
+def test_a_torn_last_line_is_left_out(url: str) -> None:
+    folder = full_run(RESULTS, "r1", cases())
+    path = folder / "results.jsonl"
+    path.write_bytes(path.read_bytes()[:-40])
+    assert sync(url).broken == {}
+    assert len(rows(url, "test_results")) == 5
+
+
+@pytest.mark.slow
+def test_a_row_that_a_database_refuses_leaves_the_other_runs_alone(postgres: str) -> None:
+    some_runs(2)
+    # Longer than a page of its index, and not to be made shorter.
+    long = replace(cases()[0], case_id=random.Random(1).randbytes(9000).hex())
+    full_run(RESULTS, "r0", [long], day=3)
+    found = sync(postgres)
+    assert found.added == ["r1", "r2"]
+    assert "cannot be kept: index row" in found.broken["r0"][0]
+
+
+def test_a_folder_that_nobody_lets_us_open_is_named_and_stays(tmp_path: Path) -> None:
+    url = str(tmp_path / "history.sqlite")
+    some_runs(2)
+    sync(url)
+    (RESULTS / "r1").chmod(0)
+    try:
+        with without_root_rights():
+            found = sync(url)
+    finally:
+        (RESULTS / "r1").chmod(0o755)
+    assert found.broken == {"r1": [f"{Path.cwd() / RESULTS / 'r1'}: cannot be opened"]}
+    assert found.removed == []
+    assert indexed_runs(url) == ["r1", "r2"]
+
+
+def test_a_folder_without_runs_is_an_empty_index(url: str) -> None:
+    found = sync(url)
+    assert (found.added, found.unchanged) == ([], [])
+    assert indexed_runs(url) == []
+
+
+def test_a_run_that_changes_while_it_is_read_is_read_again(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full_run(RESULTS, "r1", cases(3))
+    seen: list[int] = []
+
+    def read_and_write(folder: Path, tags: tuple[str, ...]) -> Any:
+        found = read_run_rows(folder, tags)
+        if not seen:
+            path = folder / "results.jsonl"
+            extra = json.dumps(record_to_json(replace(cases(3)[0], case_id="late")))
+            path.write_bytes(path.read_bytes() + extra.encode() + b"\n")
+        seen.append(len(found.results))
+        return found
+
+    monkeypatch.setattr("pytest_rageval.runs.history.sync.read_run_rows", read_and_write)
+    assert sync(url).added == ["r1"]
+    assert seen == [3, 4]
+    assert len(rows(url, "test_results")) == 4
+
+
+# --- several projects, several folders -----------------------------------------------------------
+
+
+def test_projects_in_one_database_are_kept_apart(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some_runs(2)
+    sync(url)
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    full_run(RESULTS, "r1", cases(3), day=9)
+    theirs = Origin(project="acme/search", source="there")
+    assert sync(url, origin=theirs).added == ["r1"]
+    assert (indexed_runs(url), indexed_runs(url, "acme/search")) == (["r1", "r2"], ["r1"])
+    sync(url, origin=theirs, rebuild=True)
+    shutil.rmtree(RESULTS)
+    assert sync(url, origin=theirs).removed == ["r1"]
+    assert (indexed_runs(url), indexed_runs(url, "acme/search")) == (["r1", "r2"], [])
+
+
+def test_a_sync_takes_out_nothing_that_another_folder_put_in(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some_runs(2)
+    sync(url, origin=replace(OURS, source="ci"))
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    monkeypatch.chdir(clone)
+    full_run(RESULTS, "mine", cases())
+    assert sync(url).added == ["mine"]
+    assert sync(url).removed == []
+    assert indexed_runs(url) == ["mine", "r1", "r2"]
+
+
+def test_a_clone_without_records_leaves_those_that_another_folder_put_in(url: str) -> None:
+    some_runs(1)
+    sync(url, origin=replace(OURS, source="ci"))
+    (RESULTS / "r1" / "results.jsonl").unlink()
+    assert sync(url).unchanged == ["r1"]
+    assert len(rows(url, "test_results")) == 6
+
+
+def test_a_folder_that_has_the_same_run_answers_for_it_from_then_on(url: str) -> None:
+    some_runs(1)
+    sync(url, origin=replace(OURS, source="before it was moved"))
+    assert sync(url).unchanged == ["r1"]
+    shutil.rmtree(RESULTS / "r1")
+    assert sync(url).removed == ["r1"]
+
+
+# --- versions and tables of others ---------------------------------------------------------------
+
+
+def test_an_index_of_another_version_is_refused_and_can_be_made_anew(url: str) -> None:
+    some_runs(1)
+    sync(url)
+    change(url, "UPDATE rageval_history SET version = 7")
+    change(url, "ALTER TABLE metrics DROP COLUMN se")
+    with pytest.raises(StorageError, match="an index of version 7, expected 2; rageval runs sync"):
+        sync(url)
+    with pytest.raises(StorageError, match="an index of version 7"):
+        IndexDatabase(url, rootdir=Path.cwd(), write=False)
+    assert sync(url, rebuild=True).added == ["r1"]
+    assert sync(url).unchanged == ["r1"]
+
+
+def test_tables_of_others_are_left_alone(url: str) -> None:
+    Path(url).parent.mkdir(exist_ok=True) if "://" not in url else None
+    change(url, "CREATE TABLE metrics (a INTEGER)")
+    change(url, "INSERT INTO metrics VALUES (5)")
+    for rebuild in (False, True):
+        with pytest.raises(StorageError, match="holds a table 'metrics' that belongs to no index"):
+            sync(url, rebuild=rebuild)
+    assert rows(url, "metrics") == [(5,)]
+
+
+def test_reading_makes_no_index(url: str) -> None:
+    with pytest.raises(StorageError, match="rageval runs sync makes one"):
+        IndexDatabase(url, rootdir=Path.cwd(), write=False)
+    assert "://" in url or not Path(url).exists()
+
+
+def test_some_runs_alone_can_be_put_in_or_taken_out(url: str) -> None:
+    some_runs()
+    root = Path.cwd()
+    with IndexDatabase(url, rootdir=root, write=True) as database:
+        index = RunIndex(database, OURS, root / RESULTS)
+        assert index.put(["r2"]).added == ["r2"]
+        assert index.put(["r2"]).unchanged == ["r2"]
+        shutil.rmtree(RESULTS / "r2")
+        assert index.put(["r2", "never"]).removed == ["r2"]
+    assert indexed_runs(url) == []

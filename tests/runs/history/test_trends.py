@@ -1,0 +1,99 @@
+"""A trend from the index is the one from the folders."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.run_figures import Scope
+from pytest_rageval.analysis.trend import TrendQuery, make_trend
+from pytest_rageval.runs.history.database import IndexDatabase
+from pytest_rageval.runs.history.trends import query_trend
+from pytest_rageval.runs.tags import write_tag
+from pytest_rageval.runs.trend import TrendSource, read_trend
+from tests.run_builders import SETTINGS
+from tests.runs.history.builders import OURS, RESULTS, cases, full_run, sync
+
+
+def both(url: str, query: TrendQuery) -> tuple[TrendSource, TrendSource]:
+    with IndexDatabase(url, rootdir=Path.cwd(), write=False) as database:
+        return query_trend(database, OURS.project, query), read_trend(RESULTS, query)
+
+
+@pytest.fixture
+def history() -> None:
+    """Runs that differ in all that a trend looks at."""
+    full_run(RESULTS, "a", cases(missed=(1,)), day=1)
+    full_run(RESULTS, "b", cases(), day=2, answerer_version="m2", git={"commit": "x"})
+    full_run(RESULTS, "c", cases(8), day=3)
+    full_run(RESULTS, "d", cases(), replace(SETTINGS, k=9), day=4)
+    judged = {"judges": [{"judge": "offline/1", "model": None, "rubrics": {"groundedness": "v1"}}]}
+    full_run(RESULTS, "e", cases(), replace(SETTINGS, judge="offline"), day=5, **judged)
+    bare = full_run(RESULTS, "f", cases(), day=5)
+    (bare / "results.jsonl").unlink()
+    killed = full_run(RESULTS, "g", cases(), day=6)
+    (killed / "metrics.json").unlink()
+    write_tag(RESULTS, "main", "b")
+    write_tag(RESULTS, "v1", "a")
+
+
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize("metric", ["recall_at_k", "latency_ms.p95", "cost_usd.total", "nothing"])
+@pytest.mark.parametrize(("scope", "group"), [("overall", ""), ("tag", "work"), ("tag", "no")])
+def test_the_index_answers_as_the_folders_do(
+    url: str, metric: str, scope: Scope, group: str
+) -> None:
+    sync(url)
+    query = TrendQuery(metric=metric, scope=scope, group=group)
+    indexed, read = both(url, query)
+    assert (indexed.metrics, indexed.groups) == (read.metrics, read.groups)
+    assert len(read.runs) == 6
+    found = [p.document() for p in make_trend(indexed.runs, query)]
+    assert found == [p.document() for p in make_trend(read.runs, query)]
+
+
+@pytest.mark.usefixtures("history")
+def test_runs_are_chosen_alike(url: str) -> None:
+    sync(url)
+    one = next(r for r in read_trend(RESULTS, TrendQuery(metric="mrr")).runs if r.run_id == "d")
+    for query, chosen in (
+        (TrendQuery(metric="mrr", run_tags=("main", "v1")), ["a", "b"]),
+        (TrendQuery(metric="mrr", last=2), ["e", "f"]),
+        (TrendQuery(metric="mrr", config=(one.config_hash or "")[:8]), ["d"]),
+        (TrendQuery(metric="mrr", config="no"), []),
+    ):
+        for source in both(url, query):
+            assert [p.run.run_id for p in make_trend(source.runs, query)] == chosen
+
+
+def test_partial_runs_are_told_apart_alike(url: str) -> None:
+    whole = {"hash": "of-all", "n_cases": 6}
+    full_run(RESULTS, "a", cases(), day=1, dataset_hash="of-all", set=whole)
+    full_run(RESULTS, "b", cases(4), day=2, dataset_hash="of-some", set=whole)
+    full_run(RESULTS, "c", cases(), day=3)
+    merged: dict[str, Any] = {"merged_from": ["x", "y"], "dataset_hash": "of-records"}
+    left = {"hash": "of-all", "n_cases": 7}
+    full_run(RESULTS, "d", cases(), day=4, set=left, skipped=["a.jsonl::s[1]"], **merged)
+    full_run(RESULTS, "e", cases(), day=5, set=left, skipped=[], **merged)
+    full_run(RESULTS, "f", cases(), day=6, set="odd", skipped=5)
+    sync(url)
+    for partial, shown in ((False, ["a", "c", "d", "f"]), (True, ["a", "b", "c", "d", "e", "f"])):
+        query = TrendQuery(metric="mrr", partial=partial)
+        indexed, read = (make_trend(source.runs, query) for source in both(url, query))
+        assert [p.run.run_id for p in read] == shown
+        assert [p.run.run_id for p in read if p.run.partial] == (["b", "e"] if partial else [])
+        assert [p.document() for p in indexed] == [p.document() for p in read]
+
+
+@pytest.mark.slow
+def test_a_server_in_another_time_zone_changes_no_time(postgres: str) -> None:
+    full_run(RESULTS, "a", cases(), day=1)
+    sync(postgres)
+    query = TrendQuery(metric="mrr")
+    elsewhere = f"{postgres}&options=-ctimezone%3DAsia/Kolkata"
+    indexed, read = both(elsewhere, query)
+    assert [run.ran_at for run in indexed.runs] == [run.ran_at for run in read.runs]
+    assert indexed.runs[0].ran_at.isoformat() == "2026-01-01T00:00:00+00:00"

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval import __version__
+from pytest_rageval.runs import provenance
+from pytest_rageval.runs.provenance import git_state, hardware, versions
+
+NO_STATE = {"commit": None, "branch": None, "eval_set_commit": None, "dirty": None}
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+    command = ["git", "-C", str(folder), *identity, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8")
+    return done.stdout.strip()
+
+
+def commit(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    git(folder, "add", name)
+    git(folder, "commit", "-q", "-m", name)
+    return git(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    git(tmp_path, "init", "-q", "-b", "trunk")
+    return tmp_path
+
+
+@needs_git
+def test_a_clean_tree_is_named_by_commit_and_branch(repository: Path) -> None:
+    head = commit(repository, "a.txt", "a")
+    assert git_state(repository) == {
+        "commit": head,
+        "branch": "trunk",
+        "eval_set_commit": None,
+        "dirty": False,
+    }
+
+
+@needs_git
+def test_the_eval_set_has_the_commit_that_last_touched_it(repository: Path) -> None:
+    touched = commit(repository, "cases.jsonl", "{}")
+    head = commit(repository, "other.txt", "x")
+    state = git_state(repository, (repository / "cases.jsonl",))
+    assert (state["eval_set_commit"], state["commit"]) == (touched, head)
+    assert touched != head
+
+
+@needs_git
+def test_a_changed_file_makes_the_tree_dirty_and_a_new_one_does_not(repository: Path) -> None:
+    commit(repository, "a.txt", "a")
+    (repository / "new.txt").write_text("x", encoding="utf-8")
+    assert git_state(repository)["dirty"] is False
+    (repository / "a.txt").write_text("b", encoding="utf-8")
+    assert git_state(repository)["dirty"] is True
+
+
+@needs_git
+def test_a_repository_without_commits_has_none(repository: Path) -> None:
+    assert git_state(repository, (repository / "cases.jsonl",)) == NO_STATE | {"dirty": False}
+
+
+@needs_git
+def test_outside_a_repository_nothing_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.delenv("GIT_DIR", raising=False)
+    assert git_state(tmp_path, (tmp_path / "cases.jsonl",)) == NO_STATE
+
+
+def test_without_git_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert git_state(tmp_path) == NO_STATE
+
+
+@pytest.mark.parametrize(
+    "error", [subprocess.TimeoutExpired("git", 10), PermissionError("not executable")]
+)
+def test_a_git_that_hangs_or_cannot_start_costs_only_the_facts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(subprocess, "run", fail)
+    assert git_state(tmp_path) == NO_STATE
+
+
+def test_versions_name_python_and_the_packages_that_are_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(provenance, "REPORTED_PACKAGES", ("pytest", "no-such-package-anywhere"))
+    assert versions() == {"python": platform.python_version(), "pytest": pytest.__version__}
+
+
+def test_versions_name_this_package() -> None:
+    assert versions()["pytest-rageval"] == __version__
+
+
+def test_hardware_does_not_name_the_machine() -> None:
+    found = hardware()
+    assert set(found) == {"system", "machine", "cpus"}
+    assert found["cpus"] >= 1
+    node = platform.node()
+    assert not node or f'"{node}"' not in json.dumps(found)

@@ -1,0 +1,117 @@
+"""A run on disk is opened the same way for every command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.engine.case import record_of
+from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.runs.read import StoredRun, open_run
+from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResponse, AskResult
+from pytest_rageval.values.settings import Settings
+from tests.score_builders import chunk, gold
+
+SECTION = "a.md | # S"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def record(case_id: str, *chunks: str, **fields: Any) -> CaseRecord:
+    of = Case(id=case_id, question="Where is it?", gold_supports=(gold(SECTION),))
+    response = AskResponse(answer="There.", retrieved_chunks=tuple(map(chunk, chunks)))
+    result = AskResult(response=response, error=None, total_ms=1.0)
+    scored = record_of(LocatedCase(case=of, lineno=3), "set.jsonl", result, Settings(rootdir="."))
+    return replace(scored, **fields)
+
+
+def opened(
+    records: Sequence[CaseRecord], config: object = None, results: str = "evals/results"
+) -> StoredRun:
+    with RunWriter(Path(results), "one") as writer:
+        for one in records:
+            writer.append(one)
+        if config is not None:
+            writer.write_json("config.json", {"settings": config})
+    return open_run("last", {})
+
+
+def test_the_last_record_of_each_case_and_repeat_counts() -> None:
+    run = opened(
+        [
+            record("b", SECTION, lineno=9),
+            record("a", "x.md | # X"),
+            record("a", SECTION, repeat=1),
+            record("a", SECTION),
+        ]
+    )
+    assert run.run_id == "one"
+    found = [(r.case_id, r.repeat, r.outcome) for r in run.records]
+    assert found == [("a", 0, "passed"), ("a", 1, "passed"), ("b", 0, "passed")]
+
+
+def test_settings_of_the_run_are_read_where_they_can_be_true() -> None:
+    stored = {
+        "k": 3,
+        "path_case": "insensitive",
+        "snippets": ["any"],
+        "coarse_chunks": 1,
+        "folder_mode": "on",
+        "judge": "offline",
+        "rootdir": "/elsewhere",
+        "results_dir": "/elsewhere",
+    }
+    run = opened([record("a", SECTION)], stored)
+    scoring = run.scoring
+    assert (scoring.k, scoring.path_case, scoring.folder_mode) == (3, "insensitive", "on")
+    assert (scoring.snippets, scoring.coarse_chunks) == ("off", False)
+    assert scoring.judge_configured
+    assert (run.settings.rootdir, run.settings.results_dir) == (".", "evals/results")
+    assert run.notes == ()
+
+
+@pytest.mark.parametrize("config", [None, [], 7, "k"])
+def test_a_run_without_settings_says_what_is_assumed(config: object) -> None:
+    run = opened([record("a", SECTION)], config)
+    (note,) = run.notes
+    assert "no readable config.json" in note
+    assert run.settings == Settings(rootdir=".", judge="none")
+    assert not run.scoring.judge_configured
+
+
+def test_headings_are_judged_by_the_whole_run() -> None:
+    """A line alone cannot tell whether the target reports headings."""
+    guessed = record("a", "a.md")
+    assert guessed.metrics["hit_at_k"] is None
+    run = opened([guessed, record("b", SECTION)], {})
+    assert run.scoring.headings_reported
+    assert [one.metrics["hit_at_k"] for one in run.records] == [0.0, 1.0]
+
+
+def test_a_record_without_its_case_is_settled_once_the_case_is_known() -> None:
+    guessed = record("a", "a.md")
+    run = opened([replace(guessed, case=None), record("b", SECTION)], {})
+    (kept, _) = run.records
+    assert kept.metrics["hit_at_k"] is None
+    assert run.settled(kept, None) == kept
+    assert run.settled(kept, guessed.case).metrics["hit_at_k"] == 0.0
+
+
+def test_the_results_folder_is_that_of_the_project(project: Path) -> None:
+    text = '[tool.rageval]\nresults = "elsewhere"\n'
+    (project / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert opened([record("a", SECTION)], {}, "elsewhere").records
+    with pytest.raises(StorageError, match="run 'two': not found"):
+        open_run("two", {})

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_rageval.runs.record_json import record_from_json, record_to_json, redact
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
+
+RECORD = CaseRecord(
+    case_id="a/1",
+    file="evals/eval_set.jsonl",
+    lineno=1,
+    case_hash="0123456789abcdef",
+    status="ok",
+    outcome="passed",
+    k=5,
+    question="Why?",
+    answer="Because.",
+    retrieved_chunks=(RetrievedChunk(rel_path="a.md", text="short"),),
+    metrics={"recall_at_k": 1.0, "groundedness": None},
+    not_applicable={"groundedness": "no judge"},
+    latency={"total_ms": 12.5},
+)
+
+CONTRACT = """
+case_id file case_hash repeat status error outcome failure_stage question answer references
+citations abstained abstain_reason retrieved_chunks folder_selection metrics not_applicable
+groundedness correctness abstention latency cost judge_input indexing_coverage
+""".split()
+
+
+def test_a_line_has_every_key_of_the_contract_even_without_a_judge() -> None:
+    assert set(CONTRACT) - record_to_json(RECORD).keys() == set()
+
+
+# Any text at all, half surrogate pairs and line separators included.
+TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
+NUMBER = st.floats(allow_nan=False, allow_infinity=False)
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | NUMBER | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+SCORE = st.none() | NUMBER
+CHUNKS = st.lists(
+    st.builds(
+        RetrievedChunk,
+        rel_path=TEXT,
+        text=st.none() | TEXT,
+        score_vector=SCORE,
+        score_lexical=SCORE,
+        score_final=SCORE,
+        matched_golds=st.none() | st.lists(st.integers()).map(tuple),
+    ),
+    max_size=3,
+).map(tuple)
+CITATIONS = st.lists(st.from_type(Citation), max_size=2).map(tuple)
+
+
+def records() -> st.SearchStrategy[CaseRecord]:
+    texts = st.dictionaries(TEXT, TEXT, max_size=2)
+    return st.builds(
+        CaseRecord,
+        case_id=TEXT,
+        answer=st.none() | TEXT,
+        question=TEXT,
+        metrics=st.dictionaries(TEXT, st.none() | NUMBER, max_size=3),
+        latency=st.dictionaries(TEXT, NUMBER, max_size=3),
+        cost=st.dictionaries(TEXT, st.none() | NUMBER, max_size=3),
+        not_applicable=texts,
+        models=texts,
+        indexing_coverage=st.none() | st.dictionaries(TEXT, PLAIN, max_size=3),
+        retrieved_chunks=st.none() | CHUNKS,
+        references=st.none() | CITATIONS,
+        citations=st.none() | CITATIONS,
+        folder_selection=st.none() | st.from_type(FolderSelection),
+        error=st.none() | st.from_type(ErrorInfo),
+        tags=st.lists(TEXT, max_size=2).map(tuple),
+    )
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(records())
+def test_a_record_comes_back_from_its_json_text_as_it_was(record: CaseRecord) -> None:
+    line = json.dumps(record_to_json(record), allow_nan=False)
+    assert record_from_json(json.loads(line)) == record
+
+
+def test_a_line_says_its_schema_version_first() -> None:
+    document = record_to_json(RECORD)
+    assert next(iter(document.items())) == ("schema_version", 1)
+
+
+def test_an_absent_list_and_an_empty_one_stay_apart() -> None:
+    for chunks in (None, ()):
+        record = replace(RECORD, retrieved_chunks=chunks)
+        assert record_from_json(record_to_json(record)).retrieved_chunks == chunks
+
+
+def test_a_field_that_is_not_known_is_left_out() -> None:
+    assert record_from_json({**record_to_json(RECORD), "later": 1}) == RECORD
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema_version": 2}, "schema_version: got 2, expected 1"),
+        ({"schema_version": None}, "schema_version: got None, expected 1"),
+        ({"outcome": "won"}, "outcome: Input should be 'passed', 'missed' or 'error'"),
+        ({"k": "many"}, "k: Input should be a valid integer"),
+        ({"retrieved_chunks": [{}]}, "retrieved_chunks.0.rel_path: "),
+    ],
+)
+def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(StorageError) as caught:
+        record_from_json({**record_to_json(RECORD), **change})
+    assert str(caught.value).startswith(message)
+
+
+def test_a_missing_field_is_named() -> None:
+    document = record_to_json(RECORD)
+    del document["case_id"]
+    with pytest.raises(StorageError, match="case_id"):
+        record_from_json(document)
+
+
+# --- redaction -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("length", "kept", "cut"), [(0, 0, False), (200, 200, False), (201, 200, True)]
+)
+def test_a_chunk_keeps_two_hundred_characters(length: int, kept: int, cut: bool) -> None:
+    chunk = RetrievedChunk(rel_path="a.md", text="é" * length)
+    record = redact(replace(RECORD, retrieved_chunks=(chunk,)), full_text=False)
+    assert record.retrieved_chunks is not None
+    (stored,) = record.retrieved_chunks
+    assert stored.text == "é" * kept
+    assert stored.text_truncated is cut
+
+
+def test_a_chunk_that_came_truncated_stays_so() -> None:
+    chunk = RetrievedChunk(rel_path="a.md", text="x", text_truncated=True)
+    record = replace(RECORD, retrieved_chunks=(chunk, RetrievedChunk(rel_path="b.md")))
+    assert redact(record, full_text=False).retrieved_chunks == record.retrieved_chunks
+
+
+def test_full_text_keeps_chunks_whole() -> None:
+    chunk = RetrievedChunk(rel_path="a.md", text="x" * 1000)
+    record = replace(RECORD, retrieved_chunks=(chunk,))
+    assert redact(record, full_text=True).retrieved_chunks == (chunk,)
+
+
+@pytest.mark.parametrize(
+    ("length", "kept"), [(99_999, 99_999), (100_000, 100_000), (100_001, 100_000)]
+)
+@pytest.mark.parametrize("full_text", [False, True])
+def test_a_long_answer_is_cut_and_its_length_kept(length: int, kept: int, full_text: bool) -> None:
+    stored = redact(replace(RECORD, answer="x" * length), full_text=full_text)
+    assert stored.answer is not None
+    assert len(stored.answer) == kept
+    assert stored.answer_chars == length
+
+
+def test_no_answer_has_no_length() -> None:
+    assert redact(replace(RECORD, answer=None), full_text=False).answer_chars is None
+
+
+def test_redacting_twice_is_redacting_once() -> None:
+    chunk = RetrievedChunk(rel_path="a.md", text="x" * 1000)
+    record = replace(RECORD, answer="y" * 100_001, retrieved_chunks=(chunk,))
+    once = redact(record, full_text=False)
+    assert redact(once, full_text=False) == once
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("recall_at_k", float("nan"), "got nan, expected 0 to 1"),
+        ("recall_at_k", 7.0, "got 7.0, expected 0 to 1"),
+        ("groundedness", -0.5, "got -0.5, expected 0 to 5"),
+        ("of_ones_own", float("inf"), "got inf, expected a finite number"),
+    ],
+)
+def test_a_score_that_no_metric_can_have_is_refused(key: str, value: float, expected: str) -> None:
+    document = record_to_json(RECORD)
+    document["metrics"] = {key: value}
+    with pytest.raises(StorageError, match=f"metrics.{key}: {expected}"):
+        record_from_json(document)

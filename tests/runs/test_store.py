@@ -1,0 +1,418 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.runs.store import (
+    RunWriter,
+    list_runs,
+    new_run_id,
+    read_json,
+    read_records,
+    resolve_run,
+    write_document,
+)
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.names import is_run_id
+from tests.runs.test_record_json import RECORD
+
+
+def write_run(results: Path, name: str, timestamp: str | None = None) -> Path:
+    with RunWriter(results, name) as writer:
+        writer.append(RECORD)
+        if timestamp is not None:
+            writer.write_json("metrics.json", {"timestamp": timestamp})
+    return writer.path
+
+
+# --- names -----------------------------------------------------------------------------------
+
+
+def test_a_run_id_shows_the_time_in_utc() -> None:
+    east = datetime(2026, 11, 21, 1, 58, 59, tzinfo=timezone(timedelta(hours=6)))
+    assert new_run_id(east, "7c1d") == "20261120-1958-7c1d"
+
+
+def test_a_naive_time_is_no_time_of_a_run() -> None:
+    with pytest.raises(ValueError, match="naive"):
+        new_run_id(datetime(2026, 1, 1), "7c1d")
+
+
+@pytest.mark.parametrize("digits", ["7c1", "7c1dd", "7C1D", "../x"])
+def test_a_run_id_takes_four_hex_digits(digits: str) -> None:
+    with pytest.raises(ValueError, match="4 hex digits"):
+        new_run_id(datetime(2026, 1, 1, tzinfo=UTC), digits)
+
+
+@pytest.mark.parametrize(
+    ("name", "good"),
+    [
+        ("20261120-1958-7c1d", True),
+        ("v1.2_rc", True),
+        ("x" * 100, True),
+        ("x" * 101, False),
+        ("", False),
+        ("last", False),
+        ("last~1", False),
+        (".", False),
+        ("..", False),
+        ("a/b", False),
+        ("a\\b", False),
+        ("-x", False),
+        ("a b", False),
+        ("a\n", False),
+    ],
+)
+def test_a_run_id_is_a_plain_folder_name(name: str, good: bool) -> None:
+    assert is_run_id(name) is good
+
+
+def test_a_writer_refuses_a_name_that_leaves_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="run id: got"):
+        RunWriter(tmp_path / "results", "../x")
+    assert not (tmp_path / "results").exists()
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def test_a_record_is_on_disk_before_the_run_ends(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "a" / "results", "r") as writer:
+        writer.append(RECORD)
+        assert read_records(writer.path) == [RECORD]
+        writer.append(replace(RECORD, repeat=1))
+        assert [record.repeat for record in read_records(writer.path)] == [0, 1]
+
+
+@pytest.mark.parametrize("text", ["a\nb\r\nc", "\u2028\u0085\x1c", "\ud800", "😀é", '"\\'])
+def test_any_text_stays_on_the_line_of_its_record(tmp_path: Path, text: str) -> None:
+    record = replace(RECORD, answer=text, answer_chars=len(text))
+    with RunWriter(tmp_path, "r") as writer:
+        writer.append(record)
+        writer.append(record)
+    assert read_records(writer.path) == [record, record]
+    assert (writer.path / "results.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_a_number_that_json_lacks_is_refused_and_leaves_no_line(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, "r") as writer:
+        with pytest.raises(ValueError, match="JSON compliant"):
+            writer.append(replace(RECORD, latency={"total_ms": float("nan")}))
+        with pytest.raises(ValueError, match="JSON compliant"):
+            writer.write_json("metrics.json", {"a": float("inf")})
+        assert read_records(writer.path) == []
+        assert os.listdir(writer.path) == ["results.jsonl"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_full_disk_is_named_when_appending_and_when_closing(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path, "r")
+    with Path("/dev/full").open("wb") as full:
+        os.dup2(full.fileno(), writer._lines.fileno())
+    message = r"results\.jsonl: cannot be written: No space"
+    with pytest.raises(StorageError, match=message):
+        writer.append(RECORD)
+    with pytest.raises(StorageError, match=message):
+        writer.close()
+    assert writer._lines.closed
+
+
+def test_lines_of_several_threads_do_not_mix(tmp_path: Path) -> None:
+    record = replace(RECORD, answer="x" * 20_000)
+    with RunWriter(tmp_path, "r") as writer:
+
+        def append_some() -> None:
+            for _ in range(10):
+                writer.append(record)
+
+        threads = [threading.Thread(target=append_some) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert read_records(writer.path) == [record] * 40
+
+
+def test_a_run_that_exists_is_not_written_over(tmp_path: Path) -> None:
+    write_run(tmp_path, "r")
+    before = (tmp_path / "r" / "results.jsonl").read_bytes()
+    with pytest.raises(StorageError, match=r"r: a run of this id exists.*--rageval-run-id"):
+        RunWriter(tmp_path, "r")
+    assert (tmp_path / "r" / "results.jsonl").read_bytes() == before
+
+
+def test_an_empty_folder_may_become_a_run(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    assert read_records(write_run(tmp_path, "r")) == [RECORD]
+
+
+def test_a_results_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(StorageError, match="a file stands here or above"):
+        RunWriter(tmp_path / "file" / "results", "r")
+
+
+def test_a_document_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, "r") as writer:
+        writer.write_json("metrics.json", {"a": "x" * 1000})
+        path = writer.write_json("metrics.json", {"é": "\ud800"})
+        writer.write_text("summary.md", "# é\n")
+    assert read_json(path) == {"é": "\ud800"}
+    assert (writer.path / "summary.md").read_bytes() == "# é\n".encode()
+    assert sorted(os.listdir(writer.path)) == ["metrics.json", "results.jsonl", "summary.md"]
+
+
+def test_a_failed_replacement_keeps_the_old_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with RunWriter(tmp_path, "r") as writer:
+        path = writer.write_json("metrics.json", {"a": 1})
+        monkeypatch.setattr(os, "replace", fail)
+        with pytest.raises(StorageError, match=r"metrics\.json: cannot be written: No space"):
+            writer.write_json("metrics.json", {"a": 2})
+    assert read_json(path) == {"a": 1}
+    assert sorted(os.listdir(writer.path)) == ["metrics.json", "results.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["../x.json", "a/b.json", "/x.json"])
+def test_a_document_stays_in_its_run(tmp_path: Path, name: str) -> None:
+    with RunWriter(tmp_path, "r") as writer, pytest.raises(ValueError, match="plain file name"):
+        writer.write_text(name, "")
+
+
+# --- git -------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_git_sees_numbers_and_settings_and_no_text_of_documents(tmp_path: Path) -> None:
+    results = tmp_path / "evals" / "results"
+    with RunWriter(results, "r") as writer:
+        writer.append(RECORD)
+        for name in ("metrics.json", "gate.json", "config.json", "diff.json"):
+            writer.write_json(name, {})
+        for name in ("summary.md", "report.html"):
+            writer.write_text(name, "")
+    (writer.path / "deep").mkdir()
+    (writer.path / "deep" / "metrics.json").write_text("", encoding="utf-8")
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    for command in (["init", "-q"], ["add", "-A"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True, env=environ)
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=tmp_path, check=True, env=environ, capture_output=True, text=True
+    )
+    assert [line.removeprefix("evals/results/") for line in listed.stdout.split()] == [
+        ".gitignore",
+        "r/config.json",
+        "r/gate.json",
+        "r/metrics.json",
+        "r/summary.md",
+    ]
+
+
+def test_a_gitignore_of_the_user_stays(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("mine\n", encoding="utf-8")
+    write_run(tmp_path, "r")
+    assert (tmp_path / ".gitignore").read_text(encoding="utf-8") == "mine\n"
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut", [1, 2, 100])
+def test_a_torn_last_line_is_left_out(tmp_path: Path, cut: int) -> None:
+    path = write_run(tmp_path, "r") / "results.jsonl"
+    whole = path.read_bytes()
+    # The line break alone may be what the kill took: then the record is whole.
+    path.write_bytes(whole + whole[:-cut])
+    assert len(read_records(path)) == (2 if cut == 1 else 1)
+
+
+def test_a_line_torn_inside_a_character_is_left_out(tmp_path: Path) -> None:
+    path = write_run(tmp_path, "r") / "results.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"question": "\xc3')
+    assert read_records(path) == [RECORD]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"{", "results.jsonl:2: not JSON"),
+        (b"\xff", "results.jsonl:2: not JSON"),
+        (b"[1]", r"results.jsonl:2: got \[1\], expected an object"),
+        (b'{"schema_version": 9}', "results.jsonl:2: schema_version: got 9, expected 1"),
+        (b'{"schema_version": 1}', "results.jsonl:2: case_id: Field required"),
+    ],
+)
+def test_a_broken_line_before_the_last_is_named(tmp_path: Path, line: bytes, message: str) -> None:
+    path = write_run(tmp_path, "r") / "results.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + line + b"\n" + whole)
+    with pytest.raises(StorageError, match=message):
+        read_records(path)
+
+
+def test_a_run_without_records_says_so(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="No such file"):
+        read_records(tmp_path / "results.jsonl")
+
+
+@pytest.mark.parametrize(("text", "message"), [("{", "not JSON"), ("[]", "expected an object")])
+def test_a_broken_document_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "metrics.json").write_text(text, encoding="utf-8")
+    with pytest.raises(StorageError, match=rf"metrics\.json: .*{message}"):
+        read_json(tmp_path / "metrics.json")
+
+
+# --- resuming --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tail", [b"", b'{"case_id": "tor', b"\xc3"])
+def test_a_resumed_run_loses_its_torn_line_and_grows(tmp_path: Path, tail: bytes) -> None:
+    path = write_run(tmp_path, "r") / "results.jsonl"
+    path.write_bytes(path.read_bytes() + tail)
+    with RunWriter(tmp_path, "r", resume=True) as writer:
+        writer.append(replace(RECORD, repeat=1))
+    assert [record.repeat for record in read_records(path)] == [0, 1]
+
+
+def test_a_resumed_run_keeps_a_record_that_only_lacks_its_line_break(tmp_path: Path) -> None:
+    path = write_run(tmp_path, "r") / "results.jsonl"
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    with RunWriter(tmp_path, "r", resume=True) as writer:
+        writer.append(replace(RECORD, repeat=1))
+    assert [record.repeat for record in read_records(path)] == [0, 1]
+
+
+def test_a_run_that_does_not_exist_cannot_be_resumed(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no run to resume"):
+        RunWriter(tmp_path, "r", resume=True)
+
+
+# --- naming a run ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    folder = tmp_path / "results"
+    write_run(folder, "20260103-0000-aaaa", "2026-01-03T00:00:00+00:00")
+    write_run(folder, "zz-oldest", "2026-01-01T00:00:00+00:00")
+    write_run(folder, "20260102-0000-bbbb", "2026-01-02T00:00:00Z")
+    (folder / "no-run").mkdir()
+    return folder
+
+
+def test_runs_are_listed_by_time_oldest_first(results: Path) -> None:
+    names = [path.name for path in list_runs(results)]
+    assert names == ["zz-oldest", "20260102-0000-bbbb", "20260103-0000-aaaa"]
+
+
+def test_a_run_without_metrics_stands_at_the_time_of_its_records(results: Path) -> None:
+    path = write_run(results, "interrupted")
+    os.utime(path / "results.jsonl", (1767312000, 1767312000))  # 2026-01-02T00:00Z
+    assert [run.name for run in list_runs(results)][1:3] == ["20260102-0000-bbbb", "interrupted"]
+
+
+def test_a_folder_without_runs_lists_none(tmp_path: Path) -> None:
+    assert list_runs(tmp_path / "absent") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("zz-oldest", "zz-oldest"),
+        ("z", "zz-oldest"),
+        ("20260102", "20260102-0000-bbbb"),
+        ("last", "20260103-0000-aaaa"),
+        ("last~0", "20260103-0000-aaaa"),
+        ("last~1", "20260102-0000-bbbb"),
+        ("last~2", "zz-oldest"),
+    ],
+)
+def test_a_run_is_found_by_id_prefix_or_age(results: Path, name: str, found: str) -> None:
+    assert resolve_run(results, name) == results / found
+
+
+def test_a_whole_id_is_no_prefix_of_another(results: Path) -> None:
+    write_run(results, "zz")
+    assert resolve_run(results, "zz").name == "zz"
+
+
+@pytest.mark.parametrize("part", ["", "metrics.json", "results.jsonl"])
+def test_a_run_is_found_by_a_path(results: Path, part: str) -> None:
+    path = results / "zz-oldest" / part
+    assert resolve_run(Path("elsewhere"), str(path)) == results / "zz-oldest"
+
+
+def test_a_relative_path_begins_where_the_caller_says(results: Path) -> None:
+    found = resolve_run(Path("elsewhere"), "results/zz-oldest", relative_to=results.parent)
+    assert found == results / "zz-oldest"
+
+
+def test_the_run_under_way_is_never_the_last_one(results: Path) -> None:
+    write_run(results, "now")
+    assert resolve_run(results, "last").name == "now"
+    assert resolve_run(results, "last", exclude="now").name == "20260103-0000-aaaa"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("2026", "run '2026': 2 runs begin so, among them 20260102-0000-bbbb, 20260103-0000-aaaa"),
+        ("last~3", r"run 'last~3': .*results holds only 3 runs"),
+        ("zz-oldets", "run 'zz-oldets': not found, did you mean \"zz-oldest\"\\?"),
+        ("nothing", "run 'nothing': not found; the latest in .* are zz-oldest, 20260102"),
+        ("", "run '': not found"),
+        ("no-run", "run 'no-run': not found"),
+    ],
+)
+def test_a_name_that_means_no_run_or_several_is_refused(
+    results: Path, name: str, message: str
+) -> None:
+    with pytest.raises(StorageError, match=message):
+        resolve_run(results, name)
+
+
+def test_without_runs_there_is_no_last_one(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="holds no runs"):
+        resolve_run(tmp_path, "last")
+    with pytest.raises(StorageError, match="holds no runs"):
+        resolve_run(tmp_path, "x")
+
+
+def test_documents_are_indented_for_readable_diffs(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, "r") as writer:
+        path = writer.write_json("metrics.json", {"a": {"b": 1}})
+    assert path.read_text(encoding="utf-8") == json.dumps({"a": {"b": 1}}, indent=2) + "\n"
+
+
+@pytest.mark.parametrize("deeper", [(), ("deep", "runs")])
+def test_a_file_in_place_of_the_results_folder_is_said_to_be_one(
+    tmp_path: Path, deeper: tuple[str, ...]
+) -> None:
+    (tmp_path / "results").write_text("", encoding="utf-8")
+    with pytest.raises(StorageError, match="a file stands here or above, expected a folder"):
+        RunWriter((tmp_path / "results").joinpath(*deeper), "r-1")
+
+
+def test_a_document_is_put_into_a_run_that_is_already_finished(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, "one")
+    path = write_document(folder, "more.json", {"text": "h\u00f6he \ud800", "n": 1})
+    assert path == folder / "more.json"
+    assert read_json(path) == {"text": "h\u00f6he \ud800", "n": 1}
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_document(folder, "more.json", {"n": float("nan")})
+    with pytest.raises(StorageError, match=r"gone/more.json: cannot be written: "):
+        write_document(tmp_path / "gone", "more.json", {})
+    assert read_json(path)["n"] == 1
+    assert sorted(p.name for p in folder.iterdir()) == ["more.json", "results.jsonl"]

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from pytest_rageval.server.chunking import Chunk, chunk_note
+from pytest_rageval.server.splitting import count_tokens
+from tests.shared_data import shared_path
+
+LONG = "One sentence of eight words stands here again. " * 40
+
+
+def chunks_of(
+    text: str | bytes, *, max_tokens: int = 400, overlap: int = 0, rel_path: str = "a.md"
+) -> tuple[Chunk, ...]:
+    data = text if isinstance(text, bytes) else text.encode()
+    found = chunk_note(
+        vault="v", rel_path=rel_path, data=data, max_tokens=max_tokens, overlap=overlap
+    )
+    for position, chunk in enumerate(found):
+        assert data[chunk.start_byte : chunk.end_byte].decode(errors="replace") == chunk.text
+        assert chunk.chunk_index == position
+        before = data[: chunk.start_byte].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        assert before.count(b"\n") + 1 == chunk.start_line
+        inside = data[chunk.start_byte : chunk.end_byte].replace(b"\r\n", b"\n")
+        assert chunk.end_line - chunk.start_line == inside.replace(b"\r", b"\n").count(b"\n")
+        assert chunk.token_count == count_tokens(chunk.text)
+    return found
+
+
+def headings(text: str | bytes) -> list[str]:
+    return [chunk.heading_path for chunk in chunks_of(text)]
+
+
+def test_sections_carry_the_path_of_their_headings() -> None:
+    text = "# A\na\n## B\nb\n### C\nc\n## D\nd\n# E\ne\n"
+    assert headings(text) == ["# A", "# A > ## B", "# A > ## B > ### C", "# A > ## D", "# E"]
+
+
+def test_a_skipped_level_keeps_the_marks_of_its_heading() -> None:
+    assert headings("# A\na\n#### B\nb\n## C\nc\n") == ["# A", "# A > #### B", "# A > ## C"]
+
+
+def test_text_before_the_first_heading_has_an_empty_path() -> None:
+    assert headings("hello\n\n# A\na\n") == ["", "# A"]
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~", "````md"])
+def test_hash_lines_in_a_code_fence_are_no_headings(fence: str) -> None:
+    close = fence[:4].rstrip("md")
+    found = chunks_of(f"# A\n\n{fence}\n# not one\n## nor this\n{close}\n\n# B\nb\n")
+    assert [chunk.heading_path for chunk in found] == ["# A", "# B"]
+    assert "## nor this" in found[0].text
+
+
+def test_hash_lines_in_indented_code_quotes_and_lists_are_no_headings() -> None:
+    text = "# A\n\n    # code\n\n> # quote\n\n- # item\n\n#tag\n"
+    assert headings(text) == ["# A"]
+
+
+def test_setext_headings_count_and_their_lines_are_joined() -> None:
+    assert headings("Long\ntitle\n=====\na\n\nPart\n----\nb\n") == [
+        "# Long title",
+        "# Long title > ## Part",
+    ]
+
+
+def test_closing_hashes_and_markup_in_headings() -> None:
+    assert headings("# A `b` *c* ##\na\n## [L](x.md)\nb\n") == [
+        "# A `b` *c*",
+        "# A `b` *c* > ## [L](x.md)",
+    ]
+
+
+def test_a_repeated_heading_path_gives_two_chunks_with_different_ids() -> None:
+    first, second = chunks_of("# A\n## B\nsame\n## B\nsame\n")
+    assert first.heading_path == second.heading_path == "# A > ## B"
+    assert first.chunk_id != second.chunk_id
+
+
+def test_a_heading_that_is_the_start_of_another_stays_apart() -> None:
+    text = "# A\n## Career\nhit\n## Career statistics\nruns\n"
+    assert headings(text) == ["# A > ## Career", "# A > ## Career statistics"]
+
+
+def test_a_heading_without_text_makes_no_chunk() -> None:
+    assert headings("# A\n## B\nb\n## C\n\n") == ["# A > ## B"]
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n  \n", b"\xef\xbb\xbf", b"---\na: b\n---\n"])
+def test_a_note_without_text_has_no_chunks(data: bytes) -> None:
+    assert chunks_of(data) == ()
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_lines_and_bytes_hold_for_every_line_ending(ending: str) -> None:
+    found = chunks_of("# A\n\nfirst\nsecond\n\n## B\nthird\n".replace("\n", ending))
+    assert [(chunk.start_line, chunk.end_line) for chunk in found] == [(1, 4), (6, 7)]
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_heading() -> None:
+    (chunk,) = chunks_of(b"\xef\xbb\xbf# A\ntext\n")
+    assert (chunk.heading_path, chunk.start_byte) == ("# A", 3)
+
+
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_front_matter_is_neither_heading_nor_text(bom: bytes) -> None:
+    (chunk,) = chunks_of(bom + b"---\ntitle: x\n---\n# A\ntext\n")
+    assert (chunk.heading_path, chunk.start_line, chunk.text) == ("# A", 4, "# A\ntext")
+
+
+def test_an_unclosed_front_matter_is_ordinary_text() -> None:
+    assert chunks_of("---\ntitle: x\n\nmore\n")[0].text.endswith("more")
+
+
+def test_invalid_utf_8_keeps_positions_right() -> None:
+    found = chunks_of(b"# A\nbad \xff\xe2 byte\n# B\nfine\n")
+    assert [chunk.text for chunk in found] == ["# A\nbad \ufffd\ufffd byte", "# B\nfine"]
+
+
+@pytest.mark.parametrize("max_tokens", [40, 120, 400])
+def test_no_chunk_passes_the_budget_and_no_word_is_lost(max_tokens: int) -> None:
+    text = f"# A\n\n{LONG}\n\n" + "- item with some words\n" * 60 + f"\n{LONG}\n\n## B\n{LONG}\n"
+    found = chunks_of(text, max_tokens=max_tokens)
+    assert max(chunk.token_count for chunk in found) <= max_tokens
+    covered = b" ".join(text.encode()[chunk.start_byte : chunk.end_byte] for chunk in found)
+    assert covered.split() == text.encode().split()
+
+
+def test_smaller_budgets_give_more_chunks() -> None:
+    text = f"# A\n\n{LONG}\n\n{LONG}\n"
+    counts = [len(chunks_of(text, max_tokens=budget)) for budget in (50, 150, 450)]
+    assert counts[0] > counts[1] > counts[2] >= 2
+
+
+def test_overlap_repeats_the_end_of_the_piece_before() -> None:
+    text = f"# A\n\n{LONG}\n"
+    without = chunks_of(text, max_tokens=100)
+    found = chunks_of(text, max_tokens=100, overlap=20)
+    assert all(one.end_byte <= two.start_byte for one, two in pairwise(without))
+    for one, two in pairwise(found):
+        repeated = text.encode()[two.start_byte : one.end_byte]
+        assert 0 < count_tokens(repeated) <= 20
+        assert text.encode()[two.start_byte - 1 : two.start_byte].isspace()
+    assert max(chunk.token_count for chunk in found) <= 100
+
+
+def test_a_code_fence_within_the_budget_is_never_cut() -> None:
+    fence = "```py\n" + "value = 1  # note\n" * 12 + "```"
+    text = f"# A\n\n{LONG}\n\n{fence}\n\n{LONG}\n"
+    found = chunks_of(text, max_tokens=120, overlap=30)
+    assert sum(fence in chunk.text for chunk in found) == 1
+    assert not any(chunk.text.count("```") == 1 for chunk in found)
+
+
+def test_a_code_fence_over_the_budget_is_cut_at_lines() -> None:
+    fence = "```\n" + "alpha beta gamma\n" * 50 + "```\n"
+    found = chunks_of(f"# A\n\n{fence}", max_tokens=40)
+    assert len(found) > 2
+    lines = [line for chunk in found for line in chunk.text.splitlines() if "alpha" in line]
+    assert lines == ["alpha beta gamma"] * 50
+
+
+def test_a_long_table_is_cut_between_rows() -> None:
+    table = "| a | b |\n|---|---|\n" + "| one two | three four |\n" * 40
+    found = chunks_of(f"# A\n\n{table}", max_tokens=60)
+    assert len(found) > 2
+    for chunk in found:
+        assert all(line[0] in "|#" for line in chunk.text.splitlines() if line)
+        assert chunk.text.endswith("|")
+
+
+def test_a_long_nested_list_is_cut_between_items() -> None:
+    text = "# A\n\n" + "- outer item\n  - inner one of it\n  - inner two of it\n" * 30
+    found = chunks_of(text, max_tokens=50)
+    assert len(found) > 2
+    assert all(chunk.text.lstrip("# A\n").lstrip()[0] == "-" for chunk in found)
+
+
+def test_a_word_without_end_is_cut_too() -> None:
+    found = chunks_of("x" * 5000, max_tokens=40)
+    assert max(chunk.token_count for chunk in found) <= 40
+    assert "".join(chunk.text for chunk in found) == "x" * 5000
+
+
+def test_link_definitions_after_a_heading_stay_in_its_section() -> None:
+    (chunk,) = chunks_of("# A\n[x]: http://example.org\n\ntext\n")
+    assert "example.org" in chunk.text
+
+
+def test_ids_are_32_hex_and_depend_on_every_part_of_the_identity() -> None:
+    base = chunks_of("# A\ntext\n")[0].chunk_id
+    assert len(base) == 32
+    assert int(base, 16) >= 0
+    others = [
+        chunks_of("# A\ntext\n", rel_path="b.md")[0].chunk_id,
+        chunks_of("# B\ntext\n")[0].chunk_id,
+        chunks_of("# A\ntexts\n")[0].chunk_id,
+        chunks_of("\n# A\ntext\n")[0].chunk_id,
+    ]
+    assert len({base, *others}) == 5
+    assert chunks_of("# A\ntext\n")[0].chunk_id == base
+
+
+@pytest.mark.parametrize("max_tokens", [60, 250, 400])
+def test_byte_ranges_hold_for_every_shared_note(max_tokens: int) -> None:
+    root = shared_path("data", "rag", "vault", "claude_docs")
+    notes = sorted(root.rglob("*.md"))
+    ids: set[tuple[str, str]] = set()
+    total = 0
+    for path in notes:
+        found = chunks_of(path.read_bytes(), max_tokens=max_tokens, rel_path=path.name)
+        assert found
+        assert max(chunk.token_count for chunk in found) <= max_tokens
+        ids.update((str(path), chunk.chunk_id) for chunk in found)
+        total += len(found)
+    assert len(ids) == total > len(notes)

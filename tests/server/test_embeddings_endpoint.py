@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.embeddings_endpoint import EmbeddingsQuery, embed_texts
+from pytest_rageval.server.fields import RequestError
+from pytest_rageval.server.server import ServerHandle, start_in_thread
+from tests.fakes import fake_target, json_reply
+from tests.server.builders import write_vault
+
+LSA = {"model": "lsa"}
+QUESTION = "What is the retry limit of the ingest queue?"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerHandle]:
+    vault = write_vault(tmp_path_factory.mktemp("vault"))
+    with start_in_thread(ReferenceConfig(vault=vault)) as handle:
+        yield handle
+
+
+@pytest.fixture
+def client(server: ServerHandle) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, timeout=30) as client:
+        yield client
+
+
+def vectors(client: httpx.Client, *texts: str, **fields: Any) -> list[list[float]]:
+    reply = client.post("/v1/embeddings", json={**LSA, "input": list(texts), **fields})
+    assert reply.status_code == 200, reply.text
+    return [entry["embedding"] for entry in reply.json()["data"]]
+
+
+def test_the_reply_has_the_shape_of_the_api(client: httpx.Client) -> None:
+    reply = client.post("/v1/embeddings", json={**LSA, "input": [QUESTION, "tomatoes"]})
+    body = reply.json()
+    assert {key: body[key] for key in ("object", "model")} == {
+        "object": "list",
+        "model": "lsa-192/1",
+    }
+    assert [(e["object"], e["index"]) for e in body["data"]] == [("embedding", 0), ("embedding", 1)]
+    assert body["usage"] == {"prompt_tokens": 11, "total_tokens": 11}
+
+
+def test_related_texts_lie_closer_than_others(client: httpx.Client) -> None:
+    question, answer, other = np.asarray(
+        vectors(
+            client,
+            QUESTION,
+            "The retry limit of the ingest queue is seven attempts.",
+            "Tomatoes are planted in May.",
+        )
+    )
+    assert question @ answer > 0.5 > abs(question @ other)
+    assert np.linalg.norm([question, answer, other], axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
+
+
+def test_one_string_is_one_text_with_the_same_vector(client: httpx.Client) -> None:
+    alone = client.post("/v1/embeddings", json={"model": "lsa-192/1", "input": "retry limit"})
+    assert [alone.json()["data"][0]["embedding"]] == vectors(client, "retry limit")
+
+
+def test_a_text_without_a_known_word_has_no_direction(client: httpx.Client) -> None:
+    (vector,) = vectors(client, "zyzzyva")
+    assert set(vector) == {0.0}
+
+
+def test_base64_holds_the_same_numbers(client: httpx.Client) -> None:
+    reply = client.post(
+        "/v1/embeddings", json={**LSA, "input": "retry limit", "encoding_format": "base64"}
+    )
+    packed = base64.b64decode(reply.json()["data"][0]["embedding"])
+    assert np.frombuffer(packed, "<f4").tolist() == vectors(client, "retry limit")[0]
+
+
+def test_half_a_surrogate_pair_is_survived(client: httpx.Client) -> None:
+    content = b'{"model": "lsa", "input": "retry \\ud83d limit"}'
+    assert client.post("/v1/embeddings", content=content).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ([], "body: got [], expected a JSON object"),
+        ({"input": "x"}, "model: missing, expected a string"),
+        ({"model": "ada", "input": "x"}, "model: got 'ada', expected 'lsa' or 'lsa-192/1'"),
+        (LSA, "input: missing, expected a string or a list of strings"),
+        ({**LSA, "input": []}, "input: got [], expected a string or a list of strings"),
+        ({**LSA, "input": {"a": 1}}, "input: got {'a': 1}, expected a string"),
+        ({**LSA, "input": " "}, "input: got ' ', expected a text that is not blank"),
+        ({**LSA, "input": ["x", ""]}, "input[1]: got '', expected a text that is not blank"),
+        ({**LSA, "input": [1, 2]}, "input[0]: got 1, expected a text"),
+        ({**LSA, "input": ["x", None]}, "input[1]: got None"),
+        ({**LSA, "input": ["x"] * 2049}, "input: 2,049 texts, expected at most 2,048"),
+        ({**LSA, "input": "x" * 200_001}, "input: 200,001 characters, expected at most 200,000"),
+        (
+            {**LSA, "input": ["x" * 200_000] * 21},
+            "input: 4,200,000 characters in all, expected at most 4,000,000",
+        ),
+        ({**LSA, "input": "x", "encoding_format": "int8"}, "expected float or base64"),
+        ({**LSA, "input": "x", "dimensions": 8}, "dimensions: unknown, expected model, input"),
+    ],
+)
+def test_a_bad_request_is_refused_by_name(client: httpx.Client, body: Any, message: str) -> None:
+    reply = client.post("/v1/embeddings", json=body)
+    assert reply.status_code == 422
+    assert message in reply.json()["error"]
+
+
+def test_other_methods_and_other_bodies_are_refused(client: httpx.Client) -> None:
+    assert client.get("/v1/embeddings").status_code == 405
+    assert client.post("/v1/embeddings", content=b"{").status_code == 400
+
+
+def test_an_empty_vault_still_answers_with_vectors(tmp_path: Path) -> None:
+    with start_in_thread(ReferenceConfig(vault=tmp_path)) as handle:
+        reply = httpx.post(f"{handle.url}/v1/embeddings", json={**LSA, "input": "retry"})
+    assert reply.json()["data"][0]["embedding"] == [0.0]
+
+
+def test_texts_go_on_to_the_endpoint_that_the_server_embeds_with(tmp_path: Path) -> None:
+    data = {"data": [{"index": i, "embedding": [float(i), 1.0]} for i in range(8)]}
+    two = {"data": data["data"][:2]}
+    vault = write_vault(tmp_path)
+    with fake_target(json_reply(data), json_reply(two), json_reply({}, "422 No")) as upstream:
+        config = ReferenceConfig(
+            vault=vault, embedder="endpoint", embedder_url=upstream.url, embedder_model="m"
+        )
+        with start_in_thread(config) as handle:
+
+            def post(*texts: str, model: str = "m") -> httpx.Response:
+                body = {"model": model, "input": list(texts)}
+                return httpx.post(f"{handle.url}/v1/embeddings", json=body, timeout=30)
+
+            reply = post("one", "two")
+            assert [e["embedding"] for e in reply.json()["data"]] == [[0.0, 1.0], [1.0, 1.0]]
+            assert reply.json()["model"] == "m"
+            assert upstream.received[-1].json == {"model": "m", "input": ["one", "two"]}
+            assert post("one", model="lsa").status_code == 422
+            refused = post("too long")
+    assert refused.status_code == 502
+    assert refused.json()["error"].startswith("model endpoint: ")
+
+
+def test_a_refused_text_is_named() -> None:
+    class Embedder:
+        def embed(self, texts: tuple[str, ...]) -> list[Any]:
+            return [np.ones(2, dtype=np.float32), None]
+
+    class Index:
+        lsa = None
+        embedder = Embedder()
+
+    query = EmbeddingsQuery(texts=("good", "bad"), encoding_format="float")
+    index: Any = Index()
+    with pytest.raises(RequestError, match=r"input\[1\]: refused"):
+        embed_texts(query, index, "m")

@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.server.answer import MIN_COVERAGE, answer_from
+from pytest_rageval.server.chunking import chunk_note
+from pytest_rageval.server.config import ConfigError, ReferenceConfig
+from pytest_rageval.server.engine import ReferenceEngine
+from pytest_rageval.server.frequencies import TermFrequencies
+from pytest_rageval.server.sentences import sentences
+from pytest_rageval.server.terms import terms
+from tests.server.builders import NOTES, ask, make_engine, paths, retrieved, write_vault
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> ReferenceEngine:
+    return make_engine(write_vault(tmp_path_factory.mktemp("vault")))
+
+
+def test_the_response_has_the_fields_of_the_contract(engine: ReferenceEngine) -> None:
+    response = ask(engine, "What is the retry limit of the ingest queue?", k=2)
+    assert set(response) == {"answer", "references", "abstained", "abstain_reason", "debug"}
+    debug = response["debug"]
+    assert set(debug) == {
+        "retrieved_chunks",
+        "folder_selection",
+        "latency",
+        "indexing_coverage",
+        "models",
+    }
+    assert set(debug["retrieved_chunks"][0]) == {
+        *("chunk_id", "rel_path", "heading_path", "start_line", "end_line", "score_vector"),
+        *("score_lexical", "score_final", "text", "rank", "token_count", "rank_before_rerank"),
+    }
+    assert set(response["references"][0]) == {"vault", "rel_path", "heading_path", "chunk_index"}
+    assert set(debug["latency"]) == {
+        *("folder_selection_ms", "retrieval_ms", "rerank_ms", "generation_ms", "total_ms"),
+    }
+    assert debug["latency"]["total_ms"] >= debug["latency"]["retrieval_ms"] > 0
+    assert set(debug["models"]) == {"llm_model", "embedding_model", "prompt_version"}
+
+
+def test_coverage_adds_up(engine: ReferenceEngine) -> None:
+    coverage = engine.index.coverage
+    attempted, embedded = coverage["chunks_attempted"], coverage["chunks_embedded"]
+    assert attempted == embedded + coverage["chunks_skipped"] == 8
+    assert sum(coverage["chunks_skipped_reasons"].values()) == coverage["chunks_skipped"]
+    (of_type,) = coverage["by_doc_type"].values()
+    assert all(coverage[name] == value for name, value in of_type.items())
+    stats = coverage["chunk_token_stats"]
+    assert 0 < stats["min"] <= stats["mean"] <= stats["p95"] <= stats["max"]
+
+
+def test_the_answer_quotes_the_passage_and_cites_it(engine: ReferenceEngine) -> None:
+    response = ask(engine, "What is the retry limit of the ingest queue?")
+    assert response["answer"].startswith(
+        "The retry limit of the ingest queue is seven attempts. [1]"
+    )
+    assert response["references"][0] == {
+        "vault": engine.config.vault.name,
+        "rel_path": "work/queue.md",
+        "heading_path": "# Queue",
+        "chunk_index": 0,
+    }
+    assert (response["abstained"], response["abstain_reason"]) == (False, None)
+
+
+def test_every_reference_is_a_retrieved_chunk(engine: ReferenceEngine) -> None:
+    for question in ("How long does bread dough rest?", "When is an alert raised on the queue?"):
+        response = ask(engine, question)
+        known = {(chunk["rel_path"], chunk["heading_path"]) for chunk in retrieved(response)}
+        assert response["references"]
+        assert {(r["rel_path"], r["heading_path"]) for r in response["references"]} <= known
+
+
+@pytest.mark.parametrize(
+    "question", ["zxqv blorp frobnicate?", "who won the snooker championship in 1987", "?!"]
+)
+def test_a_question_the_notes_do_not_hold_is_refused(
+    engine: ReferenceEngine, question: str
+) -> None:
+    response = ask(engine, question)
+    assert response["abstained"] is True
+    assert response["abstain_reason"]
+    assert response["references"] == []
+    assert response["answer"].strip()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        '"retry limit" OR',
+        "retry AND NOT limit",
+        "NEAR(retry limit, 2)",
+        "retry* ^limit {heading}: body:retry",
+        "heading:queue -alerts + (retry",
+        "retry's \"limit'; DROP TABLE passage; --",
+        "retry limit 🙂 \u0000 \ud800",
+        "retry limit " + "and many other words of no use " * 700,
+        "retry limit " + " ".join(f"word{n}" for n in range(2500)),
+    ],
+)
+def test_search_syntax_in_a_question_is_plain_text(engine: ReferenceEngine, question: str) -> None:
+    assert paths(ask(engine, question))[0] == "work/queue.md"
+
+
+def test_results_are_ranked_by_final_score(engine: ReferenceEngine) -> None:
+    chunks = retrieved(ask(engine, "queue retry alert refund", k=50))
+    assert [chunk["rank"] for chunk in chunks] == list(range(1, len(chunks) + 1))
+    scores = [chunk["score_final"] for chunk in chunks]
+    assert scores == sorted(scores, reverse=True)
+    assert len({chunk["chunk_id"] for chunk in chunks}) == len(chunks)
+    assert all(chunk["rank_before_rerank"] is None for chunk in chunks)
+
+
+def test_k_limits_the_results(engine: ReferenceEngine) -> None:
+    few = paths(ask(engine, "queue refund garden dough", k=2))
+    assert len(few) == 2
+    assert few == paths(ask(engine, "queue refund garden dough", k=4))[:2]
+
+
+def test_weights_choose_the_side_that_decides(engine: ReferenceEngine) -> None:
+    lexical = retrieved(ask(engine, "queue jobs", k=9, rerank_weights={"vector": 0, "lexical": 1}))
+    assert all(chunk["score_lexical"] > 0 for chunk in lexical)
+    best = max(chunk["score_lexical"] for chunk in lexical)
+    for chunk in lexical:
+        assert chunk["score_final"] == pytest.approx(chunk["score_lexical"] / best, abs=2e-6)
+    vector = retrieved(ask(engine, "queue jobs", k=9, rerank_weights={"vector": 1, "lexical": 0}))
+    cosines = [chunk["score_vector"] for chunk in vector]
+    assert cosines == sorted(cosines, reverse=True)
+    assert len(vector) > len(lexical)
+
+
+def test_reciprocal_rank_fusion_can_be_asked_for(engine: ReferenceEngine) -> None:
+    chunks = retrieved(ask(engine, "retry limit of the queue", fusion="rrf"))
+    assert chunks[0]["score_final"] == pytest.approx(2 / 61, abs=1e-6)
+
+
+def test_min_score_drops_weak_results(engine: ReferenceEngine) -> None:
+    everything = retrieved(ask(engine, "queue retry", k=50))
+    limit = everything[1]["score_final"] + 1e-4
+    kept = retrieved(ask(engine, "queue retry", k=50, min_score=limit))
+    assert len(everything) > len(kept) == 1
+    assert ask(engine, "queue retry", min_score=1.01)["abstained"]
+
+
+def test_the_folder_filter_limits_the_search(engine: ReferenceEngine) -> None:
+    response = ask(engine, "queue garden dough", folders=["home"], k=50)
+    assert {path.split("/")[0] for path in paths(response)} == {"home"}
+    assert response["debug"]["folder_selection"]["available_folders"] == ("home",)
+    nowhere = ask(engine, "queue garden dough", folders=["hom"])
+    assert paths(nowhere) == []
+    assert "hom" in nowhere["abstain_reason"]
+
+
+def test_folder_mode_off_selects_nothing(engine: ReferenceEngine) -> None:
+    selection = ask(engine, "queue", folder_mode="off")["debug"]["folder_selection"]
+    assert selection["selected_folders"] is None
+    assert selection["fallback_used"] is None
+    assert selection["available_folders"] == (".", "home", "work")
+
+
+def test_folder_mode_on_searches_the_selected_folders_alone(engine: ReferenceEngine) -> None:
+    response = ask(engine, "When are tomatoes planted?", folder_mode="on", k=50)
+    selection = response["debug"]["folder_selection"]
+    assert selection["selected_folders"] == ("home",)
+    assert selection["fallback_used"] is False
+    assert "home" in selection["reasoning"]
+    assert {path.split("/")[0] for path in paths(response)} == {"home"}
+
+
+def test_folder_mode_on_with_no_match_searches_nothing(engine: ReferenceEngine) -> None:
+    response = ask(engine, "zxqv", folder_mode="on")
+    assert response["debug"]["folder_selection"]["selected_folders"] == ()
+    assert paths(response) == []
+
+
+@pytest.fixture(scope="module")
+def misleading(tmp_path_factory: pytest.TempPathFactory) -> ReferenceEngine:
+    """A vault whose folder `noise` has many half matches, and `deep` the one whole match."""
+    notes = {f"noise/{n}.md": f"# Note {n}\n\nAmber hull, amber hull.\n" for n in range(3)}
+    notes |= {f"other/{n}.md": f"# Other {n}\n\nSomething else, number {n}.\n" for n in range(30)}
+    filler = "Other things follow here and there. " * 30
+    notes["deep/hull.md"] = f"# Boat\n\n{filler} The amber hull paint dries slowly. {filler}"
+    return make_engine(write_vault(tmp_path_factory.mktemp("vault"), notes))
+
+
+def test_a_wrong_selection_can_lose_the_right_passage(misleading: ReferenceEngine) -> None:
+    response = ask(misleading, "amber hull paint dries", folder_mode="on")
+    assert response["debug"]["folder_selection"]["selected_folders"] == ("noise",)
+    assert "deep/hull.md" not in paths(response)
+
+
+def test_fallback_searches_everything_when_the_selection_is_weak(
+    misleading: ReferenceEngine,
+) -> None:
+    response = ask(misleading, "amber hull paint dries", folder_mode="on_with_fallback")
+    selection = response["debug"]["folder_selection"]
+    assert selection["fallback_used"] is True
+    assert selection["selected_folders"] == ("noise",)
+    assert "deep/hull.md" in paths(response)
+
+
+def test_fallback_is_not_used_where_the_selection_holds_the_answer(
+    engine: ReferenceEngine,
+) -> None:
+    response = ask(engine, "When are tomatoes planted?", folder_mode="on_with_fallback")
+    assert response["debug"]["folder_selection"]["fallback_used"] is False
+
+
+def test_rerank_reports_the_ranks_before_it(engine: ReferenceEngine) -> None:
+    question = "alert raised queue jobs"
+    before = [chunk["chunk_id"] for chunk in retrieved(ask(engine, question, k=50))]
+    chunks = retrieved(ask(engine, question, k=50, rerank=True))
+    assert [chunk["rank"] for chunk in chunks] == list(range(1, len(chunks) + 1))
+    for chunk in chunks:
+        assert before[chunk["rank_before_rerank"] - 1] == chunk["chunk_id"]
+
+
+def test_rerank_keeps_displaced_chunks_visible_after_the_results(
+    misleading: ReferenceEngine,
+) -> None:
+    # BM25 prefers the short notes that repeat two of the words; the rerank sees all four close.
+    question = "amber hull slowly follow"
+    settings: dict[str, Any] = {"k": 1, "rerank_weights": {"vector": 0, "lexical": 1}}
+    (first,) = retrieved(ask(misleading, question, **settings))
+    result, displaced = retrieved(ask(misleading, question, rerank=True, **settings))
+    assert (result["rel_path"], result["rank"]) == ("deep/hull.md", 1)
+    assert result["rank_before_rerank"] > 1
+    assert (displaced["chunk_id"], displaced["rank_before_rerank"]) == (first["chunk_id"], 1)
+    assert displaced["rank"] > 1
+
+
+def test_the_same_question_gets_the_same_answer(engine: ReferenceEngine) -> None:
+    first, second = (ask(engine, "refund by bank transfer", rerank=True) for _ in range(2))
+    for response in (first, second):
+        del response["debug"]["latency"]
+    assert first == second
+
+
+def test_an_unnamed_vault_answers_to_any_vault_filter_and_a_named_one_does_not(
+    tmp_path: Path,
+) -> None:
+    root = write_vault(tmp_path / "vault")
+    response = ask(make_engine(root), "refund", vaults=["dev"])
+    assert response["references"][0]["vault"] == "vault"
+    named = make_engine(root, vault_name="dev")
+    assert ask(named, "refund", vaults=["dev", "x"])["references"][0]["vault"] == "dev"
+    with pytest.raises(ValueError, match=r"vaults: got \['vault'\], expected .*'dev'"):
+        ask(named, "refund", vaults=["vault"])
+
+
+def test_abstention_turns_on_how_much_of_the_question_is_covered() -> None:
+    note = b"# A\n\nThe heron nests in April.\n"
+    chunks = chunk_note(vault="v", rel_path="a.md", data=note, max_tokens=400, overlap=0)
+    frequencies = TermFrequencies.count([terms(chunk.text) for chunk in chunks])
+    assert not answer_from("When does the heron nest?", chunks, frequencies).abstained
+    refused = answer_from("heron habits abroad, wingspan and diet?", chunks, frequencies)
+    assert refused.abstained
+    assert f"below the limit of {MIN_COVERAGE:.0%}" in str(refused.abstain_reason)
+
+
+def test_an_answer_may_join_two_passages() -> None:
+    notes = [b"# A\n\nThe heron nests in April.\n", b"# B\n\nThe stork nests in June.\n"]
+    chunks = [
+        chunk
+        for n, data in enumerate(notes)
+        for chunk in chunk_note(vault="v", rel_path=f"{n}.md", data=data, max_tokens=99, overlap=0)
+    ]
+    frequencies = TermFrequencies.count([terms(chunk.text) for chunk in chunks])
+    answer = answer_from("When do heron and stork nest?", chunks, frequencies)
+    assert answer.text == "The heron nests in April. [1] The stork nests in June. [2]"
+    assert answer.cited == (0, 1)
+
+
+def test_sentences_are_free_of_markup_and_of_foreign_citation_numbers() -> None:
+    text = "# Head\n\nOne, by J. Doe [12]. Two?\n- item a\n- item b\n\n"
+    text += "```py\n# c = 1\n```\n| x | y |\n|--|--|\n"
+    assert list(sentences(text)) == [
+        "One, by J. Doe (12).",
+        "Two?",
+        "item a",
+        "item b",
+        "# c = 1",
+        "| x | y |",
+    ]
+
+
+def test_a_sentence_without_end_is_cut() -> None:
+    (sentence,) = sentences("word " * 1000)
+    assert len(sentence) <= 502
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"k": 0}, "k"),
+        ({"chunk_tokens": 5}, "chunk_tokens"),
+        ({"chunk_overlap": 300}, "chunk_overlap"),
+        ({"fusion": "max"}, "fusion"),
+        ({"folder_mode": "maybe"}, "folder_mode"),
+        ({"vector_weight": -1.0}, "vector_weight"),
+        ({"vector_weight": 0.0, "lexical_weight": 0.0}, "vector_weight"),
+        ({"embedder": "endpoint"}, "embedder"),
+        ({"llm_url": "http://x"}, "llm_model"),
+    ],
+)
+def test_a_bad_setting_is_refused_by_name(
+    tmp_path: Path, settings: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{field}: got .*, expected "):
+        ReferenceConfig(vault=tmp_path, **settings)
+
+
+@pytest.mark.parametrize("chunk_tokens", [20, 60, 400])
+def test_chunk_size_is_a_setting(tmp_path: Path, chunk_tokens: int) -> None:
+    text = "# A\n\n" + "Herons nest in tall trees near the river. " * 30
+    write_vault(tmp_path, {**NOTES, "long.md": text})
+    engine = make_engine(tmp_path, chunk_tokens=chunk_tokens, chunk_overlap=5)
+    assert engine.index.coverage["chunk_token_stats"]["max"] <= chunk_tokens
+    assert paths(ask(engine, "where do herons nest?"))[0] == "long.md"

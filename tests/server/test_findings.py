@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.server import findings as findings_module
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.engine import ReferenceEngine
+from pytest_rageval.server.findings import NAMED_PATHS, finding_lines
+from pytest_rageval.server.requests import parse_documents
+from pytest_rageval.server.vault import Finding
+from tests.server.builders import ask, make_engine, retrieved, write_vault
+
+
+def warnings_of(engine: ReferenceEngine) -> list[str]:
+    found: list[str] = engine.index.coverage["warnings"]
+    return found
+
+
+def test_a_clean_vault_gives_no_word(tmp_path: Path) -> None:
+    assert warnings_of(make_engine(write_vault(tmp_path))) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "the note is empty"),
+        (b"\xef\xbb\xbf \n\n", "the note is empty"),
+        (b"# Title\n\n## More\n", "it holds only headings or front matter"),
+        (b"---\ntitle: x\n---\n", "it holds only headings or front matter"),
+    ],
+)
+def test_a_note_without_chunks_is_named_with_the_reason(
+    tmp_path: Path, data: bytes, why: str
+) -> None:
+    write_vault(tmp_path, {"a.md": "# A\ntext\n", "none.md": data})
+    assert warnings_of(make_engine(tmp_path)) == [f"none.md: no chunk made: {why}"]
+
+
+def test_a_large_note_says_into_how_many_chunks_it_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings_module, "LARGE_NOTE_BYTES", 1000)
+    paragraph = "Plain words fill this paragraph of the note. " * 20 + "\n\n"
+    write_vault(tmp_path, {"long.md": paragraph * 3, "just.md": "x" * 1000})
+    engine = make_engine(tmp_path, chunk_tokens=200, chunk_overlap=0)
+    made = sum(chunk.rel_path == "long.md" for chunk in engine.index.chunks)
+    assert made > 1
+    size = len(paragraph) * 3
+    assert warnings_of(engine) == [
+        f"long.md: a large note of {size:,} bytes, indexed as {made} chunks"
+    ]
+
+
+def test_windows_line_ends_are_read_as_line_ends_and_said_once(tmp_path: Path) -> None:
+    text = "# Heading\r\n\r\nThe retry limit is seven.\r\n\r\n## Sub\r\n\r\nMore text.\r\n"
+    write_vault(tmp_path, {f"n{i}.md": text for i in range(7)})
+    engine = make_engine(tmp_path)
+    assert warnings_of(engine) == [
+        "7 notes: Windows line ends, read as line ends: "
+        "n0.md, n1.md, n2.md, n3.md, n4.md and 2 more"
+    ]
+    headings = {c["heading_path"] for c in retrieved(ask(engine, "what is the retry limit?"))}
+    assert "# Heading" in headings
+    assert not any("\r" in heading for heading in headings)
+
+
+def test_even_two_notes_with_windows_line_ends_share_a_line(tmp_path: Path) -> None:
+    write_vault(tmp_path, {"a.md": "one\r\n", "b.md": "two\r\n"})
+    assert warnings_of(make_engine(tmp_path)) == [
+        "2 notes: Windows line ends, read as line ends: a.md, b.md"
+    ]
+
+
+def test_a_kind_gets_one_line_beyond_a_handful_of_notes() -> None:
+    def lines(count: int) -> tuple[str, ...]:
+        return finding_lines(
+            Finding(rel_path=f"{i}.md", text=f"invalid UTF-8 at byte {i}", kind="invalid UTF-8")
+            for i in range(count)
+        )
+
+    assert lines(NAMED_PATHS)[-1] == "4.md: invalid UTF-8 at byte 4"
+    assert lines(NAMED_PATHS + 1) == (
+        "6 notes: invalid UTF-8: 0.md, 1.md, 2.md, 3.md, 4.md and 1 more",
+    )
+
+
+def test_a_cached_index_gives_the_same_words_as_a_fresh_one(tmp_path: Path) -> None:
+    root = write_vault(
+        tmp_path / "vault", {"a.md": "# A\r\ntext\r\n", "b.md": "", "c.md": b"\xff x"}
+    )
+    config = ReferenceConfig(vault=root, cache_dir=tmp_path / "cache")
+    fresh, cached = ReferenceEngine(config), ReferenceEngine(config)
+    assert (fresh.index.origin, cached.index.origin) == ("built", "loaded")
+    assert len(warnings_of(fresh)) == 3
+    assert warnings_of(cached) == warnings_of(fresh)
+
+
+def test_documents_put_over_a_vault_are_told_of_too(tmp_path: Path) -> None:
+    engine = make_engine(write_vault(tmp_path, {"a.md": "# A\ntext\n"}))
+    body = {"scope_prefix": "set/", "documents": [{"rel_path": "set/none.md", "text": ""}]}
+    engine.put_documents(parse_documents(body))
+    assert warnings_of(engine) == ["set/none.md: no chunk made: the note is empty"]
+    engine.delete_documents("set/")
+    assert warnings_of(engine) == []
+
+
+def test_every_warning_is_logged_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_vault(tmp_path, {"a.md": "", "b.md": b"bad \xff"})
+    with caplog.at_level(logging.WARNING, "rageval.reference"):
+        engine = make_engine(tmp_path)
+    logged = [record.getMessage().split(": ", 1)[1] for record in caplog.records]
+    assert logged == warnings_of(engine)
+    assert len(logged) == 2

@@ -1,0 +1,326 @@
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.server import ServerHandle, ServerStartError, serve, start_in_thread
+from pytest_rageval.server.vault import VaultError
+from tests.server.builders import NOTES, write_vault
+
+QUESTION = {"question": "What is the retry limit of the ingest queue?"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerHandle]:
+    vault = write_vault(tmp_path_factory.mktemp("vault"))
+    with start_in_thread(ReferenceConfig(vault=vault)) as handle:
+        yield handle
+
+
+@pytest.fixture
+def client(server: ServerHandle) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, timeout=30) as client:
+        yield client
+
+
+def error_of(reply: httpx.Response, status: int) -> str:
+    assert reply.status_code == status, reply.text
+    message: str = reply.json()["error"]
+    return message
+
+
+def put(client: httpx.Client, prefix: str, **texts: str) -> httpx.Response:
+    documents = [{"rel_path": path, "text": text} for path, text in texts.items()]
+    return client.put("/api/v1/documents", json={"scope_prefix": prefix, "documents": documents})
+
+
+def delete(client: httpx.Client, prefix: str) -> httpx.Response:
+    return client.request("DELETE", "/api/v1/documents", json={"scope_prefix": prefix})
+
+
+def found(client: httpx.Client, question: str) -> list[str]:
+    reply = client.post("/api/v1/ask?debug=true", json={"question": question})
+    return [chunk["rel_path"] for chunk in reply.json()["debug"]["retrieved_chunks"]]
+
+
+def test_a_question_over_http_gets_its_answer(client: httpx.Client) -> None:
+    reply = client.post("/api/v1/ask?debug=true", json=QUESTION)
+    assert reply.status_code == 200
+    body = reply.json()
+    assert "seven attempts" in body["answer"]
+    assert body["debug"]["retrieved_chunks"][0]["rel_path"] == "work/queue.md"
+    assert body["debug"]["folder_selection"]["selected_folders"] is None
+
+
+@pytest.mark.parametrize("query", ["", "?debug=false", "?debug="])
+def test_debug_is_sent_only_when_asked_for(client: httpx.Client, query: str) -> None:
+    assert "debug" not in client.post(f"/api/v1/ask{query}", json=QUESTION).json()
+
+
+def test_health_says_what_is_served(client: httpx.Client) -> None:
+    body = client.get("/healthz").json()
+    assert (body["status"], body["docs"], body["chunks"]) == ("ok", 5, 8)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "question: missing, expected a string"),
+        ({"question": 3}, "question: got 3, expected a string"),
+        ({"question": "  "}, "question: got '  ', expected a question"),
+        ({"question": "x" * 200_001}, "expected at most 200,000 characters"),
+        ({**QUESTION, "k": 0}, "k: got 0, expected an integer from 1 to 1000"),
+        ({**QUESTION, "k": True}, "k: got True"),
+        ({**QUESTION, "k": 2.5}, "k: got 2.5"),
+        ({**QUESTION, "k": "5"}, "k: got '5'"),
+        ({**QUESTION, "folders": "work"}, "folders: got 'work', expected a list of strings"),
+        ({**QUESTION, "vaults": [1]}, "vaults: got [1]"),
+        ({**QUESTION, "folder_mode": "maybe"}, "expected off or on or on_with_fallback"),
+        ({**QUESTION, "fusion": "max"}, "fusion: got 'max', expected weighted or rrf"),
+        ({**QUESTION, "min_score": "high"}, "min_score: got 'high', expected a finite number"),
+        ({**QUESTION, "rerank": "yes"}, "rerank: got 'yes', expected true or false"),
+        ({**QUESTION, "rerank_weights": [1]}, "rerank_weights: got [1], expected a JSON object"),
+        ({**QUESTION, "rerank_weights": {"vector": -1}}, "rerank_weights: got"),
+        ({**QUESTION, "rerank_weights": {"vector": 0, "lexical": 0}}, "not both 0"),
+        ({**QUESTION, "rerank_weights": {"bm25": 1}}, "rerank_weights.bm25: unknown"),
+        ({**QUESTION, "topk": 5}, "topk: unknown, expected question, vaults"),
+        ([1], "body: got [1], expected a JSON object"),
+    ],
+)
+def test_a_bad_field_is_refused_by_name(client: httpx.Client, body: Any, message: str) -> None:
+    assert message in error_of(client.post("/api/v1/ask", json=body), 422)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000])
+def test_a_body_that_is_not_json_is_refused(client: httpx.Client, content: bytes) -> None:
+    assert "request body: not" in error_of(client.post("/api/v1/ask", content=content), 400)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_number_that_is_not_finite_is_refused(client: httpx.Client, number: str) -> None:
+    content = f'{{"question": "x", "min_score": {number}}}'
+    reply = client.post("/api/v1/ask", content=content)
+    assert "min_score: got" in error_of(reply, 422)
+
+
+def test_null_fields_are_absent_ones(client: httpx.Client) -> None:
+    names = ("vaults", "folders", "k", "folder_mode", "rerank_weights", "fusion", "rerank")
+    body = {**QUESTION, **dict.fromkeys(names)}
+    assert client.post("/api/v1/ask", json=body).status_code == 200
+
+
+def test_half_a_surrogate_pair_is_survived(client: httpx.Client) -> None:
+    reply = client.post("/api/v1/ask?debug=1", content=b'{"question": "retry \\ud83d limit"}')
+    assert reply.json()["debug"]["retrieved_chunks"][0]["rel_path"] == "work/queue.md"
+
+
+def test_other_methods_and_paths_are_refused(client: httpx.Client) -> None:
+    assert client.get("/api/v1/ask").status_code == 405
+    assert client.get("/vault/readme.md").status_code == 404
+
+
+def test_a_foreign_host_name_is_refused(server: ServerHandle) -> None:
+    reply = httpx.get(f"{server.url}/healthz", headers={"Host": "evil.example"})
+    assert reply.status_code == 400
+
+
+def test_forty_questions_at_once_get_their_own_answers(client: httpx.Client) -> None:
+    pairs = [
+        ("What is the retry limit of the ingest queue?", "seven attempts"),
+        ("When are tomatoes planted?", "in May"),
+        ("How long does bread dough rest in the fridge?", "twelve hours"),
+        ("When is a refund paid by bank transfer?", "fourteen days"),
+    ] * 10
+
+    def one(pair: tuple[str, str]) -> bool:
+        reply = client.post("/api/v1/ask?debug=true", json={"question": pair[0]})
+        return pair[1] in reply.json()["answer"]
+
+    with ThreadPoolExecutor(40) as pool:
+        assert list(pool.map(one, pairs)) == [True] * 40
+
+
+def test_documents_can_be_put_found_and_taken_away(
+    client: httpx.Client, server: ServerHandle
+) -> None:
+    before = sorted(server.engine.config.vault.rglob("*"))
+    texts = {
+        "datasets/x/a.md": "# Zebra\n\nThe zebra has stripes.\n",
+        "datasets/x/b.md": "# Gnu\n\nThe gnu has horns.\n",
+    }
+    reply = put(client, "datasets/x/", **texts)
+    assert reply.json() == {"put": 2, "documents": 2}
+    assert found(client, "zebra stripes")[0] == "datasets/x/a.md"
+    assert found(client, "retry limit of the queue")[0] == "work/queue.md"
+    assert sorted(server.engine.config.vault.rglob("*")) == before
+    assert delete(client, "datasets/x").json() == {"deleted": 2}
+    assert "datasets/x/a.md" not in found(client, "zebra stripes")
+    assert server.engine.index.origin == "built"
+    assert client.get("/healthz").json()["docs"] == 5
+
+
+def test_putting_a_document_again_replaces_it(client: httpx.Client) -> None:
+    put(client, "d/", **{"d/a.md": "The first wombat text."})
+    reply = put(client, "d/", **{"d/a.md": "The second wombat text."})
+    assert reply.json()["documents"] == 1
+    body = client.post("/api/v1/ask?debug=1", json={"question": "wombat text"}).json()
+    assert [c["text"] for c in body["debug"]["retrieved_chunks"] if c["rel_path"] == "d/a.md"] == [
+        "The second wombat text."
+    ]
+    assert delete(client, "d/").json() == {"deleted": 1}
+
+
+def test_a_document_over_a_note_hides_it_until_it_is_taken_away(
+    client: httpx.Client, server: ServerHandle
+) -> None:
+    put(client, "work/", **{"work/queue.md": "# Queue\n\nThe retry limit is now ninety.\n"})
+    assert "ninety" in client.post("/api/v1/ask", json=QUESTION).json()["answer"]
+    delete(client, "work/")
+    assert "seven attempts" in client.post("/api/v1/ask", json=QUESTION).json()["answer"]
+    assert (server.engine.config.vault / "work/queue.md").read_text(encoding="utf-8") == NOTES[
+        "work/queue.md"
+    ]
+
+
+def test_a_scope_does_not_reach_into_its_neighbour(client: httpx.Client) -> None:
+    put(client, "set/a/", **{"set/a/1.md": "aardvark"})
+    put(client, "set/ab/", **{"set/ab/1.md": "aardwolf"})
+    assert delete(client, "set/a").json() == {"deleted": 1}
+    assert "set/ab/1.md" in found(client, "aardwolf")
+    assert delete(client, "set/").json() == {"deleted": 1}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["e/../a.md", "../a.md", "/e/a.md", "f/a.md", "e/./a.md", "e//a.md", "e/a.txt", "e\\a.md",
+     "eve/a.md", "e/a\n.md", "C:/a.md", ""],
+)  # fmt: skip
+def test_a_document_out_of_its_scope_changes_nothing(client: httpx.Client, path: str) -> None:
+    reply = put(client, "e/", **{"e/good.md": "the okapi text", path: "the okapi again"})
+    assert error_of(reply, 400).startswith("documents[1].rel_path: ")
+    assert "e/good.md" not in found(client, "okapi text")
+
+
+@pytest.mark.parametrize("prefix", ["", "/", " ", ".", "..", "a/../b", "/abs", "a//", "\\"])
+def test_an_empty_or_wandering_scope_is_refused(client: httpx.Client, prefix: str) -> None:
+    assert "scope_prefix: got" in error_of(put(client, prefix), 400)
+    assert "scope_prefix: got" in error_of(delete(client, prefix), 400)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"documents": []}, "scope_prefix: missing"),
+        ({"scope_prefix": "a/"}, "documents: missing, expected a list"),
+        ({"scope_prefix": "a/", "documents": [1]}, "documents[0]: got 1"),
+        ({"scope_prefix": "a/", "documents": [{"rel_path": "a/b.md"}]}, "documents[0].text: miss"),
+        (
+            {"scope_prefix": "a/", "documents": [{"rel_path": "a/b.md", "text": "x"}] * 2},
+            "documents[1].rel_path: 'a/b.md' is given twice",
+        ),
+    ],
+)
+def test_a_bad_documents_body_is_refused_by_name(
+    client: httpx.Client, body: Any, message: str
+) -> None:
+    assert message in error_of(client.put("/api/v1/documents", json=body), 422)
+
+
+def test_stopping_frees_the_port_and_leaves_no_thread(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    handle = start_in_thread(ReferenceConfig(vault=write_vault(tmp_path)))
+    port = int(handle.url.rsplit(":", 1)[1])
+    # A connection left open by a client must not hold the server up.
+    lingering = http.client.HTTPConnection("127.0.0.1", port)
+    lingering.request("POST", "/api/v1/ask", json.dumps(QUESTION))
+    assert lingering.getresponse().status == 200
+    handle.stop()
+    handle.stop()
+    lingering.close()
+    # The pool of a closed event loop tells its workers to end but does not wait for them.
+    for worker in set(threading.enumerate()) - before:
+        worker.join(10)
+        assert not worker.is_alive()
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port), timeout=1)
+
+
+def test_two_servers_run_side_by_side(tmp_path: Path) -> None:
+    config = ReferenceConfig(vault=write_vault(tmp_path))
+    with start_in_thread(config) as one, start_in_thread(config) as two:
+        assert one.url != two.url
+        assert httpx.get(f"{one.url}/healthz").json() == httpx.get(f"{two.url}/healthz").json()
+
+
+def test_a_taken_port_is_an_error(tmp_path: Path, server: ServerHandle) -> None:
+    port = int(server.url.rsplit(":", 1)[1])
+    config = ReferenceConfig(vault=write_vault(tmp_path))
+    with pytest.raises(ServerStartError, match=f"cannot listen on 127.0.0.1:{port}"):
+        start_in_thread(config, port=port)
+    with pytest.raises(ServerStartError, match="cannot listen"):
+        serve(config, port)
+
+
+def test_a_missing_vault_is_an_error_before_anything_listens(tmp_path: Path) -> None:
+    with pytest.raises(VaultError, match="does not exist"):
+        start_in_thread(ReferenceConfig(vault=tmp_path / "nowhere"))
+
+
+FOREGROUND = """
+import sys, pathlib
+from pytest_rageval.server.server import ReferenceConfig, serve
+config = ReferenceConfig(vault=pathlib.Path(sys.argv[1]))
+try:
+    serve(config, 0, lambda url: print(url, flush=True))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+def test_serving_in_the_foreground_ends_cleanly_on_interrupt(tmp_path: Path) -> None:
+    import signal
+
+    command = [sys.executable, "-W", "error", "-c", FOREGROUND, str(write_vault(tmp_path))]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        assert "seven" in httpx.post(f"{url}/api/v1/ask", json=QUESTION).json()["answer"]
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=20)
+    assert (output, errors, process.returncode) == ("interrupted\n", "", 0)
+
+
+def test_the_package_itself_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, pytest_rageval.server\n"
+        "heavy = {'numpy', 'starlette', 'uvicorn', 'httpx', 'markdown_it'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_answers_do_not_wait_for_delayed_acknowledgements(client: httpx.Client) -> None:
+    took = []
+    for _ in range(20):
+        begun = time.perf_counter()
+        client.post("/api/v1/ask?debug=true", json=QUESTION)
+        took.append(time.perf_counter() - begun)
+    # With Nagle's algorithm on, every answer takes 40 ms or more once the connection is warm.
+    assert min(took[5:]) < 0.03

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pytest_rageval.server.folders import score_folders, select_folders
+from pytest_rageval.server.frequencies import TermFrequencies
+from pytest_rageval.server.fusion import FusionMethod, Scores, fuse, normalised, ranking
+from pytest_rageval.server.ranking import Candidate, nearness, rerank
+from pytest_rageval.server.terms import query_terms, stem, terms, words
+from pytest_rageval.server.vector import SparseRows, fit_lsa
+
+VECTOR = np.array([0.8, 0.4, -0.2, 0.0])
+LEXICAL = np.array([0.0, 10.0, 5.0, 0.0])
+
+
+def fused(method: FusionMethod, vector: float = 0.3, lexical: float = 0.7) -> Scores:
+    return fuse(VECTOR, LEXICAL, method=method, vector_weight=vector, lexical_weight=lexical)
+
+
+def test_weighted_fusion_is_the_weighted_mean_of_scores_over_the_best() -> None:
+    # vector / 0.8 = 1, .5, 0, 0; lexical / 10 = 0, 1, .5, 0.
+    assert fused("weighted") == pytest.approx([0.3, 0.3 * 0.5 + 0.7, 0.35, 0.0])
+
+
+def test_only_the_proportion_of_the_weights_counts() -> None:
+    assert fused("weighted", 3, 7) == pytest.approx(fused("weighted"))
+
+
+def test_a_weight_of_zero_leaves_a_side_out() -> None:
+    assert fused("weighted", 0, 1) == pytest.approx([0, 1, 0.5, 0])
+    assert fused("rrf", 1, 0) == pytest.approx([1 / 61, 1 / 62, 0, 0])
+
+
+def test_reciprocal_rank_fusion_adds_one_over_sixty_plus_rank() -> None:
+    assert fused("rrf") == pytest.approx([1 / 61, 1 / 62 + 1 / 61, 1 / 62, 0.0])
+
+
+def test_normalising_nothing_gives_nothing() -> None:
+    assert normalised(np.zeros(3)).tolist() == [0, 0, 0]
+    assert normalised(np.array([-1.0, -2.0])).tolist() == [0, 0]
+
+
+def test_ranking_leaves_out_what_did_not_match_and_breaks_ties_by_position() -> None:
+    assert ranking(np.array([0.5, 0.0, 0.9, 0.5 + 1e-12])).tolist() == [2, 0, 3]
+
+
+def test_folder_scores_are_the_mean_of_the_best_three_plus_the_name() -> None:
+    frequencies = TermFrequencies(10, {"billing": 1, "bill": 2})
+    scores = score_folders(
+        ["bill"], {"work/bill": [0.9, 0.6, 0.3, 0.1], "home": [0.3]}, frequencies
+    )
+    assert scores == pytest.approx({"work/bill": 0.6 + 0.3, "home": 0.1})
+
+
+def test_folders_near_the_best_are_kept_up_to_three() -> None:
+    selection = select_folders({"a": 0.8, "b": 0.7, "c": 0.1, "d": 0.79, "e": 0.78})
+    assert selection.selected_folders == ("a", "d", "e")
+    assert selection.available_folders == ("a", "b", "c", "d", "e")
+    assert "next was b 0.70" in selection.reasoning
+
+
+def test_no_folder_is_selected_where_nothing_matches() -> None:
+    assert select_folders({"a": 0.0, "b": 0.0}).selected_folders == ()
+    assert select_folders({}).selected_folders == ()
+
+
+def test_rerank_lifts_the_passage_that_holds_the_words_together() -> None:
+    frequencies = TermFrequencies(100, {"retri": 5, "limit": 5})
+    scattered = Candidate(
+        position=7,
+        score=1.0,
+        body_terms=["retri", *["x"] * 20],
+        heading_terms=[],
+    )
+    together = Candidate(
+        position=3, score=0.8, body_terms=["retri", "limit"], heading_terms=["limit"]
+    )
+    first, second = rerank(["retri", "limit"], [scattered, together], frequencies)
+    assert (first.position, first.rank_before) == (3, 2)
+    assert first.score == pytest.approx(0.45 * 0.8 + 0.3 + 0.1 * 0.5 + 0.15)
+    assert (second.position, second.rank_before) == (7, 1)
+    assert second.score == pytest.approx(0.45 + 0.3 * 0.5)
+
+
+def test_rerank_keeps_the_order_of_equals_and_takes_nothing() -> None:
+    frequencies = TermFrequencies(1, {})
+    same = [Candidate(position=p, score=1.0, body_terms=(), heading_terms=()) for p in (5, 2, 9)]
+    assert [entry.position for entry in rerank(["a"], same, frequencies)] == [5, 2, 9]
+    assert rerank(["a"], [], frequencies) == []
+
+
+def test_nearness_of_one_word_is_nothing() -> None:
+    assert nearness(["a"], ["a"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("retries", "retry"), ("running", "run"), ("queues", "queue"), ("cat", "cat")],
+)
+def test_forms_of_a_word_share_a_stem(one: str, other: str) -> None:
+    assert stem(one) == stem(other)
+
+
+def test_words_are_folded_and_unspaced_scripts_cut_by_character() -> None:
+    assert words("Éclair, don't 東京タワー!") == ["eclair", "don", "t", *"東京タワー"]
+
+
+def test_function_words_remain_where_a_question_has_no_other() -> None:
+    assert query_terms("Who is it?") == ["who", "is", "it"]
+    assert query_terms("Who is Ada?") == ["ada"]
+
+
+def test_coverage_weighs_rare_words_more() -> None:
+    frequencies = TermFrequencies(100, {"common": 90, "rare": 1})
+    rare = frequencies.coverage(["common", "rare"], {"rare"})
+    common = frequencies.coverage(["common", "rare"], {"common"})
+    assert rare + common == pytest.approx(1)
+    assert rare > 0.9
+    assert frequencies.coverage([], {"x"}) == 0
+
+
+def test_sparse_products_equal_dense_ones() -> None:
+    random = np.random.default_rng(3)
+    dense = random.standard_normal((30, 12)).astype(np.float32)
+    dense[random.random((30, 12)) < 0.7] = 0
+    dense[4] = 0
+    rows, columns = np.nonzero(dense)
+    starts = np.searchsorted(rows, np.arange(31))
+    sparse = SparseRows(starts, columns, dense[rows, columns], 12)
+    right = random.standard_normal((12, 5)).astype(np.float32)
+    left = random.standard_normal((30, 5)).astype(np.float32)
+    np.testing.assert_allclose(sparse.times(right), dense @ right, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        sparse.transposed().times(left), dense.T @ left, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_lsa_keeps_the_cosines_of_the_full_space_where_rank_allows() -> None:
+    texts = ["cat dog", "dog wolf", "wolf moon", "tax form", "form office"]
+    chunk_terms = [terms(text) for text in texts]
+    frequencies = TermFrequencies.count(chunk_terms)
+    model, vectors = fit_lsa(chunk_terms, frequencies)
+    for text, vector in zip(texts, vectors, strict=True):
+        np.testing.assert_allclose(model.embed(text), vector, atol=1e-4)
+    idf = {term: frequencies.idf(term) for found in chunk_terms for term in found}
+    dot = idf["dog"] ** 2
+    norms = np.hypot(idf["cat"], idf["dog"]) * np.hypot(idf["dog"], idf["wolf"])
+    assert float(vectors[0] @ vectors[1]) == pytest.approx(dot / norms, abs=1e-4)
+    assert float(vectors[0] @ vectors[3]) == pytest.approx(0, abs=1e-4)
+
+
+def test_lsa_gives_the_same_vectors_each_time() -> None:
+    random = np.random.default_rng(1)
+    chunk_terms = [[f"w{n}" for n in random.integers(0, 400, 30)] for _ in range(300)]
+    frequencies = TermFrequencies.count(chunk_terms)
+    one, two = fit_lsa(chunk_terms, frequencies)[1], fit_lsa(chunk_terms, frequencies)[1]
+    np.testing.assert_array_equal(one, two)
+    assert one.shape == (300, 192)
+
+
+def test_lsa_relates_words_that_share_company() -> None:
+    texts = [
+        "car engine road",
+        "automobile engine road",
+        "flower garden bee",
+        "rose garden bee",
+    ] * 3
+    chunk_terms = [terms(text) for text in texts]
+    model, _ = fit_lsa(chunk_terms, TermFrequencies.count(chunk_terms))
+    assert model.embed("unknown words entirely").any() == np.False_
+    assert float(model.embed("engine") @ model.embed("road")) > 0.3
+    assert float(model.embed("engine") @ model.embed("bee")) < 0.1

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_rageval.server import store
+from pytest_rageval.server.engine import ReferenceEngine
+from tests.server.builders import ask, make_engine, retrieved, write_vault
+
+QUESTION = "What is the retry limit of the queue?"
+
+
+def entries(cache: Path) -> list[Path]:
+    return sorted(path for path in cache.iterdir() if path.is_dir())
+
+
+def ids(engine: ReferenceEngine) -> list[str]:
+    return [chunk.chunk_id for chunk in engine.index.chunks]
+
+
+def test_an_index_is_built_once_and_then_loaded(tmp_path: Path) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    built = make_engine(root, cache_dir=cache)
+    loaded = make_engine(root, cache_dir=cache)
+    assert (built.index.origin, loaded.index.origin) == ("built", "loaded")
+    assert built.index.chunks == loaded.index.chunks
+    np.testing.assert_array_equal(built.index.vectors, loaded.index.vectors)
+    one, two = ask(built, QUESTION, rerank=True), ask(loaded, QUESTION, rerank=True)
+    one["debug"].pop("latency")
+    two["debug"].pop("latency")
+    assert one == two
+
+
+def test_the_cache_folder_is_ignored_by_git_and_holds_no_leftovers(tmp_path: Path) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "a" / "cache"
+    make_engine(root, cache_dir=cache)
+    assert (cache / ".gitignore").read_text(encoding="utf-8") == "*\n"
+    (entry,) = entries(cache)
+    assert sorted(path.name for path in entry.iterdir()) == [
+        "index.sqlite",
+        "manifest.json",
+        "vectors.npz",
+    ]
+
+
+def test_a_changed_note_or_setting_builds_another_index(tmp_path: Path) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    make_engine(root, cache_dir=cache)
+    assert (
+        make_engine(root, cache_dir=cache, chunk_tokens=50, chunk_overlap=0).index.origin == "built"
+    )
+    assert make_engine(root, cache_dir=cache, k=9, min_score=0.1).index.origin == "loaded"
+    (root / "readme.md").write_text("changed\n", encoding="utf-8")
+    assert make_engine(root, cache_dir=cache).index.origin == "built"
+    assert len(entries(cache)) == 3
+
+
+def test_touching_a_file_does_not_rebuild(tmp_path: Path) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    make_engine(root, cache_dir=cache)
+    (root / "readme.md").touch()
+    assert make_engine(root, cache_dir=cache).index.origin == "loaded"
+
+
+def test_ids_are_the_same_after_a_rebuild_and_when_another_file_changes(tmp_path: Path) -> None:
+    root = write_vault(tmp_path / "vault")
+    first = ids(make_engine(root))
+    assert ids(make_engine(root)) == first
+    (root / "readme.md").write_text("changed\n", encoding="utf-8")
+    changed = ids(make_engine(root))
+    assert len(changed) == len(first)
+    assert len(set(first) - set(changed)) == 1
+
+
+def test_without_a_cache_folder_nothing_is_written(tmp_path: Path) -> None:
+    root = write_vault(tmp_path / "vault")
+    make_engine(root)
+    assert [path.name for path in tmp_path.iterdir()] == ["vault"]
+
+
+@pytest.mark.parametrize("name", ["index.sqlite", "vectors.npz", "manifest.json"])
+def test_a_damaged_entry_is_built_again_and_replaced(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    make_engine(root, cache_dir=cache)
+    (entry,) = entries(cache)
+    (entry / name).write_bytes(b"garbage")
+    with caplog.at_level(logging.WARNING):
+        again = make_engine(root, cache_dir=cache)
+    assert again.index.origin == "built"
+    assert "is damaged" in caplog.text
+    assert entries(cache) == [entry]
+    assert make_engine(root, cache_dir=cache).index.origin == "loaded"
+
+
+def test_a_file_missing_from_an_entry_is_damage_too(tmp_path: Path) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    make_engine(root, cache_dir=cache)
+    (entries(cache)[0] / "vectors.npz").unlink()
+    assert make_engine(root, cache_dir=cache).index.origin == "built"
+
+
+def test_a_manifest_of_another_shape_is_damage_too(tmp_path: Path) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    make_engine(root, cache_dir=cache)
+    manifest = entries(cache)[0] / "manifest.json"
+    manifest.write_text(json.dumps(["x"]), encoding="utf-8")
+    assert make_engine(root, cache_dir=cache).index.origin == "built"
+
+
+def test_several_builders_at_once_end_with_one_good_entry(tmp_path: Path) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    found: list[list[str]] = []
+    start = threading.Barrier(4)
+
+    def build() -> None:
+        start.wait()
+        found.append(ids(make_engine(root, cache_dir=cache)))
+
+    threads = [threading.Thread(target=build) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all(one == found[0] for one in found)
+    assert len(entries(cache)) == 1
+    assert make_engine(root, cache_dir=cache).index.origin == "loaded"
+
+
+def test_a_cache_that_cannot_be_written_costs_only_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = write_vault(tmp_path / "vault")
+    blocked = tmp_path / "file"
+    blocked.write_text("", encoding="utf-8")
+    with caplog.at_level(logging.WARNING):
+        engine = make_engine(root, cache_dir=blocked / "cache")
+    assert retrieved(ask(engine, QUESTION))
+    assert "index not cached" in caplog.text
+
+
+def test_the_oldest_entries_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "KEPT_INDEXES", 2)
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    for size in (30, 40, 50):
+        make_engine(root, cache_dir=cache, chunk_tokens=size, chunk_overlap=0)
+    assert len(entries(cache)) == 2
+
+
+def test_warnings_are_those_of_now_not_of_the_build(tmp_path: Path) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    make_engine(root, cache_dir=cache)
+    (root / "bad.md").write_bytes(b"\x00")
+    later = make_engine(root, cache_dir=cache)
+    assert later.index.origin == "loaded"
+    assert len(later.index.coverage["warnings"]) == 1

@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from pytest_rageval.server import upstream as endpoints
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.generation import checked
+from pytest_rageval.server.requests import DocumentsUpdate
+from pytest_rageval.server.server import start_in_thread
+from pytest_rageval.server.terms import terms
+from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder, UpstreamError
+from pytest_rageval.server.vault import Note
+from tests.server.builders import ask, make_engine, retrieved, write_vault
+
+Reply = Callable[[dict[str, Any]], tuple[int, Any]]
+
+
+@dataclass
+class ModelServer:
+    """A loopback stand-in for an OpenAI-compatible API that records what it was sent."""
+
+    url: str = ""
+    replies: dict[str, Reply] = field(default_factory=dict)
+    requests: list[tuple[str, dict[str, Any], str | None]] = field(default_factory=list)
+
+    @property
+    def embedded(self) -> list[str]:
+        return [
+            text for path, body, _ in self.requests if "input" in body for text in body["input"]
+        ]
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    monkeypatch.setattr(endpoints, "BACKOFF_S", 0.0)
+    state = ModelServer(replies={"/v1/embeddings": hashed_embeddings})
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.requests.append((self.path, body, self.headers["Authorization"]))
+            status, reply = state.replies[self.path](body)
+            content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args: Any) -> None:
+            """Keep the test's output clean."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    state.url = f"http://127.0.0.1:{server.server_port}/v1"
+    yield state
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def hashed_embeddings(body: dict[str, Any]) -> tuple[int, Any]:
+    data = []
+    for index, text in enumerate(body["input"]):
+        vector = [0.0] * 64
+        for term in terms(text):
+            vector[hashlib.sha256(term.encode()).digest()[0] % 64] += 1.0
+        data.append({"index": index, "embedding": vector})
+    # Out of order on purpose: the index says which text each belongs to.
+    return 200, {"data": data[::-1]}
+
+
+def endpoint_settings(models: ModelServer) -> dict[str, Any]:
+    return {"embedder": "endpoint", "embedder_url": models.url, "embedder_model": "toy-embed"}
+
+
+def chat(text: str) -> Reply:
+    return lambda body: (200, {"choices": [{"message": {"content": text}}]})
+
+
+def test_an_embedding_endpoint_takes_the_place_of_lsa(tmp_path: Path, models: ModelServer) -> None:
+    engine = make_engine(write_vault(tmp_path), **endpoint_settings(models))
+    response = ask(engine, "retry limit queue", rerank_weights={"vector": 1, "lexical": 0})
+    assert retrieved(response)[0]["rel_path"] == "work/queue.md"
+    assert response["debug"]["models"]["embedding_model"] == "toy-embed"
+    assert models.requests[0][1]["model"] == "toy-embed"
+    assert models.requests[-1][1]["input"] == ["retry limit queue"]
+
+
+def test_embeddings_are_kept_with_the_index(tmp_path: Path, models: ModelServer) -> None:
+    root = write_vault(tmp_path / "vault")
+    settings = {**endpoint_settings(models), "cache_dir": tmp_path / "cache"}
+    make_engine(root, **settings)
+    sent = len(models.requests)
+    again = make_engine(root, **settings)
+    assert again.index.origin == "loaded"
+    assert len(models.requests) == sent
+    ask(again, "retry limit")
+    assert len(models.requests) == sent + 1
+
+
+def test_putting_a_document_embeds_that_document_alone(tmp_path: Path, models: ModelServer) -> None:
+    engine = make_engine(write_vault(tmp_path), **endpoint_settings(models))
+    before = len(models.embedded)
+    note = Note(rel_path="d/a.md", data=b"# New\n\nA wholly new text.\n")
+    engine.put_documents(DocumentsUpdate(scope_prefix="d/", notes=(note,)))
+    assert len(models.embedded) == before + 1
+
+
+def test_a_text_the_endpoint_refuses_is_counted_as_skipped(
+    tmp_path: Path, models: ModelServer
+) -> None:
+    def picky(body: dict[str, Any]) -> tuple[int, Any]:
+        if any("Tomatoes" in text for text in body["input"]):
+            return 400, {"error": "context length exceeded"}
+        return hashed_embeddings(body)
+
+    models.replies["/v1/embeddings"] = picky
+    engine = make_engine(write_vault(tmp_path), **endpoint_settings(models))
+    coverage = engine.index.coverage
+    assert coverage["chunks_skipped_reasons"] == {"refused_by_embedder": 1}
+    assert coverage["chunks_embedded"] == coverage["chunks_attempted"] - 1
+    assert retrieved(ask(engine, "when are tomatoes planted?"))[0]["rel_path"] == "home/garden.md"
+
+
+def test_the_key_comes_from_the_named_variable(
+    models: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = Endpoint(url=models.url, model="m", api_key_env="TOY_KEY")
+    monkeypatch.setenv("TOY_KEY", "s3cret")
+    EndpointEmbedder(endpoint).embed(["a"])
+    assert models.requests[0][2] == "Bearer s3cret"
+    monkeypatch.delenv("TOY_KEY")
+    with pytest.raises(UpstreamError, match="TOY_KEY is not set"):
+        EndpointEmbedder(endpoint).embed(["a"])
+
+
+def test_a_busy_endpoint_is_asked_again_and_a_refusing_one_is_not(models: ModelServer) -> None:
+    models.replies["/v1/embeddings"] = lambda body: (
+        (503, {}) if len(models.requests) < 3 else hashed_embeddings(body)
+    )
+    embedder = EndpointEmbedder(Endpoint(url=models.url, model="m"))
+    assert embedder.embed(["a"])[0] is not None
+    assert len(models.requests) == 3
+    models.requests.clear()
+    models.replies["/v1/embeddings"] = lambda body: (401, {"error": "no"})
+    with pytest.raises(UpstreamError, match="HTTP 401"):
+        embedder.embed(["a"])
+    assert len(models.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"not json",
+        {"data": []},
+        {"vectors": []},
+        {"data": [{"index": 0, "embedding": "x"}]},
+        {"data": [{"index": 0, "embedding": [float("nan")]}]},
+    ],
+)
+def test_a_reply_that_is_no_embedding_is_an_error(models: ModelServer, reply: Any) -> None:
+    models.replies["/v1/embeddings"] = lambda body: (200, reply)
+    with pytest.raises(UpstreamError):
+        EndpointEmbedder(Endpoint(url=models.url, model="m")).embed(["a"])
+
+
+@pytest.mark.parametrize("suffix", ["", "/v1", "/v1/", "/v1/embeddings"])
+def test_the_address_may_be_given_in_each_usual_form(models: ModelServer, suffix: str) -> None:
+    base = models.url.removesuffix("/v1")
+    vectors = EndpointEmbedder(Endpoint(url=base + suffix, model="m")).embed(["heron"])
+    assert isinstance(vectors[0], np.ndarray)
+    assert models.requests[0][0] == "/v1/embeddings"
+
+
+def test_many_texts_go_in_batches_and_keep_their_order(models: ModelServer) -> None:
+    texts = [f"word{n}" for n in range(150)]
+    embedder = EndpointEmbedder(Endpoint(url=models.url, model="m"))
+    vectors = embedder.embed(texts)
+    assert [len(body["input"]) for _, body, _ in models.requests] == [64, 64, 22]
+    alone = embedder.embed([texts[99]])[0]
+    assert alone is not None
+    np.testing.assert_array_equal(vectors[99], alone)
+
+
+def test_a_model_may_write_the_answer_and_its_citations_are_checked(
+    tmp_path: Path, models: ModelServer
+) -> None:
+    models.replies["/v1/chat/completions"] = chat("Seven attempts [1]. Or eight [99].")
+    settings = {"llm_url": models.url, "llm_model": "toy-chat"}
+    engine = make_engine(write_vault(tmp_path), **settings)
+    response = ask(engine, "What is the retry limit?")
+    assert response["answer"] == "Seven attempts [1]. Or eight."
+    assert [r["rel_path"] for r in response["references"]] == ["work/queue.md"]
+    assert response["debug"]["models"]["llm_model"] == "toy-chat"
+    assert response["debug"]["models"]["prompt_version"].startswith("answer-")
+    _, body, authorization = models.requests[0]
+    assert body["temperature"] == 0
+    assert authorization is None
+    assert "seven attempts" in body["messages"][1]["content"]
+
+
+def test_a_model_may_abstain_with_a_reason(tmp_path: Path, models: ModelServer) -> None:
+    models.replies["/v1/chat/completions"] = chat("NO ANSWER: the passages are about a garden.")
+    settings = {"llm_url": models.url, "llm_model": "toy-chat"}
+    response = ask(
+        make_engine(write_vault(tmp_path), **settings), "What is planted in the garden on Mars?"
+    )
+    assert response["abstained"] is True
+    assert response["abstain_reason"] == "the passages are about a garden"
+    assert response["references"] == []
+
+
+def test_citations_are_kept_in_order_and_once() -> None:
+    answer = checked("A [3]. B [1][3]. C [0] [12345].", n_chunks=3)
+    assert (answer.text, answer.cited) == ("A [3]. B [1][3]. C.", (2, 0))
+
+
+@pytest.mark.parametrize("reply", [{"choices": []}, {"choices": [{"message": {"content": " "}}]}])
+def test_a_failing_model_is_a_502_with_its_reason(
+    tmp_path: Path, models: ModelServer, reply: Any
+) -> None:
+    models.replies["/v1/chat/completions"] = lambda body: (200, reply)
+    config = ReferenceConfig(vault=write_vault(tmp_path), llm_url=models.url, llm_model="m")
+    with start_in_thread(config) as server:
+        answer = httpx.post(f"{server.url}/api/v1/ask", json={"question": "retry limit"})
+    assert answer.status_code == 502
+    assert answer.json()["error"].startswith("model endpoint: ")
+
+
+def test_an_unreachable_model_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "BACKOFF_S", 0.0)
+    endpoint = Endpoint(url="http://127.0.0.1:9", model="m")
+    with pytest.raises(UpstreamError, match=r"http://127.0.0.1:9/v1/embeddings: Connect"):
+        EndpointEmbedder(endpoint).embed(["a"])

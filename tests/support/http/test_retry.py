@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.support.http.retry import (
+    backoff_seconds,
+    is_retryable,
+    parse_http_date,
+    retry_after_seconds,
+    wait_seconds,
+)
+from pytest_rageval.values.errors import TARGET_ERROR_KINDS
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 599])
+def test_statuses_that_may_pass_are_retried(status: int) -> None:
+    assert is_retryable("http", status)
+
+
+@pytest.mark.parametrize("status", [None, 300, 307, 400, 401, 404, 409, 422, 499, 600])
+def test_other_statuses_are_not_retried(status: int | None) -> None:
+    assert not is_retryable("http", status)
+
+
+def test_of_the_other_kinds_only_connection_errors_are_retried() -> None:
+    assert [kind for kind in TARGET_ERROR_KINDS if is_retryable(kind)] == ["connection"]
+
+
+@given(st.integers(min_value=1, max_value=10_000), st.integers())
+def test_the_pause_doubles_with_jitter_up_to_eight_seconds(attempt: int, seed: int) -> None:
+    ceiling = min(8.0, 0.5 * 2 ** min(attempt, 20))
+    pause = backoff_seconds(attempt, Random(seed))
+    assert ceiling / 2 <= pause <= ceiling
+    assert 0.5 <= pause <= 8.0
+
+
+def test_two_clients_do_not_come_back_together() -> None:
+    assert backoff_seconds(3, Random(1)) != backoff_seconds(3, Random(2))
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("", None),
+        ("0", 0.0),
+        (" 7 ", 7.0),
+        ("1.5", 1.5),
+        ("60", 60.0),
+        ("3600", 60.0),
+        ("9" * 12, 60.0),
+        ("9" * 400, None),
+        ("-5", None),
+        ("soon", None),
+        ("nan", None),
+        ("٣", None),
+        ("Sun, 01 Mar 2026 12:00:09 GMT", 9.0),
+        ("Sun, 01 Mar 2026 12:00:09 -0000", 9.0),
+        ("Sun, 01 Mar 2026 13:00:09 +0100", 9.0),
+        ("Sun, 01 Mar 2026 11:00:00 GMT", 0.0),
+        ("Mon, 02 Mar 2026 12:00:00 GMT", 60.0),
+        ("Sun, 99 Mar 2026 12:00:00 GMT", None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date_between_now_and_a_minute(
+    header: str | None, seconds: float | None
+) -> None:
+    assert retry_after_seconds(header, NOW) == seconds
+
+
+@given(st.text(max_size=30))
+def test_any_retry_after_is_read_without_an_error(header: str) -> None:
+    seconds = retry_after_seconds(header, NOW)
+    assert seconds is None or 0 <= seconds <= 60
+
+
+def test_a_date_header_is_read_with_its_zone() -> None:
+    assert parse_http_date("Sun, 01 Mar 2026 12:00:00 GMT") == NOW
+    date = parse_http_date("Sun, 01 Mar 2026 12:00:00 +0200")
+    assert date is not None
+    assert NOW - date == timedelta(hours=2)
+
+
+def test_the_wait_is_never_shorter_than_the_server_asks_nor_than_the_backoff() -> None:
+    assert wait_seconds(1, Random(0), 30.0) == 30.0
+    assert 0.5 <= wait_seconds(1, Random(0), 0.0) <= 1.0
+    assert 0.5 <= wait_seconds(1, Random(0), None) <= 1.0

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from pytest_rageval.support.process import interrupted_by_sigterm
+
+
+def test_sigterm_interrupts_once_and_the_default_comes_back() -> None:
+    ends: list[str] = []
+
+    def clean_up_while_it_comes_again() -> None:
+        with interrupted_by_sigterm():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                signal.raise_signal(signal.SIGTERM)
+                ends.append("cleaned up")
+
+    with pytest.raises(KeyboardInterrupt):
+        clean_up_while_it_comes_again()
+    assert ends == ["cleaned up"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_what_holds_it_ends_first() -> None:
+    ends: list[str] = []
+
+    def clean_up_while_it_comes() -> None:
+        with interrupted_by_sigterm() as termination:
+            termination.hold()
+            signal.raise_signal(signal.SIGTERM)
+            ends.append("cleaned up")
+
+    with pytest.raises(KeyboardInterrupt):
+        clean_up_while_it_comes()
+    assert ends == ["cleaned up"]
+
+
+def test_it_interrupts_where_ctrl_c_is_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupted_by_sigterm():
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_handler_of_somebody_else_stays() -> None:
+    seen: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda signum, frame: seen.append(signum))
+    try:
+        with interrupted_by_sigterm():
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert seen == [signal.SIGTERM]
+
+
+def test_another_thread_sets_no_handler() -> None:
+    seen: list[object] = []
+
+    def enter() -> None:
+        with interrupted_by_sigterm():
+            seen.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert seen == [signal.SIG_DFL]

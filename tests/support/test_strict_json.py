@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.support.strict_json import Loc, UnfitJsonError, parse, survey
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "a": 2}',
+        '{"a": {"b": 1, "b": 1}}',
+        "[NaN]",
+        "[-Infinity]",
+        "[1e999]",
+        r'["\ud800"]',
+        r'{"\uDC00": 1}',
+        r'["\ud83d \ude00"]',
+    ],
+)
+def test_what_readers_disagree_about_is_refused_and_located(text: str) -> None:
+    with pytest.raises(UnfitJsonError):
+        parse(text)
+    assert len(survey(text).unfit) == 1
+
+
+def test_a_whole_surrogate_pair_is_a_character() -> None:
+    assert parse(r'["\ud83d\ude00"]') == ["\U0001f600"]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"), [("{", json.JSONDecodeError), ("[" * 9999, RecursionError)]
+)
+def test_what_is_no_json_is_no_unfit_json(text: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        parse(text)
+    with pytest.raises(error):
+        survey(text)
+
+
+@given(JSON_VALUES, st.booleans(), st.sampled_from([None, 1]))
+def test_every_value_of_a_survey_begins_where_it_says(
+    value: object, ascii_only: bool, indent: int | None
+) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
+    found = survey(f"  {text} ")
+    assert found.unfit == []
+    assert parse(text) == found.value == value
+    for loc, offset in found.values.items():
+        read, _ = json.JSONDecoder().raw_decode(f"  {text} ", offset)
+        assert read == _at(value, loc)
+
+
+def _at(value: object, loc: Loc) -> object:
+    for part in loc:
+        assert isinstance(value, dict | list)
+        value = value[part]  # type: ignore[index]
+    return value
+
+
+def test_keys_and_both_copies_of_a_double_key_have_places() -> None:
+    found = survey('{"a": 1, "b": {"c": 2}, "a": 3}')
+    assert found.keys == {("a",): 24, ("b",): 9, ("b", "c"): 15}
+    assert found.unfit == [(("a",), 24, "the key stands twice, expected it once")]

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import tracemalloc
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.support.text import clean
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("a\nb\r\nc\td\u2028e", "a b c d e"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x9b2Jgone", "gone"),
+        ("\x1b]0;title\x07text", "]0;titletext"),
+        ("a\u202eb\u2066c\u200fd", "abcd"),
+        ("zero\u200bwidth\ufeff\u2060", "zerowidth"),
+        ("\x00\x08\x7f\x85x", "x"),
+        ("half \ud800 pair", "half pair"),
+        ("überall 日本 \U0001f600", "überall 日本 \U0001f600"),
+        ("", ""),
+    ],
+)
+def test_nothing_that_acts_on_a_terminal_is_left(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+@given(st.text(), st.none() | st.integers(0, 40))
+def test_any_text_becomes_one_line_of_visible_characters(text: str, limit: int | None) -> None:
+    shown = clean(text, limit)
+    assert all(unicodedata.category(character)[0] != "C" for character in shown)
+    assert "\n" not in shown
+    assert limit is None or len(shown) <= limit
+
+
+@given(st.text(), st.sampled_from(["ascii", "latin-1", "cp1252", "utf-8"]))
+def test_a_text_for_a_stream_can_be_written_to_it(text: str, encoding: str) -> None:
+    shown = clean(text, encoding=encoding)
+    assert shown.encode(encoding).decode(encoding) == shown
+
+
+def test_a_cut_text_says_so() -> None:
+    assert clean("0123456789", 8) == "01234..."
+    assert clean("0123456789", 10) == "0123456789"
+
+
+def test_a_text_hidden_behind_a_long_run_of_nothing_is_not_taken_for_short() -> None:
+    assert clean("a" + "\u200b" * 100_000 + "b", 10) == "a..."
+
+
+def test_what_a_stream_cannot_hold_stays_readable() -> None:
+    assert clean("caf\u00e9 \u2192 ok", encoding="ascii") == r"caf\xe9 \u2192 ok"
+
+
+def test_a_huge_answer_costs_no_more_than_its_beginning() -> None:
+    text = "word " * 2_000_000
+    tracemalloc.start()
+    try:
+        assert clean(text, 20).endswith("...")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < len(text) / 10
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::error file=a.py,line=1::no", ": :error file=a.py,line=1::no"),
+        ("x ::Stop-Commands::token", "x : :Stop-Commands::token"),
+        ("::add-mask::word", ": :add-mask::word"),
+        ("a ##[error]no", "a # #[error]no"),
+        ("\x1b[1m:\x00:warning::x", ": :warning::x"),
+        ("evals/eval_set.jsonl::error", "evals/eval_set.jsonl::error"),
+        ("a::b::c and std::vector", "a::b::c and std::vector"),
+        ("# # [x]", "# # [x]"),
+    ],
+)
+def test_a_text_gives_the_runner_of_a_ci_job_no_command(text: str, shown: str) -> None:
+    assert clean(text) == shown

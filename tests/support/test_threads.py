@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from pytest_rageval.support.threads import LoopThread, session_loop
+
+
+async def current_thread() -> threading.Thread:
+    return threading.current_thread()
+
+
+def test_the_thread_starts_with_the_first_coroutine_and_is_a_daemon() -> None:
+    loop = LoopThread()
+    assert not loop.running
+    thread = loop.run(current_thread())
+    assert loop.running
+    assert thread.daemon
+    assert thread is not threading.current_thread()
+    loop.stop()
+    assert not thread.is_alive()
+    assert not loop.running
+
+
+def test_a_stopped_loop_may_be_started_again() -> None:
+    loop = LoopThread()
+    first = loop.run(current_thread())
+    loop.stop()
+    loop.stop()
+    second = loop.run(current_thread())
+    loop.stop()
+    assert first is not second
+
+
+def test_stopping_cancels_what_still_runs() -> None:
+    loop = LoopThread()
+    started, cancelled = threading.Event(), threading.Event()
+
+    async def hang() -> None:
+        started.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            cancelled.set()
+
+    future = loop.submit(hang())
+    assert started.wait(5)
+    loop.stop()
+    assert cancelled.is_set()
+    assert future.cancelled()
+
+
+def test_waiting_on_the_loop_from_its_own_thread_is_refused() -> None:
+    loop = LoopThread()
+
+    async def nested() -> object:
+        return loop.run(current_thread())
+
+    with pytest.raises(RuntimeError, match="must await"):
+        loop.run(nested())
+    loop.stop()
+
+
+def test_what_a_coroutine_raises_is_raised_to_the_caller() -> None:
+    loop = LoopThread()
+
+    async def fail() -> None:
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        loop.run(fail())
+    loop.stop()
+
+
+def test_many_threads_share_one_loop() -> None:
+    loop = LoopThread()
+    found: list[threading.Thread] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(loop.run(current_thread()))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    loop.stop()
+    assert len(found) == 8
+    assert len(set(found)) == 1
+
+
+def test_the_session_has_one_loop() -> None:
+    assert session_loop() is session_loop()

@@ -1,0 +1,276 @@
+"""Whatever a user's ``rag_client`` fixture returns can be asked."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from pytest_rageval.support.threads import LoopThread
+from pytest_rageval.target.calling import answered, call_client
+from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.reply import (
+    AskRequest,
+    AskResponse,
+    AskResult,
+    Citation,
+    FolderSelection,
+    RetrievedChunk,
+)
+
+QUESTION = AskRequest(question="q")
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[LoopThread]:
+    thread = LoopThread("test-loop")
+    yield thread
+    thread.stop()
+
+
+def call(client: object, loop: LoopThread | None = None) -> AskResult:
+    ticks = iter([1.0, 1.5])
+    return call_client(client, QUESTION, clock=lambda: next(ticks), loop=loop)
+
+
+def response_of(result: AskResult) -> AskResponse:
+    assert result.error is None
+    assert result.response is not None
+    return result.response
+
+
+def error_of(result: AskResult) -> tuple[str, str]:
+    assert result.response is None
+    assert result.error is not None
+    return result.error.kind, result.error.message
+
+
+class SyncClient:
+    def ask(self, request: AskRequest) -> AskResponse:
+        return AskResponse(answer=f"to {request.question}")
+
+
+class AsyncClient:
+    async def ask(self, request: AskRequest) -> AskResponse:
+        await asyncio.sleep(0)
+        return AskResponse(answer=f"to {request.question}")
+
+
+def sync_function(request: AskRequest) -> dict[str, object]:
+    return {"answer": f"to {request.question}"}
+
+
+async def async_function(request: AskRequest) -> dict[str, object]:
+    await asyncio.sleep(0)
+    return {"answer": f"to {request.question}"}
+
+
+class CallableClient:
+    async def __call__(self, request: AskRequest) -> dict[str, object]:
+        return await async_function(request)
+
+
+def hidden_coroutine(request: AskRequest) -> object:
+    return async_function(request)
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        SyncClient(),
+        AsyncClient(),
+        sync_function,
+        async_function,
+        CallableClient(),
+        hidden_coroutine,
+    ],
+)
+def test_every_form_of_client_is_asked_and_timed(client: object, loop: LoopThread) -> None:
+    result = call(client, loop)
+    assert response_of(result).answer == "to q"
+    assert (result.total_ms, result.attempts) == (500.0, 1)
+
+
+def test_an_async_client_works_while_another_loop_runs_in_the_same_thread(
+    loop: LoopThread,
+) -> None:
+    async def under_pytest_asyncio() -> AskResult:
+        return call(AsyncClient(), loop)
+
+    assert response_of(asyncio.run(under_pytest_asyncio())).answer == "to q"
+
+
+def test_every_call_runs_on_the_same_loop(loop: LoopThread) -> None:
+    loops = []
+
+    async def client(request: AskRequest) -> dict[str, object]:
+        loops.append(asyncio.get_running_loop())
+        return {"answer": "a"}
+
+    call(client, loop)
+    call(client, loop)
+    assert len(loops) == 2
+    assert loops[0] is loops[1]
+
+
+def test_without_a_loop_that_of_the_session_is_used_and_kept() -> None:
+    loops = []
+
+    async def client(request: AskRequest) -> dict[str, object]:
+        loops.append(asyncio.get_running_loop())
+        return {"answer": "a"}
+
+    call(client)
+    call(client)
+    assert loops[0] is loops[1]
+    assert not loops[0].is_closed()
+
+
+def test_a_client_that_times_itself_is_recognised_by_ask_result() -> None:
+    theirs = AskResult(response=AskResponse(answer="a"), error=None, total_ms=7.0, attempts=3)
+
+    class Rich(SyncClient):
+        def ask_result(self, request: AskRequest) -> AskResult:
+            return theirs
+
+    assert call(Rich()) is theirs
+
+
+def test_a_response_built_by_hand_is_read_as_strictly_as_a_reply() -> None:
+    chunks = (
+        RetrievedChunk(rel_path="b.md", rank=2, score_final=math.nan),
+        RetrievedChunk(rel_path="a.md", rank=1, text="t", text_truncated=True),
+    )
+    full = AskResponse(
+        answer="a",
+        references=(Citation(rel_path="a.md", chunk_index=0),),
+        abstained=False,
+        retrieved_chunks=chunks,
+        folder_selection=FolderSelection(selected_folders=("x",), fallback_used=True),
+        latency={"total_ms": 3.0},
+        models={"llm_model": "m"},
+    )
+    response = response_of(call(lambda request: full))
+    assert response.retrieved_chunks == (
+        chunks[1],
+        RetrievedChunk(rel_path="b.md", rank=2, score_final=None),
+    )
+    assert response.references == full.references
+    assert response.folder_selection == full.folder_selection
+    assert (response.latency, response.models) == (full.latency, full.models)
+
+    wrong = AskResponse(answer=None)  # type: ignore[arg-type]
+    assert error_of(call(lambda request: wrong)) == (
+        "protocol",
+        "answer: expected a string, got null",
+    )
+
+
+def test_an_empty_answer_keeps_its_response_beside_the_error() -> None:
+    result = call(lambda request: {"answer": " "})
+    assert result.response == AskResponse(answer=" ")
+    assert result.error is not None
+    assert result.error.kind == "empty"
+
+
+def test_answered_carries_time_and_attempts_into_the_error() -> None:
+    result = answered(AskResponse(answer=""), total_ms=5.0, attempts=2)
+    assert result.error is not None
+    assert (result.total_ms, result.attempts, result.error.attempts) == (5.0, 2, 2)
+
+
+@pytest.mark.parametrize("returned", ["an answer", None, 7, ["answer"]])
+def test_another_type_is_a_protocol_error_that_says_what_came(returned: object) -> None:
+    def my_client(request: AskRequest) -> object:
+        return returned
+
+    kind, message = error_of(call(my_client))
+    assert kind == "protocol"
+    assert "my_client() returned" in message
+    assert "None" in message if returned is None else type(returned).__name__ in message
+    assert "expected an AskResponse or a dict" in message
+
+
+class ApiTimeoutError(Exception):
+    """As HTTP libraries do: a type of its own around what the socket raised."""
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "message"),
+    [
+        (TimeoutError(), "timeout", "TimeoutError"),
+        (TimeoutError("late"), "timeout", "TimeoutError: late"),
+        (ConnectionRefusedError("no"), "connection", "ConnectionRefusedError: no"),
+        (OSError("no route"), "connection", "OSError: no route"),
+        (KeyError("answer"), "protocol", "KeyError: 'answer'"),
+        (ValueError("one\ntwo\x1b[2J"), "protocol", "ValueError: one"),
+        (RuntimeError(), "protocol", "RuntimeError"),
+        (EndpointError("http", "HTTP 500", attempts=4), "http", "HTTP 500"),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_a_client_raises_becomes_an_error_of_a_kind(
+    raised: Exception, kind: str, message: str, is_async: bool, loop: LoopThread
+) -> None:
+    def sync_client(request: AskRequest) -> AskResponse:
+        raise raised
+
+    async def async_client(request: AskRequest) -> AskResponse:
+        raise raised
+
+    result = call(async_client if is_async else sync_client, loop)
+    assert error_of(result) == (kind, message)
+    assert result.total_ms == 500.0
+    assert result.attempts == (4 if kind == "http" else 1)
+
+
+def test_the_cause_of_an_error_tells_its_kind() -> None:
+    def client(request: AskRequest) -> AskResponse:
+        try:
+            raise TimeoutError("read timed out")
+        except TimeoutError as error:
+            raise ApiTimeoutError("Request failed") from error
+
+    assert error_of(call(client)) == ("timeout", "ApiTimeoutError: Request failed")
+
+
+def test_wrong_settings_stop_the_run_instead_of_failing_each_case() -> None:
+    def client(request: AskRequest) -> AskResponse:
+        raise ConfigError("the variable RAG_KEY is not set")
+
+    with pytest.raises(ConfigError, match="RAG_KEY"):
+        call(client)
+
+
+def test_ctrl_c_in_a_client_is_not_swallowed() -> None:
+    def client(request: AskRequest) -> AskResponse:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        call(client)
+
+
+@dataclass
+class NotAClient:
+    ask: str = "me"
+
+
+@pytest.mark.parametrize("client", [None, "http://localhost", NotAClient(), SyncClient])
+def test_a_fixture_that_returns_no_client_is_a_config_error(client: object) -> None:
+    if client is SyncClient:
+        # The class instead of an instance: `ask` is there but has no self.
+        assert error_of(call(client))[0] == "protocol"
+        return
+    with pytest.raises(ConfigError, match="rag_client: expected an object with ask"):
+        call(client)
+    assert threading.current_thread() is threading.main_thread()
+
+
+def test_vectors_of_a_response_built_by_hand_are_kept() -> None:
+    chunk = RetrievedChunk(rel_path="a.md", embedding=(0.0, 1.0))
+    reply = AskResponse(answer="a", query_embedding=(1.0, 0.0), retrieved_chunks=(chunk,))
+    assert response_of(call(lambda request: reply)) == reply

@@ -1,0 +1,597 @@
+"""The HTTP client against targets that misbehave, over real sockets."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import logging
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from pytest_rageval.support.http import exchange as http_exchange
+from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
+from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.reply import AskRequest, AskResult
+from pytest_rageval.values.settings import TargetSettings
+from tests.fakes import (
+    FakeTarget,
+    Reply,
+    drip,
+    fake_target,
+    hang_up,
+    http_reply,
+    json_reply,
+    reset,
+    silence,
+    unused_port,
+)
+
+QUESTION = AskRequest(question="How often does the pump need oil?")
+GOOD = json_reply({"answer": "Monthly."})
+
+
+@pytest.fixture
+def over() -> Iterator[threading.Event]:
+    """Set when the test ends, so that no fake outlives it."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+class Pauses(list[float]):
+    """Stands in for sleep: notes the seconds and returns at once."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def ask(
+    target: FakeTarget,
+    *,
+    pauses: Pauses | None = None,
+    environ: Mapping[str, str] | None = None,
+    request: AskRequest = QUESTION,
+    **settings: Any,
+) -> AskResult:
+    client = HttpRagClient(
+        TargetSettings(**{"url": target.url, **settings}),
+        environ=environ or {},
+        sleep=Pauses() if pauses is None else pauses,
+        rng=random.Random(7),
+    )
+    try:
+        return client.ask_result(request)
+    finally:
+        client.close()
+
+
+def ask_once(*replies: Reply, **settings: Any) -> AskResult:
+    with fake_target(*replies) as target:
+        return ask(target, **settings)
+
+
+def failure(*replies: Reply, **settings: Any) -> tuple[str, str, int]:
+    result = ask_once(*replies, **settings)
+    assert result.response is None
+    assert result.error is not None
+    assert result.attempts == result.error.attempts
+    return result.error.kind, result.error.message, result.attempts
+
+
+# --- the request ---------------------------------------------------------------------------
+
+
+def test_a_question_is_posted_as_json_to_the_path_of_the_contract() -> None:
+    with fake_target(GOOD) as target:
+        result = ask(target, request=AskRequest(question="Wo ist das Öl?", k=3))
+    assert result.response is not None
+    assert result.response.answer == "Monthly."
+    assert (result.error, result.attempts) == (None, 1)
+    [received] = target.received
+    assert received.line == "POST /api/v1/ask?debug=true HTTP/1.1"
+    assert received.headers["content-type"] == "application/json"
+    assert received.json == {"question": "Wo ist das Öl?", "k": 3}
+
+
+def test_a_lone_surrogate_in_a_question_is_sent_escaped() -> None:
+    with fake_target(GOOD) as target:
+        ask(target, request=AskRequest(question="a\ud800"))
+    assert target.received[0].body == b'{"question": "a\\ud800"}'
+
+
+@pytest.mark.parametrize("base", ["", "/", "/rag", "/rag/"])
+def test_a_base_url_is_joined_with_and_without_a_slash(base: str) -> None:
+    with fake_target(GOOD) as target:
+        ask(target, url=target.url + base, path="ask")
+    assert target.received[0].line == f"POST {base.rstrip('/')}/ask HTTP/1.1"
+
+
+def test_a_request_that_is_no_json_is_a_protocol_error_and_nothing_is_sent() -> None:
+    with fake_target(GOOD) as target:
+        result = ask(target, request=AskRequest(question="q", params={"weight": float("nan")}))
+    assert result.error is not None
+    assert (result.error.kind, result.attempts, result.total_ms) == ("protocol", 0, None)
+    assert target.received == []
+
+
+def test_cookies_of_one_case_are_not_sent_with_the_next() -> None:
+    with fake_target(json_reply({"answer": "a"}, set_cookie="session=1; Path=/")) as target:
+        client = HttpRagClient(TargetSettings(url=target.url))
+        client.ask(QUESTION)
+        client.ask(QUESTION)
+        client.close()
+    assert len(target.received) == 2
+    assert "cookie" not in target.received[1].headers
+
+
+def test_a_proxy_of_the_environment_is_not_used_for_a_loopback_target(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with fake_target(http_reply(b"I am a proxy", "502 Bad Gateway")) as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        assert ask_once(GOOD).error is None
+    assert proxy.received == []
+
+
+def test_a_proxy_of_the_environment_is_used_for_a_target_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with fake_target(GOOD) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("http_proxy", proxy.url)
+        assert ask(proxy, url="http://rag.test").error is None
+    assert proxy.received[0].line.startswith("POST http://rag.test/api/v1/ask?debug=true ")
+
+
+def test_many_questions_are_in_flight_at_once() -> None:
+    arrived = threading.Barrier(20, timeout=5)
+
+    def reply(connection: Any) -> None:
+        arrived.wait()  # broken, and no reply sent, unless twenty requests are here together
+        connection.sendall(GOOD)
+
+    with fake_target(reply) as target, ThreadPoolExecutor(20) as threads:
+        client = HttpRagClient(TargetSettings(url=target.url, retries=0))
+        results = list(threads.map(client.ask_result, [QUESTION] * 20))
+        client.close()
+    assert [result.error for result in results] == [None] * 20
+
+
+# --- headers and secrets -------------------------------------------------------------------
+
+
+def test_header_values_come_from_the_environment_when_a_request_is_sent() -> None:
+    headers = {"X-Key": "env:RAG_KEY", "Authorization": "Bearer env:RAG_TOKEN", "X-Team": "blue"}
+    environ: dict[str, str] = {}
+    with fake_target(GOOD) as target:
+        client = HttpRagClient(TargetSettings(url=target.url, headers=headers), environ=environ)
+        environ |= {"RAG_KEY": "s3cret-key\n", "RAG_TOKEN": "t0ken"}
+        client.ask(QUESTION)
+        client.close()
+    received = target.received[0].headers
+    assert received["x-key"] == "s3cret-key"
+    assert received["authorization"] == "Bearer t0ken"
+    assert received["x-team"] == "blue"
+
+
+def test_a_missing_variable_is_named_before_any_request() -> None:
+    with fake_target(GOOD) as target:
+        with pytest.raises(ConfigError, match=r"headers\.X-Key: .*variable RAG_KEY is not set"):
+            ask(target, headers={"X-Key": "env:RAG_KEY"})
+    assert target.received == []
+
+
+def test_a_header_value_that_cannot_be_sent_is_refused_without_showing_it() -> None:
+    with fake_target(GOOD) as target:
+        with pytest.raises(ConfigError, match="value of RAG_KEY") as caught:
+            ask(target, headers={"X-Key": "env:RAG_KEY"}, environ={"RAG_KEY": "top\nsecret"})
+    assert "top" not in str(caught.value)
+    assert target.received == []
+
+
+def test_secrets_that_a_server_echoes_do_not_reach_the_message() -> None:
+    echo = http_reply(b"no access for Bearer t0ken-abc, key lit-key-9", "401 Unauthorized")
+    headers = {"Authorization": "Bearer env:TOKEN", "X-Api-Key": "lit-key-9"}
+    kind, message, _ = failure(echo, headers=headers, environ={"TOKEN": "t0ken-abc"})
+    assert kind == "http"
+    assert "t0ken-abc" not in message
+    assert "lit-key-9" not in message
+    assert "***" in message
+
+
+def test_a_key_in_the_query_that_a_server_echoes_does_not_reach_the_message() -> None:
+    echo = http_reply(
+        b"no access to /ask?api_key=q%2Fkey-7&max=55555 with q/key-7", "403 Forbidden"
+    )
+    with fake_target(echo) as target:
+        path = "/ask?api_key=q%2Fkey-7&max=55555"
+        client = HttpRagClient(TargetSettings(url=target.url, path=path))
+        result = client.ask_result(QUESTION)
+        client.close()
+    assert "key-7" not in str(result.error)
+    assert "55555" in str(result.error)
+
+
+def test_credentials_of_the_url_are_sent_and_never_shown(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    sent = base64.b64encode(b"ann:p@ss-word").decode()
+    with fake_target(http_reply(f"echo {sent}".encode(), "403 Forbidden")) as target:
+        url = target.url.replace("//", "//ann:p%40ss-word@")
+        client = HttpRagClient(TargetSettings(url=url))
+        result = client.ask_result(QUESTION)
+        client.close()
+    assert target.received[0].headers["authorization"] == f"Basic {sent}"
+    for text in (str(result.error), repr(client), caplog.text):
+        assert "ss-word" not in text
+        assert sent not in text
+    assert "127.0.0.1" in repr(client)
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        (None, "got nothing"),
+        ("localhost:8000", "no http://"),
+        ("hunter2:x@host", "no http://"),
+        ("//host", "no http://"),
+        ("ftp://ann:hunter2@host", "begins with ftp://"),
+        ("http://ann:hunter2@host:99999", "the port is not valid"),
+        ("http://ann:hunter2@", "expected a URL"),
+        ("http://host/?key=hunter2", "put a query into `path`"),
+        ("http://ho st", "whitespace"),
+    ],
+)
+def test_a_bad_url_is_a_config_error_without_its_credentials(url: str | None, fault: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        HttpRagClient(TargetSettings(url=url))
+    assert fault in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+# --- connection errors ---------------------------------------------------------------------
+
+
+def test_a_refused_connection_is_tried_four_times_with_growing_pauses() -> None:
+    pauses = Pauses()
+    target = FakeTarget([], port=unused_port())
+    result = ask(target, pauses=pauses)
+    assert result.error is not None
+    assert result.error.kind == "connection"
+    assert "connection refused" in result.error.message
+    assert f"127.0.0.1:{target.port}" in result.error.message
+    assert result.attempts == result.error.attempts == 4
+    assert [0.5 <= pauses[0] <= 1, 1 <= pauses[1] <= 2, 2 <= pauses[2] <= 4] == [True] * 3
+    assert len(pauses) == 3
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(hang_up, id="closed without a word"),
+        pytest.param(reset, id="reset"),
+        pytest.param(http_reply(b'{"answer": "Mon', length=500), id="body cut short"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc", id="chunk cut short"
+        ),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-", id="headers cut short"),
+    ],
+)
+def test_a_broken_connection_is_retried_and_the_answer_comes_through(broken: Reply) -> None:
+    result = ask_once(broken, GOOD)
+    assert result.error is None
+    assert result.attempts == 2
+
+
+@pytest.mark.parametrize("broken", [hang_up, reset, http_reply(b"{", length=9)])
+def test_a_connection_that_keeps_breaking_is_a_connection_error(broken: Reply) -> None:
+    kind, message, attempts = failure(broken, retries=1)
+    assert (kind, attempts) == ("connection", 2)
+    assert "(after 2 attempts)" in message
+
+
+# --- timeouts ------------------------------------------------------------------------------
+
+
+def test_a_silent_server_is_a_read_timeout_and_not_retried(over: threading.Event) -> None:
+    result = ask_once(silence(over), read_timeout_s=0.1, timeout_s=4)
+    assert result.error is not None
+    assert result.error.kind == "timeout"
+    assert "within 0.1 s (read_timeout_s)" in result.error.message
+    assert result.attempts == 1
+    assert result.total_ms is not None
+    assert 90 <= result.total_ms < 2000
+
+
+@pytest.mark.parametrize("part", ["body", "headers"])
+def test_a_server_that_drips_bytes_meets_the_total_limit(over: threading.Event, part: str) -> None:
+    dripping = drip(GOOD if part == "headers" else b" " * 1000, 0.02, over)
+
+    def reply(connection: Any) -> None:
+        if part == "body":
+            connection.sendall(http_reply(b"", length=1000))
+        dripping(connection)
+
+    started = time.monotonic()
+    kind, message, attempts = failure(reply, timeout_s=0.2, read_timeout_s=0.1)
+    assert (kind, attempts) == ("timeout", 1)
+    assert "within 0.2 s (timeout_s)" in message
+    assert time.monotonic() - started < 1
+
+
+def test_a_stall_after_half_a_body_ends_at_the_total_limit(over: threading.Event) -> None:
+    def reply(connection: Any) -> None:
+        connection.sendall(http_reply(b'{"answer', length=100))
+        over.wait(5)
+
+    started = time.monotonic()
+    kind, message, _ = failure(reply, timeout_s=0.2, read_timeout_s=0.2)
+    assert (kind, "(timeout_s)" in message) == ("timeout", True)
+    assert time.monotonic() - started < 1
+
+
+def test_a_connection_that_is_never_made_is_a_connect_timeout(
+    monkeypatch: pytest.MonkeyPatch, over: threading.Event
+) -> None:
+    def never(*_: object, **__: object) -> object:
+        over.wait(5)
+        return []
+
+    # No address of the loopback interface stays silent, so only the resolver is replaced.
+    monkeypatch.setattr(socket, "getaddrinfo", never)
+    kind, message, attempts = failure(
+        GOOD, url="http://target.test", connect_timeout_s=0.1, timeout_s=4
+    )
+    assert (kind, attempts) == ("timeout", 1)
+    assert "within 0.1 s (connect_timeout_s)" in message
+
+
+# --- statuses ------------------------------------------------------------------------------
+
+
+def test_too_many_requests_is_retried_after_as_long_as_the_server_asks() -> None:
+    pauses = Pauses()
+    result = ask_once(
+        http_reply(b"slow down", "429 Too Many Requests", retry_after="7"), GOOD, pauses=pauses
+    )
+    assert result.error is None
+    assert result.attempts == 2
+    assert pauses == [7.0]
+
+
+def test_retry_after_as_a_date_is_read_by_the_clock_of_the_server() -> None:
+    pauses = Pauses()
+    busy = http_reply(
+        b"",
+        "503 Service Unavailable",
+        date="Fri, 31 Dec 1999 23:59:50 GMT",
+        retry_after="Fri, 31 Dec 1999 23:59:59 GMT",
+    )
+    assert ask_once(busy, GOOD, pauses=pauses).attempts == 2
+    assert pauses == [9.0]
+
+
+@pytest.mark.parametrize("status", ["408 Request Timeout", "500 Internal Server Error", "599 Odd"])
+def test_a_passing_failure_is_retried(status: str) -> None:
+    assert ask_once(http_reply(b"", status), GOOD).attempts == 2
+
+
+def test_four_server_errors_are_an_http_error() -> None:
+    with fake_target(http_reply(b"<h1>Oh no</h1>", "500 Internal Server Error")) as target:
+        result = ask(target)
+    assert result.error is not None
+    assert result.error.kind == "http"
+    assert "HTTP 500; the reply begins: <h1>Oh no</h1> (after 4 attempts)" in result.error.message
+    assert len(target.received) == result.attempts == 4
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "404 Not Found"])
+def test_a_lasting_failure_is_not_retried(status: str) -> None:
+    kind, message, attempts = failure(json_reply({"detail": "no \u202eevil\x1b[2J"}, status))
+    assert (kind, attempts) == ("http", 1)
+    assert f"HTTP {status[:3]}" in message
+    assert "\x1b" not in message
+
+
+def test_a_redirect_is_not_followed_and_names_where_it_leads() -> None:
+    moved = http_reply(
+        b"", "307 Temporary Redirect", location="https://ann:pw99@other.test/ask/?token=abc"
+    )
+    with fake_target(moved, GOOD) as target:
+        result = ask(target)
+    assert result.error is not None
+    assert result.error.kind == "http"
+    assert "HTTP 307 redirects to https://other.test/ask/" in result.error.message
+    assert "pw99" not in result.error.message
+    assert "token" not in result.error.message
+    assert len(target.received) == 1
+
+
+def test_the_time_is_that_of_the_last_attempt() -> None:
+    times = (0.0, 100.0, 100.25)  # before the first request, between the two, after both
+    with fake_target(http_reply(b"", "500 Oops"), GOOD) as target:
+        client = HttpRagClient(
+            TargetSettings(url=target.url),
+            sleep=Pauses(),
+            clock=lambda: times[len(target.received)],
+        )
+        result = client.ask_result(QUESTION)
+        client.close()
+    assert (result.attempts, result.total_ms) == (2, 250.0)
+
+
+# --- bodies --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"<html>\n<body>Bad\x1b[31m gateway</body></html>", "HTML (line 1); it begins: <html>"),
+        (b'{"answer": "\xff"}', "not UTF-8: byte 0xff at offset 12"),
+        (b"", "the reply is empty"),
+        (b'{"answer": ', "not JSON"),
+        (b'{"answer": 7}', "answer: expected a string, got 7"),
+        (
+            b'{"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}, {}]}}',
+            "debug.retrieved_chunks[1].rel_path: expected a string, got null",
+        ),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_a_protocol_error(body: bytes, message: str) -> None:
+    kind, text, attempts = failure(http_reply(body))
+    assert (kind, attempts) == ("protocol", 1)
+    assert message in text
+    assert "\x1b" not in text
+
+
+def test_nan_in_a_reply_becomes_null() -> None:
+    body = (
+        b'{"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a", "score_final": NaN}]}}'
+    )
+    result = ask_once(http_reply(body))
+    assert result.response is not None
+    assert result.response.retrieved_chunks is not None
+    assert result.response.retrieved_chunks[0].score_final is None
+
+
+def test_an_empty_answer_keeps_its_response_beside_the_error() -> None:
+    result = ask_once(json_reply({"answer": " \n", "debug": {"retrieved_chunks": []}}))
+    assert result.error is not None
+    assert result.error.kind == "empty"
+    assert result.response is not None
+    assert result.response.retrieved_chunks == ()
+
+
+def test_an_empty_answer_that_abstains_is_an_answer() -> None:
+    assert ask_once(json_reply({"answer": "", "abstained": True})).error is None
+
+
+def test_a_body_of_12_mb_is_read() -> None:
+    result = ask_once(json_reply({"answer": "x" * 12_000_000}))
+    assert result.response is not None
+    assert len(result.response.answer) == 12_000_000
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_of_65_mb_is_a_protocol_error(announced: bool) -> None:
+    piece = b" " * 2**20
+    pieces = 0
+
+    def reply(connection: Any) -> None:
+        nonlocal pieces
+        length = f"Content-Length: {65 * 2**20}\r\n" if announced else ""
+        connection.sendall(f"HTTP/1.1 200 OK\r\n{length}Connection: close\r\n\r\n".encode())
+        for _ in range(65):
+            connection.sendall(piece)
+            pieces += 1
+
+    kind, message, attempts = failure(reply)
+    assert (kind, attempts) == ("protocol", 1)
+    assert ": the reply is larger than 64 MB" in message
+    assert "127.0.0.1" in message
+    if announced:
+        assert pieces < 65, "an announced length must be refused before it is read"
+
+
+def test_the_limit_holds_for_what_a_compressed_body_becomes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_exchange, "MAX_BODY_BYTES", 2**20)
+    bomb = gzip.compress(b" " * (2**20 + 1))
+    assert len(bomb) < 2000
+    assert failure(http_reply(bomb, content_encoding="gzip"))[0] == "protocol"
+    assert MAX_BODY_BYTES == 64 * 2**20
+
+
+def test_a_compressed_body_is_read() -> None:
+    body = gzip.compress(json.dumps({"answer": "a"}).encode())
+    assert ask_once(http_reply(body, content_encoding="gzip")).error is None
+
+
+def test_a_body_that_is_not_compressed_as_it_says_is_a_protocol_error() -> None:
+    kind, message, _ = failure(http_reply(b"{}", content_encoding="gzip"))
+    assert kind == "protocol"
+    assert "cannot be decoded" in message
+
+
+# --- mappings, asking ----------------------------------------------------------------------
+
+
+def test_mappings_speak_to_an_api_of_another_shape() -> None:
+    theirs = {"out": {"text": "Monthly."}, "hits": [{"file": "a.md", "sim": "0.5"}]}
+    with fake_target(json_reply(theirs)) as target:
+        settings = TargetSettings(
+            url=target.url,
+            request={"input.query": "question", "input.top": "k", "input.in": "folders"},
+            response={
+                "answer": "out.text",
+                "retrieved_chunks": "hits[].{rel_path: file, score_final: sim}",
+            },
+        )
+        client = HttpRagClient(settings)
+        result = client.ask_result(AskRequest(question="q", k=2))
+        client.close()
+    assert target.received[0].json == {"input": {"query": "q", "top": 2}}
+    assert result.response is not None
+    assert result.response.answer == "Monthly."
+    assert result.response.retrieved_chunks is not None
+    assert result.response.retrieved_chunks[0].score_final == 0.5
+
+
+def test_a_bad_expression_is_a_config_error_when_the_client_is_made() -> None:
+    with pytest.raises(ConfigError, match=r"response\.answer: .*unexpected '\]' at position 5"):
+        HttpRagClient(TargetSettings(url="http://h", response={"answer": "out.]"}))
+
+
+def test_ask_returns_the_response_or_raises_with_kind_and_attempts() -> None:
+    with fake_target(GOOD, http_reply(b"", "404 Not Found")) as target:
+        client = HttpRagClient(TargetSettings(url=target.url))
+        assert client.ask(QUESTION).answer == "Monthly."
+        with pytest.raises(EndpointError) as caught:
+            client.ask(QUESTION)
+        client.close()
+    assert (caught.value.kind, caught.value.attempts) == ("http", 1)
+
+
+def test_a_client_serves_again_after_it_was_closed() -> None:
+    with fake_target(GOOD) as target:
+        client = HttpRagClient(TargetSettings(url=target.url))
+        for _ in range(2):
+            assert client.ask(QUESTION).answer == "Monthly."
+            client.close()
+
+
+def test_a_key_in_the_path_reaches_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with fake_target(GOOD) as target:
+        client = HttpRagClient(TargetSettings(url=target.url, path="/ask?api_key=hunter2hunter2"))
+        answered = client.ask_result(QUESTION)
+        client.close()
+    assert answered.error is None
+    assert "hunter2" not in caplog.text
+
+
+def test_a_secret_that_a_good_reply_echoes_is_blotted_out_of_it() -> None:
+    chunks = [{"rel_path": "a.md", "text": "sent with t0ken-abc"}]
+    echo = json_reply({"answer": "You are t0ken-abc", "debug": {"retrieved_chunks": chunks}})
+    with fake_target(echo) as target:
+        settings = TargetSettings(url=target.url, headers={"X-Key": "env:TOKEN"})
+        client = HttpRagClient(settings, environ={"TOKEN": "t0ken-abc"})
+        result = client.ask_result(QUESTION)
+        client.close()
+    assert result.response is not None
+    assert "t0ken-abc" not in str(result)
+    assert "You are ***" in result.response.answer

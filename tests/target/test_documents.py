@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from pytest_rageval.project.documents import LoadedDocument
+from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.server import ServerHandle, start_in_thread
+from pytest_rageval.target.documents import BATCH_DOCUMENTS, DocumentsClient
+from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.settings import TargetSettings
+from tests.fakes import fake_target, json_reply, unused_port
+
+PREFIX = "evals/set/"
+
+
+def documents(n: int, chars: int = 10) -> list[LoadedDocument]:
+    return [
+        LoadedDocument(
+            rel_path=f"{PREFIX}{i}.md", text=f"word{i} " * (chars // 7 + 1), scope_prefix=PREFIX,
+            metadata={},
+        )
+        for i in range(n)
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[ServerHandle]:
+    (tmp_path / "own.md").write_text("# Own\n\nA note of the vault.\n", encoding="utf-8")
+    with start_in_thread(ReferenceConfig(vault=tmp_path)) as handle:
+        yield handle
+
+
+def client(url: str, **target: object) -> DocumentsClient:
+    settings = TargetSettings(url=url, **target)  # type: ignore[arg-type]
+    return DocumentsClient(
+        settings, "/api/v1/documents", environ={"TOKEN": "s3cret-token"}, sleep=lambda _: None
+    )
+
+
+def docs(handle: ServerHandle) -> int:
+    reply = httpx.get(f"{handle.url}/healthz")
+    return int(reply.json()["docs"])
+
+
+def test_documents_are_put_and_taken_away_below_their_prefix(served: ServerHandle) -> None:
+    assert client(served.url).put(PREFIX, documents(3)) == 3
+    assert docs(served) == 4
+    client(served.url).delete("evals/another/")
+    assert docs(served) == 4
+    client(served.url).delete(PREFIX)
+    assert docs(served) == 1
+
+
+def test_many_documents_go_in_several_requests() -> None:
+    with fake_target(json_reply({})) as target:
+        client(target.url).put(PREFIX, documents(BATCH_DOCUMENTS + 1))
+        assert [len(one.json["documents"]) for one in target.received] == [BATCH_DOCUMENTS, 1]
+        client(target.url).put(PREFIX, documents(3, chars=3_000_000))
+        assert [len(one.json["documents"]) for one in target.received[2:]] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("prefix", ["", "/", "notes/", "../x/evals/"])
+def test_a_prefix_that_may_hold_other_things_is_never_sent(prefix: str) -> None:
+    with fake_target(json_reply({})) as target:
+        with pytest.raises(ConfigError, match="scope prefix"):
+            client(target.url).delete(prefix)
+        with pytest.raises(ConfigError, match="scope prefix"):
+            client(target.url).put(prefix, documents(1))
+        assert target.received == []
+
+
+def test_headers_are_sent_and_their_secrets_are_not_shown() -> None:
+    reply = json_reply({"error": "no such token s3cret-token"}, "403 Forbidden")
+    headers = {"Authorization": "Bearer env:TOKEN"}
+    with fake_target(reply) as target:
+        with pytest.raises(EndpointError, match="HTTP 403 to DELETE") as caught:
+            client(target.url, headers=headers).delete(PREFIX)
+        assert "s3cret-token" not in str(caught.value)
+        assert target.received[0].headers["authorization"] == "Bearer s3cret-token"
+        assert target.received[0].line.startswith("DELETE /api/v1/documents ")
+
+
+def test_a_target_that_takes_no_documents_says_what_to_do() -> None:
+    with (
+        fake_target(json_reply({}, "404 Not Found")) as target,
+        pytest.raises(EndpointError, match="rageval_documents"),
+    ):
+        client(target.url).put(PREFIX, documents(1))
+
+
+def test_a_busy_target_is_asked_again() -> None:
+    with fake_target(json_reply({}, "503 Service Unavailable"), json_reply({})) as target:
+        client(target.url).delete(PREFIX)
+        assert len(target.received) == 2
+
+
+def test_a_target_that_is_not_there_is_an_error_of_one_line() -> None:
+    with pytest.raises(EndpointError, match="connection failed"):
+        client(f"http://127.0.0.1:{unused_port()}", retries=1).delete(PREFIX)

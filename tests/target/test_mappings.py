@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from pytest_rageval.target.mappings import compile_mapping
+from pytest_rageval.values.errors import ConfigError, EndpointError
+
+Direction = Literal["request", "response"]
+
+
+def config_fault(spec: Any, direction: Direction = "response") -> str:
+    with pytest.raises(ConfigError) as caught:
+        compile_mapping(spec, direction)
+    return str(caught.value)
+
+
+def test_no_mapping_changes_nothing() -> None:
+    document = {"answer": None}
+    assert compile_mapping(None, "response")(document) is document
+
+
+def test_one_expression_yields_the_whole_document_without_nulls() -> None:
+    send = compile_mapping("{query: question, top_k: k, opts: {deep: x, y: `1`}}", "request")
+    assert send({"question": "q"}) == {"query": "q", "opts": {"y": 1}}
+
+
+def test_a_dot_in_a_field_of_a_table_nests() -> None:
+    send = compile_mapping({"input.query": "question", "input.k": "k", "mode": "`fast`"}, "request")
+    assert send({"question": "q", "k": 2}) == {"input": {"query": "q", "k": 2}, "mode": "fast"}
+
+
+def test_a_field_that_comes_out_null_is_left_out_with_its_parents() -> None:
+    send = compile_mapping({"query": "question", "filter.in": "folders"}, "request")
+    assert send({"question": "q"}) == {"query": "q"}
+
+
+@pytest.mark.parametrize("name", ["retrieved_chunks", "debug.retrieved_chunks"])
+def test_fields_of_debug_may_be_named_with_or_without_it(name: str) -> None:
+    read = compile_mapping({"answer": "text", name: "hits"}, "response")
+    assert read({"text": "a", "hits": []}) == {"answer": "a", "debug": {"retrieved_chunks": []}}
+
+
+def test_a_phase_of_latency_may_be_mapped_alone() -> None:
+    read = compile_mapping({"answer": "t", "latency.retrieval_ms": "ms"}, "response")
+    assert read({"t": "a", "ms": 3}) == {"answer": "a", "debug": {"latency": {"retrieval_ms": 3}}}
+
+
+@pytest.mark.parametrize(
+    ("expression", "fault"),
+    [
+        ("a b", "unexpected 'b' at position 3"),
+        ("a.", "unexpected its end at position 3"),
+        ("a.[", "unexpected its end at position 4"),
+        ("a['x", "at position 3"),
+        ("#", "unexpected '#' at position 1"),
+        ("", "cannot be empty"),
+        ("lenght(a)", "unknown function lenght() at position 1; did you mean length()?"),
+        ("a.b[?foo(@)]", "unknown function foo() at position 6"),
+    ],
+)
+def test_a_bad_expression_names_its_key_and_the_position(expression: str, fault: str) -> None:
+    whole = config_fault(expression)
+    assert whole.startswith("[tool.rageval.target] response: ")
+    assert fault in whole
+    in_table = config_fault({"input.query": expression}, "request")
+    assert in_table.startswith('[tool.rageval.target] request."input.query": ')
+    assert fault in in_table
+
+
+def test_an_expression_of_another_type_is_refused() -> None:
+    assert "response.answer: expected a JMESPath expression, got 7" in config_fault({"answer": 7})
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("anwser", "unknown field 'anwser'; expected one of answer, references"),
+        ("anwser", "did you mean 'answer'?"),
+        ("debug.chunks", "unknown field 'debug.chunks'"),
+        ("answer.text", "unknown field 'answer.text'"),
+        ("debug.", "is no field name"),
+        ("", "is no field name"),
+    ],
+)
+def test_an_unknown_field_of_our_contract_is_refused(name: str, fault: str) -> None:
+    assert fault in config_fault({name: "x"})
+
+
+def test_fields_that_overlap_are_refused() -> None:
+    spec = {"input.query": "question", "input": "folders"}
+    assert "'input' and 'input.query' overlap" in config_fault(spec, "request")
+    chunks = {"debug.retrieved_chunks": "a", "retrieved_chunks": "b"}
+    assert "overlap" in config_fault(chunks)
+
+
+def test_an_expression_that_does_not_suit_a_reply_is_a_protocol_error_that_names_it() -> None:
+    read = compile_mapping({"answer": "length(text)"}, "response")
+    with pytest.raises(EndpointError, match=r"response\.answer cannot be applied") as caught:
+        read({"text": 7})
+    assert caught.value.kind == "protocol"

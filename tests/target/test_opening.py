@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.target.opening import (
+    configured_target,
+    open_target,
+    serve_vault,
+    target_notes,
+)
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.settings import Settings, TargetSettings
+from tests.fakes import fake_target, json_reply
+
+QUESTION = AskRequest(question="Which attempts of the queue makes seven?", k=3)
+
+
+def settings(rootdir: Path, **target: Any) -> Settings:
+    given: dict[str, Any] = {"retries": 0} | target
+    return Settings(rootdir=str(rootdir), target=TargetSettings(**given))
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    text = "# Queue\n\nThe queue makes seven attempts.\n"
+    (folder / "queue.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("target", "named"),
+    [
+        ({}, ""),
+        ({"vault": "notes"}, "embedded server over notes"),
+        (
+            {"url": "http://ann:s3cret@rag.test/v1/", "path": "/ask?api_key=s3cret"},
+            "http://rag.test/v1/ask",
+        ),
+        ({"url": "http://rag.test", "path": "/ask", "vault": "notes"}, "http://rag.test/ask"),
+    ],
+)
+def test_the_configured_target_is_named_without_its_secrets(
+    tmp_path: Path, target: dict[str, Any], named: str
+) -> None:
+    assert configured_target(settings(tmp_path, **target)) == named
+
+
+FIXTURE = "the rag_client fixture of conftest.py"
+SERVER = "embedded server over notes"
+
+
+@pytest.mark.parametrize(
+    ("asked", "notes"),
+    [
+        (set(), []),
+        ({SERVER}, []),
+        ({FIXTURE}, [f"the cases asked {FIXTURE}, not {SERVER}"]),
+        ({FIXTURE, SERVER}, [f"some cases asked {FIXTURE}"]),
+        ({f"{FIXTURE} around {SERVER}"}, [f"the cases asked {FIXTURE} around {SERVER}"]),
+    ],
+)
+def test_a_summary_says_what_took_the_place_of_the_configured_target(
+    tmp_path: Path, asked: set[str], notes: list[str]
+) -> None:
+    assert target_notes(settings(tmp_path, vault="notes"), asked) == notes
+
+
+def test_without_a_configured_target_a_fixture_takes_no_place(tmp_path: Path) -> None:
+    assert target_notes(settings(tmp_path), {FIXTURE}) == []
+
+
+def test_a_url_opens_a_client_that_sends_headers_from_the_given_environment(
+    tmp_path: Path,
+) -> None:
+    with fake_target(json_reply({"answer": "Seven."})) as fake:
+        chosen = settings(tmp_path, url=fake.url, headers={"X-Key": "env:RAG_KEY"})
+        with open_target(chosen, environ={"RAG_KEY": "k-123"}) as client:
+            assert isinstance(client, HttpRagClient)
+            assert client.ask(QUESTION).answer == "Seven."
+        assert fake.received[0].headers["x-key"] == "k-123"
+
+
+def test_leaving_closes_the_client_even_after_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[HttpRagClient] = []
+    monkeypatch.setattr(HttpRagClient, "close", lambda client: closed.append(client))
+    with (
+        pytest.raises(KeyError),
+        open_target(settings(tmp_path, url="http://127.0.0.1:9"), environ={}) as client,
+    ):
+        raise KeyError("a test failed")
+    assert closed == [client]
+
+
+def test_no_target_is_refused_with_the_three_ways(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ConfigError, match=r"(?s)rag_client.*url.*vault"),
+        open_target(settings(tmp_path), environ={}),
+    ):
+        pass
+
+
+def test_a_vault_that_another_process_serves_is_not_served_twice(tmp_path: Path) -> None:
+    with fake_target(json_reply({"answer": "Seven."})) as fake:
+        # The folder does not exist here: whoever serves it has read it.
+        chosen = settings(tmp_path, vault="elsewhere")
+        with open_target(chosen, environ={}, served_at=fake.url) as client:
+            assert isinstance(client, HttpRagClient)
+            assert client.ask(QUESTION).answer == "Seven."
+
+
+@pytest.mark.parametrize("name", ["nowhere", "notes/queue.md"])
+def test_a_vault_that_is_no_folder_is_refused_by_name(
+    tmp_path: Path, vault: Path, name: str
+) -> None:
+    with (
+        pytest.raises(ConfigError, match=rf"vault: '{name}' is not a folder"),
+        serve_vault(settings(tmp_path, vault=name)),
+    ):
+        pass
+
+
+def test_the_embedded_server_answers_caches_its_index_and_ends(tmp_path: Path, vault: Path) -> None:
+    chosen = settings(tmp_path, vault=vault.name)
+    with open_target(chosen, environ={}) as client:
+        assert isinstance(client, HttpRagClient)
+        response = client.ask(QUESTION)
+        address = urlsplit(repr(client).split("'")[1])
+    assert "seven" in response.answer
+    assert response.retrieved_chunks is not None
+    assert response.retrieved_chunks[0].rel_path == "queue.md"
+    assert (tmp_path / "evals" / "cache" / "reference" / ".gitignore").is_file()
+    assert address.hostname == "127.0.0.1"
+    with socket.socket() as probe:
+        assert probe.connect_ex((address.hostname, address.port or 0)) != 0
