@@ -55,7 +55,7 @@ GROUNDED_RATING: Final = 3
 """Median faithfulness of mtrag's raters, 1 to 4, from which its label is grounded."""
 DIGITS: Final = 3
 ROOT: Final = Path(__file__).resolve().parents[1]
-TARGET: Final = ROOT / "pytest_rageval" / "offline" / "parameters.json"
+TARGET: Final = ROOT / "pytest_rageval" / "judges" / "offline" / "parameters.json"
 
 Matrix = npt.NDArray[np.float64]
 Row = Mapping[str, Any]

@@ -25,9 +25,11 @@ from pytest_rageval.analysis.stats import (
     agreement,
     calibration,
     intervals,
-    multiplicity,
     paired,
     power,
+)
+from pytest_rageval.analysis.stats import (
+    power as multiplicity,
 )
 from pytest_rageval.analysis.stats import repeats as repetition
 from pytest_rageval.metrics.indexing import indexing_summary

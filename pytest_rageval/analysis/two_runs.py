@@ -24,8 +24,12 @@ from pytest_rageval.analysis.compare.settings import (
     no_common_cases,
     unaffected_keys,
 )
-from pytest_rageval.analysis.gate.baseline_checks import BaselineRuns, check_differences, margins
-from pytest_rageval.analysis.gate.differences import Difference
+from pytest_rageval.analysis.gate.differences import (
+    BaselineRuns,
+    Difference,
+    check_differences,
+    margins,
+)
 from pytest_rageval.analysis.gate.figures import GateRun
 from pytest_rageval.analysis.trust.reliability import judge_reliability
 from pytest_rageval.judges.spot_check import DISAGREEMENT

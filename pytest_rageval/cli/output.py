@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pytest_rageval.report.markdown.step_summary import append_step_summary
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.record import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from pytest_rageval.report.text.lines import Line
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.two_runs import RunComparison
 
 
 class ExitCode(IntEnum):
@@ -93,3 +104,62 @@ class JsonList:
     def close(self) -> None:
         """Remove what is on disk."""
         self._file.close()
+
+
+_AnyCommand = TypeVar("_AnyCommand", bound=Callable[..., Any])
+
+
+def no_report_option(command: _AnyCommand) -> _AnyCommand:
+    """Add ``--no-report`` to a command, as the argument ``no_report``."""
+    return click.option(
+        "--no-report", is_flag=True, help="Write no report.html; rageval report does at any time."
+    )(command)
+
+
+def write_page(folder: Path, baseline: RunComparison | None = None) -> str:
+    """Write ``report.html`` of a run from its files.
+
+    Args:
+        folder: of the run.
+        baseline: the run held against its baseline; None: there is none.
+
+    Returns:
+        A sentence that says why there is none; empty: it is written.
+    """
+    from pytest_rageval.report.html.files import REPORT, stored_files, write_report
+    from pytest_rageval.runs.read import read_run
+
+    try:
+        write_report(stored_files(read_run(folder)), folder, baseline)
+    except Exception as error:  # the page must not cost the run its verdict
+        return f"{REPORT} was not written: {type(error).__name__}: {error}"
+    return ""
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, or what ``COLUMNS`` says of it."""
+    return shutil.get_terminal_size().columns
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    """Print lines, in colour where a terminal reads them and nobody has switched that off."""
+    colour = False if os.environ.get("NO_COLOR") else None
+    if os.environ.get("FORCE_COLOR") and colour is None:
+        colour = True
+    for line in lines:
+        click.echo("".join(_styled(text, style) for text, style in line).rstrip(), color=colour)
+
+
+def _styled(text: str, style: str) -> str:
+    if not style or not text:
+        return text
+    if style in {"bold", "dim"}:
+        return click.style(text, bold=style == "bold" or None, dim=style == "dim" or None)
+    return click.style(text, fg=style)
+
+
+def add_to_step_summary(markdown: str) -> None:
+    """Append Markdown where there is such a summary; say in one line if it cannot be written."""
+    warning = append_step_summary(markdown, os.environ)
+    if warning is not None:
+        click.echo(f"warning: {clean(warning)}", err=True)

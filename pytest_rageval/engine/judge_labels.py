@@ -11,8 +11,8 @@ from typing import Any, Final
 from pytest_rageval.analysis.trust.judge import SCALE
 from pytest_rageval.analysis.trust.reliability import LABELLED, HumanLabel, JudgeLabels
 from pytest_rageval.metrics.judged import valid_score
+from pytest_rageval.support.json_text import parse, survey
 from pytest_rageval.support.jsonl import read_lines
-from pytest_rageval.support.strict_json import parse, survey
 from pytest_rageval.values.errors import DatasetError, Fault
 
 _EXPECTED: Final = 'expected {"id": case id, "rubric": "groundedness", "label": 4}'

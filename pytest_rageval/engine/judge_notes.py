@@ -44,7 +44,7 @@ def _validations(versions: dict[str, dict[str, str]], settings: Settings) -> Ite
 
 
 def _alias(model: str) -> Iterator[str]:
-    from pytest_rageval.judges.model.names import unpinned_alias
+    from pytest_rageval.judges.model.tally import unpinned_alias
 
     warning = unpinned_alias(model)
     if warning:

@@ -18,8 +18,8 @@ from pytest_rageval.analysis.trust.calibration import (
     CalibrationRubric,
     LabelledAnswer,
 )
+from pytest_rageval.support.json_text import parse, survey
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines, open_lines
-from pytest_rageval.support.strict_json import parse, survey
 from pytest_rageval.values.errors import DatasetError, Fault
 
 _EXPECTED: Final = 'expected {"id": ..., "question": ..., "answer": ..., "label": ...}'

@@ -26,7 +26,7 @@ from pytest_rageval.engine.parts import (
 )
 from pytest_rageval.judges.spot_check import DISAGREEMENT
 from pytest_rageval.project.case_reader import dataset_hash
-from pytest_rageval.project.project_thresholds import project_thresholds
+from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.text.summary import SummaryView
 from pytest_rageval.runs.documents import RunFacts, gate_document

@@ -11,7 +11,7 @@ from pytest_rageval.analysis.gate.decide import Selection, decide_gate
 from pytest_rageval.analysis.two_runs import RunComparison, RunSide
 from pytest_rageval.engine.baseline import Baseline, against_baseline, hold_against, read_side
 from pytest_rageval.engine.parts import RunPart, selection_of
-from pytest_rageval.project.project_thresholds import project_thresholds
+from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.runs.read import stored_settings
 from pytest_rageval.runs.store import read_json
 from pytest_rageval.values.errors import StorageError

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.engine.config_differences import current_config, differences, listed
+from pytest_rageval.engine.parts import current_config, differences, listed
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.runs.read import latest_records
 from pytest_rageval.runs.store import read_json, read_records, resolve_run
@@ -197,3 +198,31 @@ def _refuse_unread_files(
                 f"{_FLAG}: the run holds cases of {record.file}, which this session does not "
                 "read; name the file on the command line as it was named then"
             )
+
+
+_REPLACED: Final = ("--rageval-resume", "--rageval-run-id", "--maxfail")
+_LEFT_OUT: Final = frozenset({"-x", "--exitfirst"})
+"""A failure that stands would stop the run at the same place again."""
+
+
+def resume_command(arguments: Iterable[str], run_id: str) -> str:
+    """Return the command of a session with the option that makes it go on with a run.
+
+    With everything that was typed, because a run goes on only under the same settings; but not
+    with what made it stop at a failure.
+
+    >>> resume_command(["evals", "-x", "--rag-k", "3", "--rageval-run-id=x"], "x")
+    'pytest evals --rag-k 3 --rageval-resume x'
+    """
+    return shlex.join(["pytest", *_without_replaced(arguments), "--rageval-resume", run_id])
+
+
+def _without_replaced(arguments: Iterable[str]) -> Iterator[str]:
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in _REPLACED:
+            next(rest, None)
+        elif argument not in _LEFT_OUT and not argument.startswith(
+            tuple(f"{name}=" for name in _REPLACED)
+        ):
+            yield argument

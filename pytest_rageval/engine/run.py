@@ -21,8 +21,7 @@ from pytest_rageval.analysis.gate.figures import GateRun
 from pytest_rageval.analysis.trust.reliability import JudgeReliability, judge_reliability
 from pytest_rageval.engine.case import not_attempted
 from pytest_rageval.engine.judge_notes import judge_notes
-from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed
-from pytest_rageval.engine.resume_command import resume_command
+from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
 from pytest_rageval.engine.run_cases import RunCases, progress_text
 from pytest_rageval.engine.run_state import RunState
 from pytest_rageval.judges.spot_check import DISAGREEMENT
@@ -31,12 +30,17 @@ from pytest_rageval.project.case_reader import LoadedSet
 from pytest_rageval.project.settings import config_hash, config_warnings
 from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.text.summary import SummaryView
-from pytest_rageval.runs.documents import RunFacts, config_document, gate_document, set_document
+from pytest_rageval.runs.documents import (
+    RunFacts,
+    config_document,
+    gate_document,
+    git_state,
+    set_document,
+)
 from pytest_rageval.runs.metrics_document import metrics_document
-from pytest_rageval.runs.provenance import git_state
 from pytest_rageval.runs.record_json import record_to_json
 from pytest_rageval.runs.store import RunWriter, new_run_id
-from pytest_rageval.support.heap import leave_out_what_is_loaded
+from pytest_rageval.support.process import leave_out_what_is_loaded
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
 from pytest_rageval.values.errors import StorageError

@@ -14,9 +14,8 @@ from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.settings import config_hash
 from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.text.summary import SummaryView
-from pytest_rageval.runs.documents import RunFacts, config_document, gate_document
+from pytest_rageval.runs.documents import RunFacts, config_document, gate_document, git_state
 from pytest_rageval.runs.metrics_document import metrics_document
-from pytest_rageval.runs.provenance import git_state
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.values.gate import GateResult

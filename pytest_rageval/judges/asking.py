@@ -14,8 +14,7 @@ from typing import Any, Final
 from pytest_rageval.judges.spot_check import repeated_rubrics, spot_check_fields
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.metrics.view import Verdicts
-from pytest_rageval.support.slots import Slots
-from pytest_rageval.support.turns import waiting
+from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import AskResponse, Citation, is_empty_answer

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pytest_rageval.plugin.cassette_names import cassette_name
-from pytest_rageval.plugin.cassette_secrets import Scrubber, replay_environ
+from pytest_rageval.plugin.cassette_secrets import Scrubber, cassette_name, replay_environ
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.state import is_xdist_controller
 from pytest_rageval.project.settings import target_kind

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import pytest
 
 from pytest_rageval.project.discovery import THRESHOLDS
-from pytest_rageval.report.text.detectable import detectable_text
+from pytest_rageval.report.text.gate import detectable_text
 from pytest_rageval.values.gate import CheckResult, CheckStatus
 
 _OUTCOMES: dict[CheckStatus, Literal["passed", "failed", "skipped"]] = {

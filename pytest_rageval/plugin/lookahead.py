@@ -21,9 +21,8 @@ from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.case_output import OutputKeeper, held_back
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Clients, Evaluated
-from pytest_rageval.support.case_threads import CaseThreads
-from pytest_rageval.support.slots import Slots
-from pytest_rageval.support.turns import Turns
+from pytest_rageval.support.slots import Slots, Turns
+from pytest_rageval.support.threads import CaseThreads
 from pytest_rageval.values.record import CaseRecord
 
 _SPARE: Final = 4

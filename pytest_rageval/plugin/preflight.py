@@ -151,7 +151,7 @@ def _only(
     if from_controller:
         told = json.loads(from_controller["rageval_only"])
         return frozenset((file, case_id) for file, case_id in told)
-    from pytest_rageval.runs.failed_from import select_failed
+    from pytest_rageval.runs.read import select_failed
 
     found = select_failed(settings, [(s.display, c.case.id) for s in sets for c in s.cases])
     notes += found.notes
@@ -161,7 +161,7 @@ def _only(
 def _part(settings: Settings, sets: Mapping[Path, LoadedSet]) -> frozenset[tuple[str, str]] | None:
     if settings.shard is None:
         return None
-    from pytest_rageval.project.shards import Shard
+    from pytest_rageval.project.discovery import Shard
 
     files = [loaded for _, loaded in sorted(sets.items())]
     cases = ((loaded.display, located.case.id) for loaded in files for located in loaded.cases)
@@ -267,7 +267,7 @@ def _refuse_faulty_sets(config: pytest.Config, faulty: Sequence[DatasetError]) -
 def _thresholds(
     rootdir: Path, settings: Settings, sets: Iterable[LoadedSet], *, whole: bool
 ) -> Thresholds:
-    from pytest_rageval.project.project_thresholds import project_thresholds
+    from pytest_rageval.project.thresholds import project_thresholds
 
     cases = [c.case for s in sets for c in s.cases]
     # A faulty case file may be the one that holds the category, so any name goes then.

@@ -28,8 +28,8 @@ from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.markdown.step_summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.record_json import record_from_json
+from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
-from pytest_rageval.support.whole_imports import import_whole
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import Outcome
 
@@ -457,7 +457,7 @@ class Controller:
             for note in self.state.notes:
                 terminalreporter.write_line(f"rageval: {note}")
             return
-        from pytest_rageval.plugin.terminal_more import write_lines
+        from pytest_rageval.plugin.terminal import write_lines
         from pytest_rageval.report.text.summary import render_summary
 
         lines = render_summary(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import pytest
+
+from pytest_rageval.report.text.lines import Line, Style
 
 INTERVAL_S = 30.0
 
@@ -56,3 +58,22 @@ class Heartbeat:
                 os.write(self._fd, f"\nrageval: {text}\n".encode("ascii", "replace"))
             # The next dot starts a new line with its file name.
             reporter.currentfspath = None
+
+
+_MARKUP: dict[Style, dict[str, bool]] = {
+    "": {},
+    "green": {"green": True},
+    "red": {"red": True},
+    "yellow": {"yellow": True},
+    "bold": {"bold": True},
+    "dim": {"light": True},
+}
+
+
+def write_lines(reporter: pytest.TerminalReporter, lines: Iterable[Line]) -> None:
+    """Write lines under a heading; colour obeys ``--color``, ``NO_COLOR`` and the like."""
+    reporter.write_sep("=", "rageval")
+    for line in lines:
+        for text, style in line:
+            reporter.write(text, **_MARKUP[style])
+        reporter.write("\n")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pytest_rageval.project.case_fields import AnchorLine, CaseLine
 from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file_lines
 from pytest_rageval.project.case_reader import parse_case
-from pytest_rageval.support.strict_json import parse, survey
+from pytest_rageval.support.json_text import parse, survey
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, Fault
 

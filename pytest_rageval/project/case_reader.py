@@ -22,8 +22,8 @@ from pydantic import ValidationError
 
 from pytest_rageval.project.case_fields import CASE_LINE, EXPECTED, AnchorLine, CaseLine
 from pytest_rageval.project.case_rules import CASE_WARNINGS, find_faults, find_warnings
+from pytest_rageval.support.json_text import Loc, Survey, UnfitJsonError, parse, survey
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
-from pytest_rageval.support.strict_json import Loc, Survey, UnfitJsonError, parse, survey
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError, Fault
 

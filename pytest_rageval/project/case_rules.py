@@ -15,7 +15,7 @@ from pytest_rageval.values.case import Anchor, Case
 
 if TYPE_CHECKING:
     from pytest_rageval.project.case_fields import AnchorLine, CaseLine
-    from pytest_rageval.support.strict_json import Loc
+    from pytest_rageval.support.json_text import Loc
 
 CASE_WARNINGS: Final = {
     "blank_fact": "expected_key_facts: a blank one says nothing about the answer",

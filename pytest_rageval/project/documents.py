@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from pytest_rageval.support.json_text import parse
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines, open_lines
-from pytest_rageval.support.strict_json import parse
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import ConfigError, DatasetError, Fault, faults_error
 

@@ -151,7 +151,7 @@ def _run_id(option: Option, value: object) -> str:
 
 
 def _shard(option: Option, value: object) -> str:
-    from pytest_rageval.project.shards import Shard
+    from pytest_rageval.project.discovery import Shard
 
     return str(Shard.parse(_text(option, value)))
 

@@ -5,13 +5,14 @@ Every fault of the file is reported at once, with line and column.
 
 from __future__ import annotations
 
-import pathlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.threshold_words import (
     CASES_RULES,
     DEFAULTS_RULES,
@@ -30,9 +31,9 @@ from pytest_rageval.project.threshold_words import (
     unknown_metric,
 )
 from pytest_rageval.support.text import shorten
-from pytest_rageval.support.toml_text import Path, TomlSource, read_toml
+from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.gate import Check, CheckTable, Thresholds
+from pytest_rageval.values.gate import Check, CheckTable, Thresholds, needs_baseline
 
 _GATE: Final = re.compile(
     r"\s*(?P<metric>[^\s\[\]<>=]+)\s*"
@@ -42,7 +43,7 @@ _GATE: Final = re.compile(
 
 
 def load_thresholds(
-    path: pathlib.Path,
+    path: Path,
     *,
     display: str | None = None,
     categories: Collection[str] | None = None,
@@ -190,7 +191,7 @@ class _Reader:
         self.groups = groups
         self.defaults: dict[str, Any] = {}
         self.checks: list[Check] = []
-        self.limited: dict[tuple[str, str | None, str], Path] = {}
+        self.limited: dict[tuple[str, str | None, str], KeyPath] = {}
 
     def read(self) -> Thresholds:
         values = self.source.values
@@ -219,7 +220,7 @@ class _Reader:
             known = [*TOP_RULES, *DEFAULTS_RULES, *CASES_RULES]
             self.source.key_fault((name,), f'unknown key "{name}"', suggest(name, known))
 
-    def _table(self, path: Path) -> Mapping[str, Any]:
+    def _table(self, path: KeyPath) -> Mapping[str, Any]:
         value: Any = self.source.values
         for key in path:
             value = value.get(key, {})
@@ -229,7 +230,7 @@ class _Reader:
         return {}
 
     def _plain(
-        self, path: Path, values: Mapping[str, Any], rules: Mapping[str, Rule]
+        self, path: KeyPath, values: Mapping[str, Any], rules: Mapping[str, Rule]
     ) -> dict[str, Any]:
         """Check a table of plain keys and return those that hold what they should."""
         good = {}
@@ -253,7 +254,7 @@ class _Reader:
             self._metrics(path, self._table(path), table, name)
 
     def _metrics(
-        self, path: Path, values: Mapping[str, Any], table: CheckTable, group: str | None
+        self, path: KeyPath, values: Mapping[str, Any], table: CheckTable, group: str | None
     ) -> None:
         """Read the limits of one table; a dotted metric key nests tables in it."""
         depth = 1 if group is None else 2
@@ -276,14 +277,14 @@ class _Reader:
                 metric=metric or name, kind="min", limit=0.0, table=table, group=group
             ))  # fmt: skip
 
-    def _note_once(self, path: Path, name: str, identity: tuple[str, str | None, str]) -> None:
+    def _note_once(self, path: KeyPath, name: str, identity: tuple[str, str | None, str]) -> None:
         first = self.limited.setdefault(identity, path)
         if first != path:
             line = self.source.line(first)
             message = f'"{name}" is "{identity[2]}", which line {line} limits already'
             self.source.key_fault(path, message, whole=True)
 
-    def _limits(self, path: Path, value: object, blank: Check) -> None:
+    def _limits(self, path: KeyPath, value: object, blank: Check) -> None:
         """Turn the value of a metric into one check per limit."""
         blank = replace(blank, line=self.source.line(path), **self.defaults)
         if isinstance(value, str) and (limit := short_limit(value)):
@@ -297,7 +298,7 @@ class _Reader:
                 '">= 0.85", "<= 0.05" or { min = 0.85 }',
             )
 
-    def _limit_table(self, path: Path, value: Mapping[str, Any], blank: Check) -> None:
+    def _limit_table(self, path: KeyPath, value: Mapping[str, Any], blank: Check) -> None:
         good = self._plain(path, value, LIMIT_RULES)
         limits = [kind for kind in LIMITS if kind in value]
         if not limits:
@@ -319,3 +320,59 @@ class _Reader:
             for kind in limits
             if kind in good
         ]
+
+
+def project_thresholds(
+    rootdir: Path,
+    *,
+    gates: tuple[str, ...],
+    judge_configured: bool,
+    categories: Collection[str] | None,
+    tags: Collection[str] | None,
+    allow_regressions: bool = False,
+) -> Thresholds:
+    """Read the gate of a project.
+
+    Args:
+        rootdir: where thresholds.toml may be.
+        gates: ``--gate`` expressions.
+        judge_configured: whether answers are judged.
+        categories: of the set; None: any name goes.
+        tags: of the set; None: any name goes.
+        allow_regressions: whether checks against a baseline only warn.
+
+    Raises:
+        ConfigError: with every fault.
+    """
+    path = rootdir / THRESHOLDS
+    if path.is_file():
+        found = load_thresholds(
+            path, display=THRESHOLDS, categories=categories, tags=tags, gates=gates
+        )
+    else:
+        # Nobody has said how good is good enough, so every miss counts.
+        found = add_gates(Thresholds(on_miss="fail"), gates, categories=categories, tags=tags)
+    if allow_regressions:
+        found = replace(found, checks=tuple(_warning(check) for check in found.checks))
+    return with_implicit_checks(found, judge_configured=judge_configured)
+
+
+def _warning(check: Check) -> Check:
+    return replace(check, severity="warn") if needs_baseline(check) else check
+
+
+def with_implicit_checks(thresholds: Thresholds, *, judge_configured: bool) -> Thresholds:
+    """Add the checks that exist without being written, unless their limits are set.
+
+    ``error_rate <= 0`` always, ``judge_error_rate <= 0.05`` where a judge is configured.
+    """
+    limits = {"error_rate": 0.0}
+    if judge_configured:
+        limits["judge_error_rate"] = 0.05
+    written = {c.metric for c in thresholds.checks if c.table == "overall" and c.kind == "max"}
+    added = tuple(
+        Check(metric=metric, kind="max", limit=limit, implicit=True)
+        for metric, limit in limits.items()
+        if metric not in written
+    )
+    return replace(thresholds, checks=thresholds.checks + added)

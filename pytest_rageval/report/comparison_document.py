@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pytest_rageval.analysis.compare.comparison_flips import CaseFlip
+from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.groups import GroupChange
 from pytest_rageval.analysis.compare.metrics import LatencyChange, MetricChange
 from pytest_rageval.analysis.compare.settings import ConfigDifference

@@ -54,7 +54,7 @@ def _put(
     url: str,
 ) -> list[str]:
     from pytest_rageval.runs.history.database import IndexDatabase
-    from pytest_rageval.runs.history.projects import find_origin
+    from pytest_rageval.runs.history.run_rows import find_origin
     from pytest_rageval.runs.history.sync import RunIndex
 
     with IndexDatabase(url, rootdir=rootdir, write=True, patience_s=_PATIENCE_S) as database:

@@ -19,8 +19,7 @@ from types import TracebackType
 from typing import IO, Any, Final, Self
 
 from pytest_rageval.runs.record_json import record_from_json, record_to_json
-from pytest_rageval.runs.results_folder import prepare_results_dir
-from pytest_rageval.runs.tags import read_tags, refuse_malformed_tag
+from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
 from pytest_rageval.support.files import FolderLock
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.names import RUN_ID_RULE, is_run_id

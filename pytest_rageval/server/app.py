@@ -1,5 +1,7 @@
 """The HTTP face of the engine: a Starlette application."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Awaitable, Callable
 
@@ -11,8 +13,7 @@ from starlette.routing import Route
 
 from pytest_rageval.server.embeddings_endpoint import embed_texts, parse_embeddings
 from pytest_rageval.server.engine import ReferenceEngine
-from pytest_rageval.server.fields import RequestError
-from pytest_rageval.server.requests import parse_ask, parse_deletion, parse_documents
+from pytest_rageval.server.requests import RequestError, parse_ask, parse_deletion, parse_documents
 from pytest_rageval.server.upstream import UpstreamError
 
 MAX_BODY_BYTES = 64 * 1024 * 1024

@@ -1,11 +1,13 @@
 """What the reference server can be told at its start."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pytest_rageval.server.folders import FOLDER_MODES, FolderMode
-from pytest_rageval.server.fusion import FUSION_METHODS, FusionMethod
+from pytest_rageval.server.ranking import FUSION_METHODS, FusionMethod
 
 MAX_K = 1000
 

@@ -1,5 +1,7 @@
 """`POST /v1/embeddings`: the vectors of this server, in the shape of OpenAI's API."""
 
+from __future__ import annotations
+
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_rageval.server.chunking import count_tokens
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.fields import Fields, RequestError, shown
 from pytest_rageval.server.index import Index
-from pytest_rageval.server.requests import MAX_QUESTION_CHARS
-from pytest_rageval.server.splitting import count_tokens
+from pytest_rageval.server.requests import MAX_QUESTION_CHARS, Fields, RequestError, shown
 
 MAX_INPUTS = 2048
 """As in OpenAI's API."""

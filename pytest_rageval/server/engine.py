@@ -1,5 +1,7 @@
 """A question in, the answer of docs/target.md#an-http-api out; and documents put over the vault."""
 
+from __future__ import annotations
+
 import logging
 import threading
 import time
@@ -10,12 +12,11 @@ from typing import Any
 from pytest_rageval.server.answer import ANSWERER_VERSION, Answer, abstain, answer_from
 from pytest_rageval.server.chunking import Chunk
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.generation import PROMPT_VERSION, generate
 from pytest_rageval.server.index import Index, build_index
 from pytest_rageval.server.requests import AskQuery, DocumentsUpdate
 from pytest_rageval.server.retrieval import Hit, Retrieval, retrieve
 from pytest_rageval.server.store import index_key, index_version, open_index
-from pytest_rageval.server.upstream import Endpoint
+from pytest_rageval.server.upstream import PROMPT_VERSION, Endpoint, generate
 from pytest_rageval.server.vault import Note, read_vault
 
 _log = logging.getLogger("rageval.reference")

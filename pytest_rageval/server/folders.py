@@ -1,11 +1,12 @@
 """Which folders to search, guessed from the question before the search."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_rageval.server.frequencies import TermFrequencies
-from pytest_rageval.server.terms import terms
+from pytest_rageval.server.terms import TermFrequencies, terms
 
 FolderMode = Literal["off", "on", "on_with_fallback"]
 FOLDER_MODES: tuple[FolderMode, ...] = ("off", "on", "on_with_fallback")

@@ -1,5 +1,7 @@
 """The searchable form of a vault: chunks, full text, vectors and what was left out."""
 
+from __future__ import annotations
+
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,12 +14,10 @@ from numpy.typing import NDArray
 
 from pytest_rageval.server.chunking import CHUNKER_VERSION, Chunk, chunk_note
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.findings import content_findings, finding_lines
-from pytest_rageval.server.frequencies import TermFrequencies
 from pytest_rageval.server.lexical import LexicalIndex, create_passages
-from pytest_rageval.server.terms import terms
+from pytest_rageval.server.terms import TermFrequencies, terms
 from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder
-from pytest_rageval.server.vault import Finding, Note
+from pytest_rageval.server.vault import Finding, Note, content_findings, finding_lines
 from pytest_rageval.server.vector import LsaModel, fit_lsa, unit_rows
 
 INDEX_FORMAT = "1"

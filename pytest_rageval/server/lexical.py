@@ -1,5 +1,7 @@
 """Keyword search: SQLite FTS5, Porter stems, headings weighted above bodies."""
 
+from __future__ import annotations
+
 import sqlite3
 import threading
 import weakref
@@ -9,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_rageval.server.chunking import Chunk
-from pytest_rageval.server.frequencies import TermFrequencies
-from pytest_rageval.server.terms import query_words, words
+from pytest_rageval.server.terms import TermFrequencies, query_words, words
 
 HEADING_WEIGHT = 2.0
 BODY_WEIGHT = 1.0

@@ -1,5 +1,7 @@
 """One search: folders, both sides, fusion, threshold, rerank."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +16,16 @@ from pytest_rageval.server.folders import (
     score_folders,
     select_folders,
 )
-from pytest_rageval.server.fusion import Scores, fuse, normalised, ranking
 from pytest_rageval.server.index import Index
-from pytest_rageval.server.ranking import Candidate, pool_size, rerank
+from pytest_rageval.server.ranking import (
+    Candidate,
+    Scores,
+    fuse,
+    normalised,
+    pool_size,
+    ranking,
+    rerank,
+)
 from pytest_rageval.server.requests import AskQuery
 from pytest_rageval.server.terms import query_terms, terms
 from pytest_rageval.server.vault import folder_contains

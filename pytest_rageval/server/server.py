@@ -1,5 +1,7 @@
 """The reference server on a loopback socket: in a thread of this process, or in the foreground."""
 
+from __future__ import annotations
+
 import os
 import socket
 import threading
@@ -39,7 +41,7 @@ class ServerHandle:
         self._server.should_exit = True
         self._thread.join(STOP_TIMEOUT_S)
 
-    def __enter__(self) -> "ServerHandle":
+    def __enter__(self) -> ServerHandle:
         return self
 
     def __exit__(

@@ -1,5 +1,7 @@
 """Built indexes on disk: found again by what they were built from, written whole or not at all."""
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import json
@@ -18,7 +20,6 @@ import numpy as np
 
 from pytest_rageval.server.chunking import CHUNKER_VERSION, Chunk
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.frequencies import TermFrequencies
 from pytest_rageval.server.index import (
     INDEX_FORMAT,
     Index,
@@ -27,6 +28,7 @@ from pytest_rageval.server.index import (
     with_findings,
 )
 from pytest_rageval.server.lexical import LexicalIndex
+from pytest_rageval.server.terms import TermFrequencies
 from pytest_rageval.server.vault import Finding, Note
 from pytest_rageval.server.vector import LsaModel
 

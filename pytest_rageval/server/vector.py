@@ -6,6 +6,8 @@ randomized one of Halko, Martinsson and Tropp (2011), with a fixed seed, so it c
 proportion to the words of the vault and gives the same vectors each time.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_rageval.server.frequencies import TermFrequencies
-from pytest_rageval.server.terms import terms
+from pytest_rageval.server.terms import TermFrequencies, terms
 
 DIMENSIONS = 192
 MAX_VOCABULARY = 30_000
@@ -61,7 +62,7 @@ class SparseRows:
             row = stop
         return result
 
-    def transposed(self) -> "SparseRows":
+    def transposed(self) -> SparseRows:
         """Return the transpose."""
         order = np.argsort(self.columns, kind="stable")
         rows = np.repeat(np.arange(self.n_rows), np.diff(self.starts))

@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from pytest_rageval.support.turns import waiting
-
 CALM_S: Final = 1.0
 """Refusals that come within this time of the last cut are of the same burst."""
 _REFUSED: Final = frozenset({429, 503})
@@ -133,3 +131,39 @@ class Slots:
         except (CancelledError, TimeoutError):
             return
         self._release()
+
+
+_current = threading.local()
+
+
+class Turns:
+    """A turn to compute, which one thread has at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Wait for the turn, and keep it but for what is ``waiting``."""
+        with self._lock:
+            _current.turn = self._lock
+            try:
+                yield
+            finally:
+                _current.turn = None
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Give the turn away while this thread waits for something; without one, do nothing."""
+    turn: threading.Lock | None = getattr(_current, "turn", None)
+    if turn is None:
+        yield
+        return
+    _current.turn = None
+    turn.release()
+    try:
+        yield
+    finally:
+        turn.acquire()
+        _current.turn = turn

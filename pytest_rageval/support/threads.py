@@ -8,11 +8,13 @@ connections from one case to the next, since those belong to the loop that opene
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
-from collections.abc import Awaitable
+from collections import deque
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from functools import cache
-from typing import TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 _T = TypeVar("_T")
 _JOIN_S = 5.0
@@ -104,3 +106,110 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()
+
+
+Result = TypeVar("Result")
+
+
+class CaseThreads(Generic[Result]):
+    """Runs tasks on threads that are started as tasks come.
+
+    Args:
+        size: threads at most, from 1.
+        name: beginning of their names.
+    """
+
+    def __init__(self, size: int, *, name: str = "rageval-case") -> None:
+        self._size: Final = size
+        self._name = name
+        self._tasks: deque[tuple[Callable[[], Result], Future[Result]]] = deque()
+        self._changed = threading.Condition()
+        self._started = 0
+        self._idle = 0
+        self._stopped = False
+
+    def submit(self, task: Callable[[], Result], *, urgent: bool = False) -> Future[Result]:
+        """Have a task done and return what will hold its result.
+
+        Args:
+            task: called on one of the threads.
+            urgent: whether somebody waits for it already: it goes before all others.
+
+        Raises:
+            RuntimeError: the threads were stopped.
+        """
+        future: Future[Result] = Future()
+        with self._changed:
+            if self._stopped:
+                raise RuntimeError("the threads were stopped")
+            if urgent:
+                self._tasks.appendleft((task, future))
+            else:
+                self._tasks.append((task, future))
+            if self._idle >= len(self._tasks):
+                self._changed.notify()
+            elif self._started < self._size:
+                self._started += 1
+                name = f"{self._name}-{self._started}"
+                threading.Thread(target=self._work, name=name, daemon=True).start()
+        return future
+
+    def stop(self) -> None:
+        """Start no further task; those that run are left to themselves."""
+        with self._changed:
+            self._stopped = True
+            for _, future in self._tasks:
+                future.cancel()
+            self._tasks.clear()
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        while (found := self._next()) is not None:
+            task, future = found
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(task())
+            except BaseException as error:
+                future.set_exception(error)
+            # A thread that waits must not keep the last case in memory.
+            del found, task, future
+
+    def _next(self) -> tuple[Callable[[], Result], Future[Result]] | None:
+        with self._changed:
+            self._idle += 1
+            while not self._tasks and not self._stopped:
+                self._changed.wait()
+            self._idle -= 1
+            return None if self._stopped else self._tasks.popleft()
+
+
+_Result = TypeVar("_Result")
+
+
+class Worker:
+    """Runs every job on the same thread; the first one begins it."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="rageval-label-web", daemon=True)
+
+    def submit(self, job: Callable[[], _Result]) -> Future[_Result]:
+        """Put a job in the queue; what it raises is raised by the future."""
+        future: Future[_Result] = Future()
+        if self._thread.ident is None:
+            self._thread.start()
+        self._jobs.put((job, future))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            job, future = self._jobs.get()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = job()
+            except BaseException as error:  # whoever asked for the job is told
+                future.set_exception(error)
+            else:
+                future.set_result(result)

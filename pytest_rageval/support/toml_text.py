@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pytest_rageval.values.errors import ConfigError
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 """The way to a value: keys from the outside in."""
 
 _SPACE: Final = re.compile(r"[ \t]*")
@@ -45,7 +45,7 @@ class Place:
     value_end: int
 
 
-def locate(text: str) -> dict[Path, Place]:
+def locate(text: str) -> dict[KeyPath, Place]:
     """Find every key of a valid TOML text, the tables that it names on the way included.
 
     A table that several headers name stands where it is named first. Keys inside arrays are
@@ -60,10 +60,10 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.places: dict[Path, Place] = {}
+        self.places: dict[KeyPath, Place] = {}
 
     def scan(self) -> None:
-        table: Path = ()
+        table: KeyPath = ()
         self._skip(_BLANK)
         while self.at < len(self.text):
             if self.text[self.at] == "[":
@@ -81,7 +81,7 @@ class _Scanner:
         self.at = match.end()
         return match[0]
 
-    def _keys(self, base: Path, *, header: bool = False) -> Path:
+    def _keys(self, base: KeyPath, *, header: bool = False) -> KeyPath:
         """Read ``a.b.c``, note each part and return the whole way."""
         path, start = base, None
         while True:
@@ -95,7 +95,7 @@ class _Scanner:
                 return path
             self.at += 1
 
-    def _statement(self, base: Path) -> None:
+    def _statement(self, base: KeyPath) -> None:
         path = self._keys(base)
         self.at += 1  # the equals sign
         self._skip(_SPACE)
@@ -103,7 +103,7 @@ class _Scanner:
         self._value(path)
         self.places[path] = replace(self.places[path], value=start, value_end=self.at)
 
-    def _value(self, path: Path | None) -> None:
+    def _value(self, path: KeyPath | None) -> None:
         """Pass one value; the keys of an inline table are noted below ``path`` unless None."""
         opening = self.text[self.at]
         if opening == "{":
@@ -118,7 +118,7 @@ class _Scanner:
             assert token.strip(), f"no value at offset {self.at}"
             self.at -= len(token) - len(token.rstrip())
 
-    def _inline_table(self, path: Path | None) -> None:
+    def _inline_table(self, path: KeyPath | None) -> None:
         self.at += 1
         self._skip(_BLANK)
         while self.text[self.at] != "}":
@@ -174,21 +174,23 @@ class TomlSource:
     """The path as shown to the user."""
     text: str
     values: Mapping[str, Any]
-    places: Mapping[Path, Place]
+    places: Mapping[KeyPath, Place]
     faults: list[_Fault] = field(default_factory=list)
 
-    def key_fault(self, path: Path, message: str, hint: str = "", *, whole: bool = False) -> None:
+    def key_fault(
+        self, path: KeyPath, message: str, hint: str = "", *, whole: bool = False
+    ) -> None:
         """Note a fault of the key at ``path``, or of the ``whole`` dotted key that ends in it."""
         place = self.places[path]
         start = place.start if whole else place.key
         self.faults.append(_Fault(start, place.key_end, message, hint))
 
-    def value_fault(self, path: Path, message: str, hint: str = "") -> None:
+    def value_fault(self, path: KeyPath, message: str, hint: str = "") -> None:
         """Note a fault of the value at ``path``."""
         place = self.places[path]
         self.faults.append(_Fault(place.value, place.value_end, message, hint))
 
-    def line(self, path: Path) -> int:
+    def line(self, path: KeyPath) -> int:
         """Return the line of the key at ``path``, from 1."""
         return self.text.count("\n", 0, self.places[path].key) + 1
 

@@ -13,10 +13,9 @@ from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import excerpt
 from pytest_rageval.support.threads import LoopThread, session_loop
-from pytest_rageval.support.turns import waiting
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.values.reply import (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pytest_rageval.project.settings import NO_TARGET, target_kind
 from pytest_rageval.support.http.address import join_url
+from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.support.whole_imports import import_whole
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
 

@@ -15,7 +15,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.commands.embeddings import command
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.engine.case import measure
-from pytest_rageval.engine.vector_file import load_vectors
+from pytest_rageval.engine.vectors import load_vectors
 from pytest_rageval.project.case_reader import LocatedCase, parse_case
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RunWriter

@@ -21,7 +21,7 @@ from pytest_rageval.values.errors import ConfigError
 GOOD = {"id": "good", "question": "q", "gold_supports": [{"rel_path": "a.md"}]}
 HEAVY = (
     "httpx", "openai", "pydantic", "numpy", "starlette", "uvicorn", "jinja2", "sqlalchemy",
-    "tomlkit", "jmespath", "markdown_it", "pytest",
+    "jmespath", "markdown_it", "pytest",
 )  # fmt: skip
 Output = pytest.CaptureFixture[str]
 

@@ -81,7 +81,7 @@ def test_every_link_leads_somewhere() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["intervals", "paired", "multiplicity", "power", "repeats", "agreement", "calibration"],
+    ["intervals", "paired", "power", "repeats", "agreement", "calibration"],
 )
 def test_every_room_of_statistics_has_an_example(module: str) -> None:
     assert f">>> from pytest_rageval.analysis.stats.{module} import " in PAGE

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from pytest_rageval.engine.config_differences import current_config, differences, listed
+from pytest_rageval.engine.parts import current_config, differences, listed
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
 BASE = Settings(rootdir="a", params={"mode": "fast", "deep": {"x": 1}})

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.engine.resume_command import resume_command
+from pytest_rageval.engine.resume import resume_command
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.engine.vector_file import load_vectors
+from pytest_rageval.engine.vectors import load_vectors
 from pytest_rageval.values.errors import DatasetError
 from tests.score_builders import chunk
 

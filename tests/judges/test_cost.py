@@ -5,12 +5,12 @@ import pytest
 from pytest_rageval.judges.cost import (
     REPLY_TOKENS,
     PlannedCall,
+    Price,
     count_prompt_tokens,
     count_tokens,
     describe,
     estimate,
 )
-from pytest_rageval.judges.judge_price import Price
 
 PRICED = Price(model="m", input_per_mtok=2.0, output_per_mtok=10.0)
 UNKNOWN = Price(model="no-such-model", base_url="http://localhost:1/v1")

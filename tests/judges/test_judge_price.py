@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from pytest_rageval.judges.judge_price import Price, find_price, table_version
+from pytest_rageval.judges.cost import Price, find_price, table_version
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 

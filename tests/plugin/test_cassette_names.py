@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.plugin.cassette_names import MAX_CHARS, cassette_name
+from pytest_rageval.plugin.cassette_secrets import MAX_CHARS, cassette_name
 
 
 @pytest.mark.parametrize(

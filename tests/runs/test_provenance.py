@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval import __version__
-from pytest_rageval.runs import provenance
-from pytest_rageval.runs.provenance import git_state, hardware, versions
+from pytest_rageval.runs import documents as provenance
+from pytest_rageval.runs.documents import git_state, hardware, versions
 
 NO_STATE = {"commit": None, "branch": None, "eval_set_commit": None, "dirty": None}
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

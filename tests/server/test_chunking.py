@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from pytest_rageval.server.chunking import Chunk, chunk_note
-from pytest_rageval.server.splitting import count_tokens
+from pytest_rageval.server.chunking import Chunk, chunk_note, count_tokens
 from tests.shared_data import shared_path
 
 LONG = "One sentence of eight words stands here again. " * 40

@@ -5,13 +5,11 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.server.answer import MIN_COVERAGE, answer_from
+from pytest_rageval.server.answer import MIN_COVERAGE, answer_from, sentences
 from pytest_rageval.server.chunking import chunk_note
 from pytest_rageval.server.config import ConfigError, ReferenceConfig
 from pytest_rageval.server.engine import ReferenceEngine
-from pytest_rageval.server.frequencies import TermFrequencies
-from pytest_rageval.server.sentences import sentences
-from pytest_rageval.server.terms import terms
+from pytest_rageval.server.terms import TermFrequencies, terms
 from tests.server.builders import NOTES, ask, make_engine, paths, retrieved, write_vault
 
 

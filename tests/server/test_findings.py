@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.server import findings as findings_module
+from pytest_rageval.server import vault as findings_module
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.engine import ReferenceEngine
-from pytest_rageval.server.findings import NAMED_PATHS, finding_lines
 from pytest_rageval.server.requests import parse_documents
-from pytest_rageval.server.vault import Finding
+from pytest_rageval.server.vault import NAMED_PATHS, Finding, finding_lines
 from tests.server.builders import ask, make_engine, retrieved, write_vault
 
 

@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 
 from pytest_rageval.server.folders import score_folders, select_folders
-from pytest_rageval.server.frequencies import TermFrequencies
-from pytest_rageval.server.fusion import FusionMethod, Scores, fuse, normalised, ranking
-from pytest_rageval.server.ranking import Candidate, nearness, rerank
-from pytest_rageval.server.terms import query_terms, stem, terms, words
+from pytest_rageval.server.ranking import (
+    Candidate,
+    FusionMethod,
+    Scores,
+    fuse,
+    nearness,
+    normalised,
+    ranking,
+    rerank,
+)
+from pytest_rageval.server.terms import TermFrequencies, query_terms, stem, terms, words
 from pytest_rageval.server.vector import SparseRows, fit_lsa
 
 VECTOR = np.array([0.8, 0.4, -0.2, 0.0])

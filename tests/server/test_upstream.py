@@ -15,11 +15,10 @@ import pytest
 
 from pytest_rageval.server import upstream as endpoints
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.generation import checked
 from pytest_rageval.server.requests import DocumentsUpdate
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.server.terms import terms
-from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder, UpstreamError
+from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder, UpstreamError, checked
 from pytest_rageval.server.vault import Note
 from tests.server.builders import ask, make_engine, retrieved, write_vault
 

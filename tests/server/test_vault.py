@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.server import vault as vault_module
-from pytest_rageval.server.findings import finding_lines
-from pytest_rageval.server.vault import Vault, VaultError, folder_contains, read_vault
+from pytest_rageval.server.vault import (
+    Vault,
+    VaultError,
+    finding_lines,
+    folder_contains,
+    read_vault,
+)
 from tests.server.builders import ask, make_engine, retrieved, write_vault
 
 

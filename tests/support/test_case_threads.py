@@ -7,7 +7,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from pytest_rageval.support.case_threads import CaseThreads
+from pytest_rageval.support.threads import CaseThreads
 
 
 def test_one_thread_works_tasks_off_in_their_order() -> None:

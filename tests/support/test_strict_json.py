@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.support.strict_json import Loc, UnfitJsonError, parse, survey
+from pytest_rageval.support.json_text import Loc, UnfitJsonError, parse, survey
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)

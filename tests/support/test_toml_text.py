@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.support.toml_text import Path, locate, read_toml
+from pytest_rageval.support.toml_text import KeyPath, locate, read_toml
 from pytest_rageval.values.errors import ConfigError
 
 
-def key_text(text: str, path: Path) -> str:
+def key_text(text: str, path: KeyPath) -> str:
     place = locate(text)[path]
     return text[place.key : place.key_end]
 
 
-def value_text(text: str, path: Path) -> str:
+def value_text(text: str, path: KeyPath) -> str:
     place = locate(text)[path]
     return text[place.value : place.value_end]
 
@@ -48,7 +48,7 @@ def value_text(text: str, path: Path) -> str:
         ("[[t]]\na = 1\n[[t]]\nb = 2", ("t",), "t", "t"),
     ],
 )  # fmt: skip
-def test_a_key_and_its_value_are_found(text: str, path: Path, key: str, value: str) -> None:
+def test_a_key_and_its_value_are_found(text: str, path: KeyPath, key: str, value: str) -> None:
     tomllib.loads(text)
     assert key_text(text, path) == key
     assert value_text(text, path) == value
@@ -125,7 +125,7 @@ def documents(draw: st.DrawFn) -> str:
     return "\n".join([*lines, *tables])
 
 
-def paths(tree: Mapping[str, Any], base: Path = ()) -> Iterator[Path]:
+def paths(tree: Mapping[str, Any], base: KeyPath = ()) -> Iterator[KeyPath]:
     for key, value in tree.items():
         yield (*base, key)
         if isinstance(value, dict):

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pytest_rageval.support.turns import Turns, waiting
+from pytest_rageval.support.slots import Turns, waiting
 
 
 class Room:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.support.whole_imports import import_whole
+from pytest_rageval.support.process import import_whole
 
 INTERRUPTED = """
 import signal

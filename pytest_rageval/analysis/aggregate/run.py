@@ -19,13 +19,13 @@ from pytest_rageval.analysis.aggregate.operational import (
     sum_costs,
     summarise_calls,
 )
-from pytest_rageval.analysis.aggregate.run_summaries import (
+from pytest_rageval.analysis.aggregate.summaries import (
     count_abstentions,
+    summarise_cases,
     summarise_repeats,
     summarise_rerank,
     summarise_translations,
 )
-from pytest_rageval.analysis.aggregate.summaries import summarise_cases
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import METRICS, MetricInfo

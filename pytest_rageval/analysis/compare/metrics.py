@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.operational import record_latency
-from pytest_rageval.analysis.compare.comparison_flips import CaseFlip, find_flips
+from pytest_rageval.analysis.compare.flips import CaseFlip, find_flips
 from pytest_rageval.analysis.compare.noise import JudgeNoise, judge_noise
 from pytest_rageval.analysis.compare.pairs import (
     CasePair,
@@ -25,9 +25,8 @@ from pytest_rageval.analysis.compare.pairs import (
     verdict,
 )
 from pytest_rageval.analysis.stats.intervals import fmean
-from pytest_rageval.analysis.stats.multiplicity import holm
 from pytest_rageval.analysis.stats.paired import mcnemar, sign_flip
-from pytest_rageval.analysis.stats.power import minimum_detectable_effect
+from pytest_rageval.analysis.stats.power import holm, minimum_detectable_effect
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.values.record import CaseRecord
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from pytest_rageval.authoring.generation.cases import (
-    STRUCTURE,
-    case_of,
-    spread,
-    unanswerable_case,
+from pytest_rageval.authoring.generation.checks import (
+    Dropped,
+    anchor_of,
+    distinct,
+    grounded,
+    unambiguous,
 )
-from pytest_rageval.authoring.generation.checks import Dropped, distinct, grounded, unambiguous
 from pytest_rageval.authoring.generation.drafts import Draft, drafts_of, title_of
 from pytest_rageval.authoring.generation.model import PROMPT_VERSION, ask_about, worth_asking
-from pytest_rageval.authoring.generation.withholding import swap_subjects, withhold
+from pytest_rageval.authoring.generation.withholding import Unanswerable, swap_subjects, withhold
+from pytest_rageval.authoring.interchange.values import case_line
+from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.values.case import Case
 
 if TYPE_CHECKING:
@@ -150,3 +156,78 @@ def _n_without(wish: Wish, n_answerable: int) -> int:
         return n_answerable // SHARE if wish.unanswerable is None else wish.unanswerable
     share = min(wish.limit, n_answerable) // (SHARE + 1)
     return min(share if wish.unanswerable is None else wish.unanswerable, wish.limit)
+
+
+STRUCTURE: Final = "structure/1"
+_SLUG_CHARS: Final = 40
+_NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
+
+
+def case_of(draft: Draft, *, by: str = STRUCTURE) -> Case:
+    """Return a draft as a case that must be reviewed.
+
+    Args:
+        draft: the question and its place.
+        by: who made it.
+    """
+    return Case(
+        id=_id(draft.question, draft.rel_path, draft.heading_path),
+        question=draft.question,
+        expected_key_facts=draft.facts,
+        expected_answer=draft.answer,
+        gold_supports=(anchor_of(draft),),
+        category="factual",
+        tags=("generated", draft.kind),
+        review="generated",
+        metadata={"generated_by": by, "source": f"{draft.rel_path}:{draft.line}"},
+    )
+
+
+def unanswerable_case(found: Unanswerable, *, by: str = STRUCTURE) -> Case:
+    """Return a question without an answer as a case that must be reviewed."""
+    draft = found.draft
+    return Case(
+        id=_id(found.question, draft.rel_path, "unanswerable"),
+        question=found.question,
+        answerable=False,
+        category="unanswerable",
+        tags=("generated", "unanswerable"),
+        notes=found.why,
+        review="generated",
+        metadata={"generated_by": by, "source": f"{draft.rel_path}:{draft.line}"},
+    )
+
+
+def _id(question: str, *place: str) -> str:
+    """Name a case by its words and, so that the id is its own, by a hash of words and place."""
+    slug = _NO_SLUG.sub("-", norm_text(question))[:_SLUG_CHARS].strip("-") or "case"
+    digest = hashlib.sha256("\0".join((question, *place)).encode("utf-8", "replace")).hexdigest()
+    return f"{slug}-{digest[:6]}"
+
+
+def spread(drafts: Sequence[Draft], limit: int | None, rng: random.Random) -> list[Draft]:
+    """Choose drafts from as many notes as there are, in the order in which they stand.
+
+    Args:
+        drafts: of all notes.
+        limit: how many at most; None: all.
+        rng: chooses among those of a note, and among notes.
+    """
+    if limit is None or limit >= len(drafts):
+        return list(drafts)
+    by_note: dict[str, list[int]] = defaultdict(list)
+    for index, draft in enumerate(drafts):
+        by_note[draft.rel_path].append(index)
+    piles = [rng.sample(indices, len(indices)) for indices in by_note.values()]
+    rng.shuffle(piles)
+    chosen: list[int] = []
+    while len(chosen) < limit:
+        for pile in piles:
+            if pile and len(chosen) < limit:
+                chosen.append(pile.pop())
+    return [drafts[index] for index in sorted(chosen)]
+
+
+def case_file(cases: Iterable[Case]) -> str:
+    """Return the text of a case file."""
+    return "".join(f"{json.dumps(case_line(case), ensure_ascii=False)}\n" for case in cases)

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from pytest_rageval.authoring.interchange.case_lines import case_line
 from pytest_rageval.authoring.interchange.ids import (
     DocumentPaths,
     UniqueIds,
@@ -27,6 +26,7 @@ from pytest_rageval.authoring.interchange.values import (
     Ledger,
     Source,
     SourceFile,
+    case_line,
     fault,
     judged_not_relevant,
     keep_in_metadata,

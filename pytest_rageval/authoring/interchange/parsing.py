@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.tidying import tidy, tidy_counted, whole
 from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, fault
-from pytest_rageval.support.strict_json import survey
+from pytest_rageval.support.json_text import survey
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 

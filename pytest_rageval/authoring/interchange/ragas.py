@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import UniqueIds, clean_label
 from pytest_rageval.authoring.interchange.parsing import parse_list
-from pytest_rageval.authoring.interchange.rows import read_rows
-from pytest_rageval.authoring.interchange.suite import with_id
+from pytest_rageval.authoring.interchange.suite import read_rows, with_id
 from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, keep_in_metadata
 
 _ROOM: Final = "ragas"

@@ -8,7 +8,7 @@ such as ``notes/setup.md#Setup > Install``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.fields import BadFieldError, read_fields
@@ -17,6 +17,7 @@ from pytest_rageval.authoring.interchange.parsing import (
     is_yaml,
     parse_json,
     parse_json_lines,
+    parse_records,
     parse_yaml,
 )
 from pytest_rageval.authoring.interchange.values import (
@@ -97,3 +98,40 @@ def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any
     if given and case_id != given:
         keep_in_metadata(line, room, "id", given)
     return {"id": case_id, **line}
+
+
+Convert = Callable[
+    [dict[str, Any], UniqueIds, Ledger], tuple[dict[str, Any], dict[str, Any] | None] | None
+]
+"""Makes of a row a case line and the response that was recorded, if any; None: it is no case."""
+
+
+def read_rows(source: Source, row_word: str, convert: Convert) -> Imported:
+    """Read the rows of all files.
+
+    Args:
+        source: the files, and what the user said of them.
+        row_word: what a row is called in messages.
+        convert: makes a case of a row; it raises ``BadFieldError`` where it cannot.
+
+    Raises:
+        DatasetError: a file holds no rows, or a row cannot be made a case of.
+    """
+    ledger, ids = Ledger(), UniqueIds()
+    lines: list[dict[str, Any]] = []
+    responses: list[dict[str, Any]] = []
+    for file in source.files:
+        rows = parse_records(file, ledger, delimiter=source.options.delimiter)
+        for number, row in enumerate(rows, 1):
+            try:
+                found = convert(row, ids, ledger)
+            except BadFieldError as error:
+                message = f"{row_word} {number}: {error}"
+                raise fault(file.name, message, field=error.name) from None
+            if found is None:
+                continue
+            line, response = found
+            lines.append(line)
+            if response:
+                responses.append({"id": line["id"], "response": response})
+    return ledger.close(cases=tuple(lines), responses=tuple(responses))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, Final, Literal
 
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 IdStyle = Literal["auto", "keep", "paths"]
@@ -162,3 +162,40 @@ def judged_not_relevant(case: Case, room: str) -> dict[str, int]:
 def fault(file: str, message: str, *, line: int = 0, col: int = 0, field: str = "") -> DatasetError:
     """Return an error of one fault."""
     return faults_error([Fault(file=file, line=line, col=col, field=field, message=message)])
+
+
+def _defaults(kind: type[Case | Anchor]) -> dict[str, Any]:
+    return {
+        one.name: one.default_factory() if one.default_factory is not MISSING else one.default
+        for one in fields(kind)
+    }
+
+
+_CASE: Final = _defaults(Case)
+_ANCHOR: Final = _defaults(Anchor)
+
+
+def case_line(case: Case) -> dict[str, Any]:
+    """Return the fields of a case that say something, as JSON values."""
+    return _said(case, _CASE)
+
+
+def anchor_line(anchor: Anchor) -> dict[str, Any]:
+    """Return the fields of an anchor that say something, as JSON values."""
+    return _said(anchor, _ANCHOR)
+
+
+def _said(value: Case | Anchor, defaults: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _plain(getattr(value, name))
+        for name, default in defaults.items()
+        if getattr(value, name) != default
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Anchor):
+        return anchor_line(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return dict(value) if isinstance(value, dict) else value

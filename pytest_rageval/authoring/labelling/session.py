@@ -14,9 +14,8 @@ from typing import Final
 from pytest_rageval.authoring.labelling import anchors
 from pytest_rageval.authoring.labelling.anchors import Gold
 from pytest_rageval.authoring.labelling.draft import Draft, parse_groups
-from pytest_rageval.authoring.labelling.passages import split_passages
 from pytest_rageval.authoring.labelling.queue import Candidate, Desk, LabelCase, Work
-from pytest_rageval.authoring.labelling.snippets import SnippetChoice
+from pytest_rageval.authoring.labelling.snippets import SnippetChoice, split_passages
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 

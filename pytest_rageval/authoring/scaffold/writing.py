@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from pytest_rageval.authoring.scaffold.plan import PYTEST_FILES, Scaffold, plan_scaffold
-from pytest_rageval.support.new_file import write_new_file
+from pytest_rageval.support.files import write_new_file
 from pytest_rageval.values.errors import RagEvalError
 
 

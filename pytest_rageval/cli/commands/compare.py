@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.lines import print_lines, terminal_width
-from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json
+from pytest_rageval.cli.output import (
+    CommandError,
+    ExitCode,
+    json_option,
+    print_json,
+    print_lines,
+    terminal_width,
+)
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -42,7 +48,7 @@ def command(
     and content. Exit code 1 if a check of thresholds.toml against a baseline (max_drop, max_rise,
     newly_missed) fails with BASE as the baseline; 3 if the runs were not made alike.
     """
-    from pytest_rageval.cli.step_summary import add_to_step_summary
+    from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.report.comparison_document import comparison_document
     from pytest_rageval.report.markdown.comparison import render_comparison_markdown
 
@@ -63,7 +69,7 @@ def command(
 
 def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
     from pytest_rageval.analysis.compare.groups import compare_groups
-    from pytest_rageval.analysis.gate.baseline_checks import margins
+    from pytest_rageval.analysis.gate.differences import margins
     from pytest_rageval.analysis.two_runs import compare_runs
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.engine.baseline import read_side

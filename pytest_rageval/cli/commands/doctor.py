@@ -84,7 +84,8 @@ def _print(finding: Finding) -> None:
 def _findings(
     flags: dict[str, object], question: str | None, probe_chars: int
 ) -> Iterator[Finding]:
-    from pytest_rageval.authoring.doctor import judge, packages, project
+    from pytest_rageval.authoring.doctor import judge, project
+    from pytest_rageval.authoring.doctor import project as packages
     from pytest_rageval.values.errors import ConfigError
 
     yield from packages.check_packages()

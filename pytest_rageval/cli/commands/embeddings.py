@@ -143,7 +143,7 @@ def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict
 
 
 def _read(file: Path) -> _Obtained:
-    from pytest_rageval.engine.vector_file import load_vectors
+    from pytest_rageval.engine.vectors import load_vectors
 
     return _Obtained(vectors=load_vectors(file), named={"kind": "file", "file": file.name})
 

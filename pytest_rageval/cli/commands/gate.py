@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.lines import print_lines, terminal_width
-from pytest_rageval.cli.output import ExitCode, json_option, print_json
+from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_lines, terminal_width
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.baseline import Baseline
@@ -30,9 +29,9 @@ def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bo
     Exit code 1 if the gate fails; 3 if it does not, but the baseline cannot be compared with.
     """
     from pytest_rageval.cli.judge_options import project_settings
-    from pytest_rageval.cli.step_summary import add_to_step_summary
+    from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.engine.regate import open_gate
-    from pytest_rageval.report.markdown.gate_markdown import render_gate_markdown
+    from pytest_rageval.report.markdown.summary import render_gate_markdown
     from pytest_rageval.runs.documents import gate_document
     from pytest_rageval.runs.store import resolve_run
 

@@ -91,8 +91,7 @@ def command(
     marked as generated: it is asked and shown, but counts in no figure and no check before a person
     has reviewed it.
     """
-    from pytest_rageval.authoring.generation.cases import case_file
-    from pytest_rageval.authoring.generation.generate import Wish, generate
+    from pytest_rageval.authoring.generation.generate import Wish, case_file, generate
     from pytest_rageval.authoring.notes.folder import read_notes
 
     if os.path.lexists(output):
@@ -151,7 +150,7 @@ def _nothing(vault: Path, made: Generated) -> str:
 
 
 def _write(output: Path, text: str) -> None:
-    from pytest_rageval.support.new_file import write_new_file
+    from pytest_rageval.support.files import write_new_file
 
     try:
         output.parent.mkdir(parents=True, exist_ok=True)

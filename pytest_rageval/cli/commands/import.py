@@ -124,7 +124,7 @@ def _read(name: str, files: Sequence[str], options: ReadOptions, *, fetch: bool)
 
     fetcher: Fetch | None = None
     if fetch:
-        from pytest_rageval.authoring.interchange.fetching import fetch_text
+        from pytest_rageval.authoring.interchange.files import fetch_text
 
         fetcher = fetch_text
     chosen = FORMATS[name]

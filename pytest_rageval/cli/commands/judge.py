@@ -12,12 +12,14 @@ import click
 
 from pytest_rageval.cli.judge_options import (
     JudgeWatch,
+    chosen_cases,
     judge_options,
     judge_settings,
     project_settings,
+    read_labels,
     warn_of_cache,
+    with_trust,
 )
-from pytest_rageval.cli.judge_trust import chosen_cases, read_labels, with_trust
 from pytest_rageval.cli.output import UnreachableError, json_option, print_json
 from pytest_rageval.support.text import clean
 

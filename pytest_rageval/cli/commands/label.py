@@ -313,7 +313,7 @@ def _failed(
 ) -> frozenset[tuple[str, str]] | None:
     if wanted.failed_from is None:
         return None
-    from pytest_rageval.runs.failed_from import select_failed
+    from pytest_rageval.runs.read import select_failed
 
     known = [(loaded.display, one.case.id) for one in loaded.cases]
     found = select_failed(replace(settings, failed_from=wanted.failed_from), known)
@@ -420,7 +420,7 @@ def _typed_lines() -> Iterator[str]:
 def _print_agreement(path: Path, *, as_json: bool) -> ExitCode:
     from pytest_rageval.authoring.labelling.agreement import agreement_document
     from pytest_rageval.authoring.labelling.store import read_labels
-    from pytest_rageval.report.text.label_agreement import agreement_lines
+    from pytest_rageval.report.text.agreement import agreement_lines
 
     if not path.is_file():
         raise CommandError(f"{path}: cannot be read: no such file")

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.cli.commands.run_history import put_and_warn
-from pytest_rageval.cli.judge_trust import read_labels
-from pytest_rageval.cli.output import ExitCode, NotComparableError, json_option, print_json
-from pytest_rageval.cli.page import no_report_option, write_page
+from pytest_rageval.cli.judge_options import read_labels
+from pytest_rageval.cli.output import (
+    ExitCode,
+    NotComparableError,
+    json_option,
+    no_report_option,
+    print_json,
+    write_page,
+)
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -38,7 +44,7 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
     twice. Exit code 1 if the gate fails, which it does where cases of the set are missing.
     """
     from pytest_rageval.cli.judge_options import project_settings
-    from pytest_rageval.cli.step_summary import add_to_step_summary
+    from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.engine.parts import DifferentRunsError, read_part, refuse_different
     from pytest_rageval.report.markdown.summary import render_markdown
     from pytest_rageval.runs.store import resolve_run

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pytest_rageval.cli.lines import print_lines
-from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json
+from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json, print_lines
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
     """
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.runs.history.database import IndexDatabase
-    from pytest_rageval.runs.history.projects import find_origin
+    from pytest_rageval.runs.history.run_rows import find_origin
     from pytest_rageval.runs.history.sync import RunIndex
     from pytest_rageval.runs.index import index_url
 
@@ -198,7 +197,7 @@ def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:
 
         return read_trend(results, query)
     from pytest_rageval.runs.history.database import IndexDatabase
-    from pytest_rageval.runs.history.projects import find_origin
+    from pytest_rageval.runs.history.run_rows import find_origin
     from pytest_rageval.runs.history.trends import query_trend
 
     with IndexDatabase(url, rootdir=rootdir, write=False) as database:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.cli.commands.run_history import put_and_warn, sync_command, trend_command
-from pytest_rageval.cli.lines import print_lines
-from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json
+from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json, print_lines
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -227,7 +226,7 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
 def _baseline(results: Path) -> frozenset[str]:
     """Return the id of the run that the gate of the project compares with, if there is one."""
     from pytest_rageval.cli.judge_options import project_settings
-    from pytest_rageval.project.project_thresholds import project_thresholds
+    from pytest_rageval.project.thresholds import project_thresholds
     from pytest_rageval.runs.store import resolve_run
     from pytest_rageval.values.errors import StorageError
 

@@ -18,8 +18,7 @@ from pytest_rageval.cli.judge_options import (
     project_settings,
     warn_of_cache,
 )
-from pytest_rageval.cli.output import JsonList, json_option
-from pytest_rageval.cli.page import no_report_option, write_page
+from pytest_rageval.cli.output import JsonList, json_option, no_report_option, write_page
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:

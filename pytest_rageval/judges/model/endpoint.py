@@ -20,16 +20,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote, urlsplit
 
-from pytest_rageval.judges.judge_price import OPENAI_URL
+from pytest_rageval.judges.cost import OPENAI_URL
 from pytest_rageval.judges.model.wire import error_text
-from pytest_rageval.support.heap import leave_out_what_is_loaded
 from pytest_rageval.support.http.address import Address, blot_out, blot_out_of_reply, join_url
 from pytest_rageval.support.http.deadline import mind_deadlines, within
 from pytest_rageval.support.http.pool import ClientPool
 from pytest_rageval.support.http.retry import retry_after_seconds, wait_seconds
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.process import leave_out_what_is_loaded
+from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import excerpt
-from pytest_rageval.support.turns import waiting
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeErrorKind, JudgeFailure

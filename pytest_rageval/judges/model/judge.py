@@ -11,8 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
-from pytest_rageval.judges.cost import REPLY_TOKENS, PlannedCall, count_prompt_tokens
-from pytest_rageval.judges.judge_price import Price, find_price
+from pytest_rageval.judges.cost import (
+    REPLY_TOKENS,
+    PlannedCall,
+    Price,
+    count_prompt_tokens,
+    find_price,
+)
 from pytest_rageval.judges.model.endpoint import ChatEndpoint, Limiter
 from pytest_rageval.judges.model.memory import (
     document_of,
@@ -21,8 +26,7 @@ from pytest_rageval.judges.model.memory import (
     judgement_of,
     recalled,
 )
-from pytest_rageval.judges.model.names import unpinned_alias
-from pytest_rageval.judges.model.tally import Tally, shared_limiter
+from pytest_rageval.judges.model.tally import Tally, shared_limiter, unpinned_alias
 from pytest_rageval.judges.model.wire import (
     Form,
     Reply,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from pytest_rageval.judges.judge_price import Price
+from pytest_rageval.judges.cost import Price
 from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import Reply
 from pytest_rageval.support.http.rate_limit import RateLimiter
+from pytest_rageval.support.text import excerpt
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeUsage
 
@@ -72,4 +75,42 @@ def shared_limiter(base_url: str, model: str, settings: JudgeSettings) -> RateLi
         Path(tempfile.gettempdir()) / f"rageval-{user}-{digest}.limit",
         requests_per_minute=settings.requests_per_minute,
         tokens_per_minute=settings.tokens_per_minute,
+    )
+
+
+_HOSTED: Final = re.compile(
+    r"(gpt|chatgpt|o\d|claude|gemini|mistral|ministral|magistral|codestral|pixtral|command|"
+    r"deepseek-(chat|reasoner)|grok|sonar|qwen-(max|plus|turbo)|nova)\b",
+    re.IGNORECASE,
+)
+_PINNED: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}|(?<!\d)(20\d{6}|\d{4}|0\d\d)(?!\d)|\d[bm]\b|\bv\d+\.\d", re.IGNORECASE
+)
+"""A date, a build such as ``-001``, or a size and version, as the names of open weights have."""
+
+
+def unpinned_alias(model: str) -> str | None:
+    """Warn of a model name under which the weights may change.
+
+    Args:
+        model: as it is asked for.
+
+    Returns:
+        One sentence; None: the name holds a date or a version.
+
+    >>> unpinned_alias("gpt-4o-2024-08-06")
+    >>> unpinned_alias("gpt-4o")
+    "judge model 'gpt-4o' is an unpinned alias: pin a dated version so that scores stay comparable"
+    """
+    shown = excerpt(model, 100)
+    name = model.rsplit("/", 1)[-1]
+    latest = re.search(r"(^|[-:@_])latest$", name, re.IGNORECASE) is not None
+    hosted = _HOSTED.match(name) is not None
+    # Open weights carry their version in the name: llama-3.1-8b-instruct.
+    pinned = _PINNED.search(name) if hosted else re.search(r"\d", name)
+    if pinned and not latest:
+        return None
+    return (
+        f"judge model {shown!r} is an unpinned alias: pin a dated version so that scores stay "
+        "comparable"
     )

@@ -12,8 +12,15 @@ from typing import Any, Final
 from pytest_rageval.metrics.judged import claim_support, composite
 from pytest_rageval.metrics.registry import FIVE_WEIGHTS
 from pytest_rageval.report.explain.figures import Figure, cut_text
-from pytest_rageval.report.explain.values import AnchorReason, ChunkReason, CitationReason
-from pytest_rageval.report.explain.wording import count, indices, join, ranks
+from pytest_rageval.report.explain.values import (
+    AnchorReason,
+    ChunkReason,
+    CitationReason,
+    count,
+    indices,
+    join,
+    ranks,
+)
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 

@@ -6,12 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from pytest_rageval.metrics.answer import score_abstention, score_citations
 from pytest_rageval.metrics.matching import document_key
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.rerank import order_before_rerank
-from pytest_rageval.metrics.retrieval import anchor_ranking, document_ranking
+from pytest_rageval.metrics.retrieval import (
+    anchor_ranking,
+    document_ranking,
+    score_lists,
+    score_retrieval,
+)
+from pytest_rageval.metrics.scope import score_scope
+from pytest_rageval.metrics.view import CaseView, Verdicts
 from pytest_rageval.report.explain.answer_figures import (
     abstention_sentences,
+    abstention_verdict,
     citation_sentences,
     embedding_figures,
     judge_failure,
@@ -20,7 +29,6 @@ from pytest_rageval.report.explain.answer_figures import (
     scope_sentences,
 )
 from pytest_rageval.report.explain.chunks import explain_chunks
-from pytest_rageval.report.explain.computed import computed_scores
 from pytest_rageval.report.explain.figures import (
     Figure,
     Terms,
@@ -46,6 +54,7 @@ from pytest_rageval.report.explain.values import (
 from pytest_rageval.report.explain.verdict import STAGE_MEANING, explain_expectations, next_steps
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import AskResponse
 
 _TOLERANCE: Final = 1e-9
 _CASE_UNKNOWN: Final = (
@@ -211,3 +220,40 @@ def _figures_before_rerank(
     figures = _figures(sentences, computed_scores(reordered, case, settings))
     scored = record.metrics_before_rerank
     return {key: figure for key, figure in figures.items() if scored.get(key) is not None}
+
+
+_FAMILIES = (score_retrieval, score_lists, score_scope, score_citations, score_abstention)
+
+
+def computed_scores(
+    record: CaseRecord, case: Case | None, settings: ScoreSettings
+) -> dict[str, float]:
+    """Score what is stored; left out is what it does not tell, such as vectors and verdicts.
+
+    Args:
+        record: with chunks that were decided when their texts were at hand.
+        case: None where it is no longer known, which leaves what no anchor plays a part in.
+        settings: of the run; the cutoff is the record's own.
+    """
+    known = case or Case(id=record.case_id, question=record.question, answerable=record.answerable)
+    view = CaseView(
+        case=replace(known, k=record.k),
+        settings=settings,
+        response=_response(record),
+        failed=record.error is not None,
+        chunks=record.retrieved_chunks,
+        citations=record.citations,
+        verdicts=Verdicts(abstained=abstention_verdict(record)),
+    )
+    scores = {key: score for family in _FAMILIES for key, score in family(view).items()}
+    return {key: score for key, score in scores.items() if isinstance(score, float)}
+
+
+def _response(record: CaseRecord) -> AskResponse | None:
+    if record.answer is None:
+        return None
+    return AskResponse(
+        answer=record.answer,
+        abstained=record.abstained,
+        folder_selection=record.folder_selection,
+    )

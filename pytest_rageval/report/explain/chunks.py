@@ -12,8 +12,7 @@ from pytest_rageval.metrics.matching import (
     in_scope,
 )
 from pytest_rageval.report.explain.anchors import Relation, relate, same_place
-from pytest_rageval.report.explain.values import ChunkReason, Role, Rule
-from pytest_rageval.report.explain.wording import count, indices
+from pytest_rageval.report.explain.values import ChunkReason, Role, Rule, count, indices
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk

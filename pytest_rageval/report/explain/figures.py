@@ -16,7 +16,7 @@ from pytest_rageval.metrics.retrieval import (
     group_recall_at_k,
     ideal_dcg,
 )
-from pytest_rageval.report.explain.wording import count, join, ranks
+from pytest_rageval.report.explain.values import count, join, ranks
 from pytest_rageval.support.numbers import format_value
 
 _TERMS: Final = 6

@@ -17,8 +17,10 @@ from pytest_rageval.report.explain.values import (
     ChunkReason,
     CitationReason,
     GroupReason,
+    indices,
+    join,
+    ranks,
 )
-from pytest_rageval.report.explain.wording import indices, join, ranks
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import Citation, FolderSelection, RetrievedChunk

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from pytest_rageval.metrics.outcomes import EXPECTED, retrieval_key
+from pytest_rageval.metrics.scoring import EXPECTED, retrieval_key
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     Expectation,
     GroupReason,
     MetricReason,
+    indices,
+    join,
+    ranks,
 )
-from pytest_rageval.report.explain.wording import indices, join, ranks
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, FailureStage
 

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from pytest_rageval.report.html.details import TEXT_CHARS, score_text, stage_of, view_detail
-from pytest_rageval.report.html.texts import shortened
+from pytest_rageval.report.html.markup import shortened
 from pytest_rageval.report.html.values import CaseView, ReportOptions, RunFiles
 from pytest_rageval.support.numbers import format_value
 from pytest_rageval.values.record import CaseRecord

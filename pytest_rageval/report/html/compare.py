@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from pytest_rageval.analysis.compare.comparison_flips import CaseFlip
+from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import Comparison, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason
 from pytest_rageval.analysis.compare.settings import shown

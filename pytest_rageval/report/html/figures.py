@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
-from pytest_rageval.report.html.documents import count, items, number, part, text
 from pytest_rageval.report.html.values import (
     ChangeView,
     CheckView,
@@ -15,6 +14,11 @@ from pytest_rageval.report.html.values import (
     LatencyView,
     LimitView,
     MetricView,
+    count,
+    items,
+    number,
+    part,
+    text,
 )
 from pytest_rageval.report.text.summary import HEADLINE, interval_text
 from pytest_rageval.support.numbers import format_limit_pair, format_value, unit_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.report.html.chunks import render_chunks, render_pieces
-from pytest_rageval.report.html.texts import visible
+from pytest_rageval.report.html.markup import visible
 from pytest_rageval.report.html.values import ReportView
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from pytest_rageval.analysis.trend import TrendRun as RunPoint
 from pytest_rageval.analysis.trend import compared_config, differences
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.report.html.charts import TrendPoint, trend_panel
-from pytest_rageval.report.html.documents import number, text
 from pytest_rageval.report.html.figures import known_metrics, place_on_scale
-from pytest_rageval.report.html.values import RunFiles, Trend, TrendRun
+from pytest_rageval.report.html.values import RunFiles, Trend, TrendRun, number, text
 from pytest_rageval.report.text.summary import HEADLINE
 from pytest_rageval.support.numbers import format_value
 

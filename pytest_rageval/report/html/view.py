@@ -14,7 +14,6 @@ from pytest_rageval.report.html.compare import (
     view_changes,
     view_comparison,
 )
-from pytest_rageval.report.html.documents import items, text, value
 from pytest_rageval.report.html.figures import (
     latency_rows,
     view_checks,
@@ -25,7 +24,15 @@ from pytest_rageval.report.html.figures import (
     view_metrics,
 )
 from pytest_rageval.report.html.trend import view_trend
-from pytest_rageval.report.html.values import BaselineRun, ReportOptions, ReportView, RunFiles
+from pytest_rageval.report.html.values import (
+    BaselineRun,
+    ReportOptions,
+    ReportView,
+    RunFiles,
+    items,
+    text,
+    value,
+)
 
 _VERDICTS: Final = frozenset({"pass", "fail", "not_evaluated"})
 _FACTS: Final = (

@@ -16,12 +16,14 @@ from pytest_rageval.report.text.comparison import (
     difference_text,
     flip_counts,
     flip_value,
+    group_verdict,
+    groups_text,
+    interval_text,
     noise_text,
+    p_text,
     pairing_text,
 )
-from pytest_rageval.report.text.comparison_groups_text import group_verdict, groups_text
-from pytest_rageval.report.text.comparison_numbers import interval_text, p_text
-from pytest_rageval.report.text.detectable import detectable_text
+from pytest_rageval.report.text.gate import detectable_text
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.numbers import format_value, unit_of
 

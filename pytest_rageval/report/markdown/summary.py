@@ -8,7 +8,7 @@ from typing import Final
 
 from pytest_rageval.analysis.trust.reliability import reliability_lines, worst_disagreements
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.report.text.detectable import detectable_size
+from pytest_rageval.report.text.gate import detectable_size
 from pytest_rageval.report.text.summary import (
     GROUP_COLUMNS,
     SummaryView,
@@ -168,3 +168,15 @@ def escape(text: str) -> str:
 _GAP: Final = "&#8203;"
 _LINKED: Final = re.compile(r"@|#(?=\d)|(?i:\bGH-)(?=\d)|:(?=//)|(?i:\bwww)(?=\.)")
 """After these a name, the number of an issue or an address would begin."""
+
+
+def render_gate_markdown(run_id: str, gate: GateResult) -> str:
+    """Render a decision: verdict, run, baseline, then a row for every check."""
+    return "\n".join(_gate_lines(run_id, gate)) + "\n"
+
+
+def _gate_lines(run_id: str, gate: GateResult) -> Iterator[str]:
+    yield f"## rageval gate: {escape(gate.sentence)}"
+    yield from ("", f"Run {escape(run_id)}.")
+    yield from baseline_line(gate)
+    yield from check_table(gate)

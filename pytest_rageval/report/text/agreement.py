@@ -105,3 +105,44 @@ def _probe(name: str, probe: Mapping[str, Any]) -> str:
         f"{probe['n_newly_passed']} of them rose over the threshold; "
         f"mean shift {probe['mean_shift']:+.3f}"
     )
+
+
+_LABEL_WIDTH: Final = 80
+_STATISTICS: Final = {
+    "cohen_kappa": "Cohen's kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+}
+_ROWS: Final = (("chunks", "evidence or not"), ("answerable", "answerable or not"))
+
+
+def agreement_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of an agreement for people, fit for any terminal.
+
+    Args:
+        document: what ``rageval label FILE --agreement --json`` prints.
+    """
+    people = ", ".join(f"{name} {n}" for name, n in document["annotators"].items())
+    title = f"{document['file']}: cases labelled by {people}"
+    yield from textwrap.wrap(clean(title), _LABEL_WIDTH, subsequent_indent="  ")
+    statistic = _STATISTICS[document["chunks"]["statistic"]]
+    confidence = f"{document['confidence']:.0%} CI"
+    yield f"{'':<18}{statistic:>21}{confidence:>15}{'agreed':>8}{'n':>7}{'cases':>7}"
+    for key, name in _ROWS:
+        yield _label_row(name, document[key])
+    for key, name in _ROWS:
+        yield from _label_explanation(name, document[key])
+
+
+def _label_row(name: str, row: Mapping[str, Any]) -> str:
+    interval = interval_text(row["low"], row["high"])
+    return (
+        f"{name:<18}{format_value(row['value']):>21}{interval:>15}"
+        f"{format_value(row['observed']):>8}{row['n']:>7}{row['n_cases']:>7}"
+    )
+
+
+def _label_explanation(name: str, row: Mapping[str, Any]) -> Iterator[str]:
+    if not row["n"]:
+        yield f"{name}: nothing was labelled by two"
+    elif row["value"] is None:
+        yield f"{name}: all said the same of {counted(row['n'], 'thing')}, which leaves no value"

@@ -10,25 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pytest_rageval.analysis.compare.comparison_flips import CaseFlip
+from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.groups import GroupChange
 from pytest_rageval.analysis.compare.metrics import LatencyChange, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
 from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
 from pytest_rageval.analysis.two_runs import RunComparison, RunSide
-from pytest_rageval.report.text.comparison_groups_text import (
-    group_head,
-    group_row,
-    group_verdict,
-    groups_text,
-    telling,
-)
-from pytest_rageval.report.text.comparison_numbers import interval_text, p_text
-from pytest_rageval.report.text.detectable import detectable_text
+from pytest_rageval.report.text.gate import detectable_text
 from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line
 from pytest_rageval.report.text.summary import HEADLINE, change_text
 from pytest_rageval.support.numbers import format_value, unit_of
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, counted, cut_columns
 from pytest_rageval.values.gate import CheckResult
 
 BANNER: Final = "NOT COMPARABLE"
@@ -373,3 +365,55 @@ def _wrapped(head: str, text: str, width: int, *, style: Style = "") -> Iterator
     for part in parts:
         yield ((f"{head:<9}", head_style), (part, ""))
         head = ""
+
+
+def groups_text(min_n: int) -> str:
+    """Say what verdicts by group are worth."""
+    return f"exploratory, not adjusted for looking at many groups; no verdict below {min_n} pairs"
+
+
+def group_head(confidence: float, width: int) -> str:
+    """The heading of the lines of groups."""
+    percent = f"{confidence * 100:g}% CI of delta"
+    return f"{'metric [group]':<{_room(width)}}{'n':>5}{'delta':>8}{percent:>17}  verdict"
+
+
+def group_row(one: GroupChange, width: int) -> str:
+    """One metric of a group, up to its verdict."""
+    room = _room(width)
+    name = cut_columns(clean(f"{one.change.key} [{one.name}]"), room - 1)
+    delta = change_text(one.change.key, one.change.delta)
+    return f"{name:<{room}}{one.change.n:>5}{delta:>8}{interval_text(one.change):>17}  "
+
+
+def group_verdict(one: GroupChange) -> str:
+    """The verdict of a group, or that it has too few cases for one."""
+    return one.verdict or "too few"
+
+
+def telling(groups: Sequence[GroupChange]) -> list[GroupChange]:
+    """Return what is shown without being asked for.
+
+    What is better or worse, and of each category that changed its first metric.
+    """
+    leading = {(one.table, one.group): one for one in reversed(groups)}.values()
+    changed = [one for one in leading if one.table == "category" and one.change.delta]
+    return [one for one in groups if one.verdict in {"better", "worse"} or one in changed]
+
+
+def _room(width: int) -> int:
+    return min(max(width - 41, 21), 46)
+
+
+def interval_text(change: MetricChange) -> str:
+    """Show the interval of a difference as ``-0.09 .. +0.05``; ``-`` where there is none."""
+    if change.low is None or change.high is None:
+        return "-"
+    return f"{change.low:+.2f} .. {change.high:+.2f}"
+
+
+def p_text(p: float | None) -> str:
+    """Show a p-value; below 0.001 it is only said to be so."""
+    if p is None:
+        return "-"
+    return "<.001" if p < 0.001 else f"{p:.3f}"

@@ -16,10 +16,10 @@ from pytest_rageval.analysis.trust.reliability import (
     reliability_lines,
     worst_disagreements,
 )
-from pytest_rageval.metrics.outcomes import below_pass_line
 from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.judged import missing_facts, unsupported_claims
-from pytest_rageval.report.text.detectable import detectable_text
+from pytest_rageval.report.text.gate import detectable_text
 from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line
 from pytest_rageval.support.numbers import format_limit_pair, format_value, unit_of
 from pytest_rageval.support.text import clean, counted, cut_columns

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
-from pytest_rageval.support.turns import waiting
+from pytest_rageval.support.slots import waiting
 
 _current = threading.local()
 _Client = TypeVar("_Client")

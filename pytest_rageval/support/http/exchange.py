@@ -26,8 +26,8 @@ from pytest_rageval.support.http.retry import (
     retry_after_seconds,
     wait_seconds,
 )
+from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import excerpt
-from pytest_rageval.support.turns import waiting
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.compare.comparison_flips import CaseFlip
+from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import compare_records
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.gate.baseline_checks import margins
 from pytest_rageval.analysis.gate.decide import Selection, decide_gate
+from pytest_rageval.analysis.gate.differences import margins
 from pytest_rageval.analysis.two_runs import RunSide, compare_runs
 from pytest_rageval.engine.baseline import Baseline, hold_against
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds

@@ -8,7 +8,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.gate.decide import Selection, decide_gate
 from pytest_rageval.analysis.gate.differences import Difference
 from pytest_rageval.analysis.stats.paired import paired_difference
-from pytest_rageval.project.project_thresholds import with_implicit_checks
+from pytest_rageval.project.thresholds import with_implicit_checks
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
 from pytest_rageval.values.record import CaseRecord
 from tests.record_builders import failed, hits, record

@@ -11,18 +11,17 @@ import pytest
 @pytest.mark.parametrize(
     "name",
     [
-        "gate_rules",
-        "report.numbers",
+        "analysis.compare.pairs",
+        "support.numbers",
         "metrics.cross_lingual",
-        "stats.agreement",
-        "stats.calibration",
-        "stats.clusters",
-        "stats.intervals",
-        "stats.multiplicity",
-        "stats.paired",
-        "stats.power",
-        "stats.repeats",
-        "summaries",
+        "analysis.stats.agreement",
+        "analysis.stats.calibration",
+        "analysis.stats.clusters",
+        "analysis.stats.intervals",
+        "analysis.stats.paired",
+        "analysis.stats.power",
+        "analysis.stats.repeats",
+        "analysis.aggregate.summaries",
     ],
 )
 def test_docstring_examples_hold(name: str) -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from benchmarks.loopback_mock import simplest
 from pytest_rageval.authoring.doctor.findings import Finding
-from pytest_rageval.authoring.doctor.judge import check_judge
-from pytest_rageval.authoring.doctor.long_prompt import long_prompt, mark
+from pytest_rageval.authoring.doctor.judge import check_judge, long_prompt, mark
 from pytest_rageval.values.settings import JudgeSettings, Settings
 from tests.hostile_judge import Asked, Canned, HostileJudge, completion, error
 

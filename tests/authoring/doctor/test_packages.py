@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.authoring.doctor.packages import check_packages, judge_versions
+from pytest_rageval.authoring.doctor.project import check_packages, judge_versions
 
 GOOD = {"pytest": "9.0.0", "openai": "3.1.0", "vcrpy": "8.2.0"}
 

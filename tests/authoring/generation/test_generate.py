@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.generation.cases import case_file, spread
 from pytest_rageval.authoring.generation.checks import Dropped
 from pytest_rageval.authoring.generation.drafts import Draft
-from pytest_rageval.authoring.generation.generate import Generated, Wish, generate
+from pytest_rageval.authoring.generation.generate import (
+    Generated,
+    Wish,
+    case_file,
+    generate,
+    spread,
+)
 from pytest_rageval.authoring.generation.withholding import NAMES, swap_subjects
 from pytest_rageval.authoring.linting.anchors import AnchorIndex
 from pytest_rageval.authoring.linting.findings import PlacedCase
@@ -218,7 +223,9 @@ def test_what_another_note_holds_word_for_word_is_not_taken_for_unanswerable() -
 # --- the anchors fit -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("folder", ["evals/vault", "pytest_rageval/scaffold/files/vault", "docs"])
+@pytest.mark.parametrize(
+    "folder", ["evals/vault", "pytest_rageval/authoring/scaffold/files/vault", "docs"]
+)
 def test_anchors_of_real_notes_are_sound(folder: str) -> None:
     read = read_notes(ROOT / folder)
     index = AnchorIndex(read.notes)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pytest_rageval.authoring.interchange.case_lines import case_line
+from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import DatasetError

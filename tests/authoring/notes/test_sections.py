@@ -10,7 +10,7 @@ from pytest_rageval.authoring.notes.sections import parse_note
 from pytest_rageval.server.chunking import chunk_note
 
 ROOT = Path(__file__).resolve().parents[3]
-VAULTS = (ROOT / "evals/vault", ROOT / "pytest_rageval/scaffold/files/vault")
+VAULTS = (ROOT / "evals/vault", ROOT / "pytest_rageval/authoring/scaffold/files/vault")
 
 
 def headings(text: str) -> list[str]:

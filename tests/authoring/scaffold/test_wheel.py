@@ -27,7 +27,7 @@ def test_every_template_is_in_the_wheel_as_it_is_here(tmp_path: Path) -> None:
         timeout=120,
     )
     with zipfile.ZipFile(tmp_path / done.stdout.split()[-1]) as wheel:
-        prefix = "pytest_rageval/scaffold/files/"
+        prefix = "pytest_rageval/authoring/scaffold/files/"
         held = {
             name.removeprefix(prefix): wheel.read(name)
             for name in wheel.namelist()

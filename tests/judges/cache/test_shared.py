@@ -63,7 +63,7 @@ def test_a_second_cache_sees_at_once_what_the_first_one_put(cache: JudgeCache, f
 
 WRITER = """
 import sys
-from pytest_rageval.judges.cache import JudgeCache
+from pytest_rageval.judges.cache.store import JudgeCache
 url, first, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 sys.stdin.read(1)
 with JudgeCache(url) as cache:
@@ -129,7 +129,7 @@ def test_a_writer_killed_in_the_middle_loses_nothing_that_was_put(file: Path) ->
 
 FORK = """
 import os, sys
-from pytest_rageval.judges.cache import JudgeCache
+from pytest_rageval.judges.cache.store import JudgeCache
 cache = JudgeCache(sys.argv[1])
 cache.put("0" * 64, {"who": "parent"}, identity="j")
 cache._database._lock.acquire()

@@ -15,7 +15,7 @@ import vcr  # type: ignore[import-untyped]
 
 from pytest_rageval.judges.cost import count_tokens
 from pytest_rageval.judges.model.judge import OpenAIJudge
-from pytest_rageval.judges.model.names import unpinned_alias
+from pytest_rageval.judges.model.tally import unpinned_alias
 from pytest_rageval.values.errors import ConfigError, JudgeError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import Judge, JudgeRequest
@@ -306,8 +306,8 @@ def test_a_closed_judge_opens_again_when_asked(open_judge: OpenJudge) -> None:
 def test_opening_a_judge_imports_no_heavy_library() -> None:
     code = (
         "import sys\n"
-        "from pytest_rageval.judges.model import OpenAIJudge\n"
-        "from pytest_rageval.models import JudgeSettings\n"
+        "from pytest_rageval.judges.model.judge import OpenAIJudge\n"
+        "from pytest_rageval.values.settings import JudgeSettings\n"
         "OpenAIJudge('m', JudgeSettings(), environ={'OPENAI_API_KEY': 'k'})\n"
         "heavy = {'openai', 'httpx', 'httpx2', 'genai_prices', 'sqlalchemy', 'jinja2'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.metrics.outcomes import decide_outcome
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.scoring import score_case
+from pytest_rageval.metrics.scoring import decide_outcome, score_case
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.values import Explanation

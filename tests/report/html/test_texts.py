@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.report.html.texts import shortened, visible
+from pytest_rageval.report.html.markup import shortened, visible
 
 
 @pytest.mark.parametrize(

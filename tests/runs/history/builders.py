@@ -11,7 +11,7 @@ from typing import Any
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.project.settings import config_hash
 from pytest_rageval.runs.history.database import IndexDatabase
-from pytest_rageval.runs.history.projects import Origin
+from pytest_rageval.runs.history.run_rows import Origin
 from pytest_rageval.runs.history.sync import RunIndex, SyncResult
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.runs.store import write_document

@@ -15,8 +15,7 @@ import pytest
 
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.runs.history.database import IndexDatabase
-from pytest_rageval.runs.history.projects import Origin
-from pytest_rageval.runs.history.run_rows import read_run_rows, stamp_of
+from pytest_rageval.runs.history.run_rows import Origin, read_run_rows, stamp_of
 from pytest_rageval.runs.history.sync import RunIndex
 from pytest_rageval.runs.record_json import record_to_json
 from pytest_rageval.runs.store import RunWriter

@@ -20,7 +20,7 @@ SYNC = """
 import json, sys
 from pathlib import Path
 from pytest_rageval.runs.history.database import IndexDatabase
-from pytest_rageval.runs.history.projects import Origin
+from pytest_rageval.runs.history.run_rows import Origin
 from pytest_rageval.runs.history.sync import RunIndex
 url, rebuild = sys.argv[1], sys.argv[2] == "rebuild"
 sys.stdin.read(1)

@@ -16,8 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from pytest_rageval.authoring.labelling.session import MAX_INPUT
-from pytest_rageval.authoring.labelling.web.face import Key, WebFace
-from pytest_rageval.authoring.labelling.web.page_more import page_policy
+from pytest_rageval.authoring.labelling.web.page import Key, WebFace, page_policy
 
 _MAX_BODY: Final = 16 * MAX_INPUT
 """Bytes of a request: a character of text takes up to twelve as JSON writes it."""

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.authoring.labelling.view import SessionView
-from pytest_rageval.report.html.texts import shortened
+from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
+from pytest_rageval.authoring.labelling.view import HELP, RowView, SessionView, view_of
+from pytest_rageval.report.html.markup import shortened, visible
+from pytest_rageval.report.html.page import content_policy
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,3 +98,153 @@ def announcement(view: SessionView, seen: SessionView | None) -> str:
         if before.get(passage.number, passage.marked) != passage.marked
     ]
     return "; ".join(said)
+
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+_EXCERPT: Final = 280
+"""Characters of a row that the cursor is not on."""
+_WHOLE: Final = 50_000
+"""Characters of the row that the cursor is on."""
+
+
+def render_page(view: SessionView, revision: int) -> str:
+    """Render the whole page; every text is escaped and its hidden characters are written out."""
+    template = _environment().get_template("page.html.j2")
+    style, script = _asset("style.css"), _asset("script.js")
+    alarm = CONFLICT if view.conflict else ""
+    return template.render(style=style, script=script, alarm=alarm, **_context(view, revision))
+
+
+def render_session(view: SessionView, revision: int) -> str:
+    """Render the part of the page that changes."""
+    return _environment().get_template("session.html.j2").render(_context(view, revision))
+
+
+def render_end(saved: int, unsaved: tuple[str, ...]) -> str:
+    """Render what takes the place of a session that is over."""
+    return _environment().get_template("end.html.j2").render(saved=saved, unsaved=unsaved)
+
+
+def page_policy() -> str:
+    """Return the policy under which the page runs: its own script and style, and its own server.
+
+    The icon is an empty one of the page's own, so that no browser asks for another.
+    """
+    own = content_policy(style=_asset("style.css"), script=_asset("script.js"))
+    return f"{own}; connect-src 'self'; img-src data:; frame-ancestors 'none'"
+
+
+def _context(view: SessionView, revision: int) -> dict[str, Any]:
+    return {
+        "view": view,
+        "revision": revision,
+        "controls": CONTROLS[view.mode],
+        "help_keys": HELP,
+        "row_text": _row_text,
+    }
+
+
+def _row_text(row: RowView) -> str:
+    # Only what is read: everything travels again with each key.
+    return shortened(row.text, _WHOLE if row.current else _EXCERPT)
+
+
+@cache
+def _asset(name: str) -> str:
+    # A browser hashes the text with its line ends normalised.
+    return (_TEMPLATES / name).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _shown(value: Any) -> Any:
+    # Here and not field by field, so that none can be forgotten.
+    return visible(value) if type(value) is str else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key as the page sends it."""
+
+    key: str
+    text: str
+    """What stands in the field where text is typed; kept only where the key ends it."""
+    revision: int
+    """Of what the page showed when the key was pressed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What the page is to show."""
+
+    html: str
+    revision: int
+    said: str
+    """What changed, for the status line."""
+    alarm: str
+    """What needs attention; empty: nothing."""
+    stale: bool
+    """Whether the key was refused, as the page showed something older."""
+
+
+class WebFace:
+    """Drives a session; not to be used from two threads at once.
+
+    Args:
+        session: to drive.
+    """
+
+    def __init__(self, session: LabelSession) -> None:
+        self._session = session
+        self._revision = 0
+        self._seen: SessionView | None = None
+
+    def page(self) -> str:
+        """Return the whole page as it stands; it may ask the target."""
+        if self._session.closed:
+            return self._end()
+        return render_page(self._look(), self._revision)
+
+    def press(self, key: Key) -> Shown:
+        """Hand a key to the session, unless the page that sends it shows an older state."""
+        session, seen = self._session, self._seen
+        stale = key.revision != self._revision
+        if not stale and not session.closed:
+            self._revision += 1
+            if session.mode in TEXT_MODES and key.key == "enter":
+                session.type(key.text)
+            session.press(key.key)
+        if session.closed:
+            return self._shown(self._end(), stale=stale)
+        view = self._look()
+        said = "" if stale else announcement(view, seen)
+        return self._shown(
+            render_session(view, self._revision),
+            said=said,
+            alarm=STALE if stale else CONFLICT if view.conflict else "",
+            stale=stale,
+        )
+
+    def _look(self) -> SessionView:
+        self._seen = view_of(self._session)
+        return self._seen
+
+    def _end(self) -> str:
+        return render_end(self._session.n_saved, self._session.unsaved)
+
+    def _shown(self, html: str, *, said: str = "", alarm: str = "", stale: bool) -> Shown:
+        return Shown(
+            html=html, revision=self._revision, said=visible(said), alarm=alarm, stale=stale
+        )

@@ -12,9 +12,9 @@ import uvicorn
 
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.web.app import create_app
-from pytest_rageval.authoring.labelling.web.face import WebFace
 from pytest_rageval.authoring.labelling.web.guard import Entrance, Guard
-from pytest_rageval.support.worker import Worker
+from pytest_rageval.authoring.labelling.web.page import WebFace
+from pytest_rageval.support.threads import Worker
 from pytest_rageval.values.errors import ConfigError
 
 HOST: Final = "127.0.0.1"

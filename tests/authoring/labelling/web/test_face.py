@@ -9,8 +9,15 @@ import pytest
 
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.view import HELP, view_of
-from pytest_rageval.authoring.labelling.web.face import Key, Shown, WebFace
-from pytest_rageval.authoring.labelling.web.page import CONFLICT, CONTROLS, STALE, announcement
+from pytest_rageval.authoring.labelling.web.page import (
+    CONFLICT,
+    CONTROLS,
+    STALE,
+    Key,
+    Shown,
+    WebFace,
+    announcement,
+)
 from tests.authoring.labelling.builders import (
     CASES,
     HOSTILE,
