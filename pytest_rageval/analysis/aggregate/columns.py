@@ -74,7 +74,7 @@ class _Sparse:
 
 
 class Profile(NamedTuple):
-    """What a case is grouped by."""
+    """Groups that a case belongs to."""
 
     category: str
     difficulty: str | None
@@ -85,6 +85,8 @@ class Profile(NamedTuple):
 
 class RecordColumns:
     """Collects records, in any order, and gives their numbers as a `CaseTable`.
+
+    Rows are in the order of arrival; only `CaseTable` reads the columns.
 
     Args:
         registry: the metrics; keys that only records hold get columns of their own.
@@ -100,102 +102,102 @@ class RecordColumns:
         self.registry = registry
         self._path_case = path_case
         self._keys = tuple(registry)
-        self._metrics = array("d")
-        self._extra: dict[str, _Sparse] = {}
-        self._before: dict[str, _Sparse] = {}
-        self._names: list[tuple[str, str, int]] = []
+        self.metrics = array("d")
+        self.extra: dict[str, _Sparse] = {}
+        self.before: dict[str, _Sparse] = {}
+        self.names: list[tuple[str, str, int]] = []
         self._files: dict[str, str] = {}
-        self._profiles: _Codes[Profile] = _Codes()
-        self._profile_codes = array("q")
-        self._clusters: _Codes[str] = _Codes()
-        self._cluster_codes = array("q")
-        self._cutoffs = array("q")
-        self._references = array("b")
-        self._outcomes: list[CaseOutcome] = []
-        self._attempts: list[AttemptStatus] = []
-        self._latency: dict[str, _Sparse] = {}
-        self._costs: dict[int, Mapping[str, float | None]] = {}
-        self._coverages: list[Mapping[str, Any]] = []
-        self._coverage_codes: dict[int, int] = {}
-        self._documents = _DocumentSets()
-        self._translations: dict[int, str] = {}
-        self._reranked = False
-        self._verdicts_failed = 0
-        self._verdicts_needed = 0
-        self._uncounted: set[tuple[str, str]] = set()
+        self.profiles: _Codes[Profile] = _Codes()
+        self.profile_codes = array("q")
+        self.clusters: _Codes[str] = _Codes()
+        self.cluster_codes = array("q")
+        self.cutoffs = array("q")
+        self.references = array("b")
+        self.outcomes: list[CaseOutcome] = []
+        self.attempts: list[AttemptStatus] = []
+        self.latency: dict[str, _Sparse] = {}
+        self.costs: dict[int, Mapping[str, float | None]] = {}
+        self.coverages: list[Mapping[str, Any]] = []
+        self.coverage_codes: dict[int, int] = {}
+        self.documents = _DocumentSets()
+        self.translations: dict[int, str] = {}
+        self.reranked = False
+        self.verdicts_failed = 0
+        self.verdicts_needed = 0
+        self.uncounted: set[tuple[str, str]] = set()
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self.names)
 
     def add(self, record: CaseRecord) -> None:
         """Take the numbers of one record, if it counts."""
         if not record.counted:
-            self._uncounted.add((record.file, record.case_id))
+            self.uncounted.add((record.file, record.case_id))
             return
-        row = len(self._names)
+        row = len(self.names)
         # One string per file instead of one per record.
         file = self._files.setdefault(record.file, record.file)
-        self._names.append((file, record.name, record.repeat))
+        self.names.append((file, record.name, record.repeat))
         self._add_metrics(row, record)
         profile = Profile(
             record.category, record.difficulty, record.tags, record.vaults, record.answerable
         )
-        self._profile_codes.append(self._profiles.code(profile))
+        self.profile_codes.append(self.profiles.code(profile))
         cluster = record.cluster
-        self._cluster_codes.append(-1 if cluster is None else self._clusters.code(cluster))
-        self._cutoffs.append(record.k)
-        self._references.append(_has_reference(record.case))
+        self.cluster_codes.append(-1 if cluster is None else self.clusters.code(cluster))
+        self.cutoffs.append(record.k)
+        self.references.append(_has_reference(record.case))
         unchecked = record.unchecked and record.outcome == "passed"
-        self._outcomes.append("unchecked" if unchecked else record.outcome)
-        self._attempts.append(attempt_status(record))
+        self.outcomes.append("unchecked" if unchecked else record.outcome)
+        self.attempts.append(attempt_status(record))
         for name, ms in record.latency.items():
-            _column(self._latency, name).add(row, ms)
+            _column(self.latency, name).add(row, ms)
         if record.cost:
-            self._costs[row] = record.cost
+            self.costs[row] = record.cost
         failed, needed = judge_verdicts((record,))
-        self._verdicts_failed += failed
-        self._verdicts_needed += needed
+        self.verdicts_failed += failed
+        self.verdicts_needed += needed
         if record.indexing_coverage is not None:
-            self._coverage_codes[row] = self._coverage_code(record.indexing_coverage)
-        self._documents.add(retrieved_documents(record, self._path_case))
+            self.coverage_codes[row] = self._coverage_code(record.indexing_coverage)
+        self.documents.add(retrieved_documents(record, self._path_case))
         if record.case is not None and record.case.translation_of is not None:
-            self._translations[row] = record.case.translation_of
+            self.translations[row] = record.case.translation_of
 
     def _add_metrics(self, row: int, record: CaseRecord) -> None:
         metrics, reasons = record.metrics, record.not_applicable
         if tuple(metrics) == self._keys:
-            self._metrics.extend(
+            self.metrics.extend(
                 [
                     value if value is not None else NOT_APPLICABLE if key in reasons else ERROR
                     for key, value in metrics.items()
                 ]
             )
         else:
-            self._metrics.extend([_value(metrics, reasons, key) for key in self._keys])
+            self.metrics.extend([_value(metrics, reasons, key) for key in self._keys])
             for key in metrics.keys() - self.registry.keys():
-                _column(self._extra, key).add(row, _value(metrics, reasons, key))
+                _column(self.extra, key).add(row, _value(metrics, reasons, key))
         # An empty list has all of its ranks, and says nothing of a reranker.
         known_before = record.metrics_before_rerank is not None
-        self._reranked = self._reranked or (known_before and record.retrieved_chunks != ())
+        self.reranked = self.reranked or (known_before and record.retrieved_chunks != ())
         for key, before in (record.metrics_before_rerank or {}).items():
             if before is not None:
-                _column(self._before, key).add(row, before)
+                _column(self.before, key).add(row, before)
 
     def _coverage_code(self, coverage: Mapping[str, Any]) -> int:
         # A target reports the same one with every answer, so the last is nearly always it.
-        for code in reversed(range(len(self._coverages))):
-            if self._coverages[code] == coverage:
+        for code in reversed(range(len(self.coverages))):
+            if self.coverages[code] == coverage:
                 return code
-        self._coverages.append(coverage)
-        return len(self._coverages) - 1
+        self.coverages.append(coverage)
+        return len(self.coverages) - 1
 
     def table(self) -> CaseTable:
         """Order the rows by file, case id and repeat, and fold the repeats of each case."""
-        order = sorted(range(len(self)), key=self._names.__getitem__)
+        order = sorted(range(len(self)), key=self.names.__getitem__)
         starts = [
             i
             for i, row in enumerate(order)
-            if i == 0 or self._names[row][:2] != self._names[order[i - 1]][:2]
+            if i == 0 or self.names[row][:2] != self.names[order[i - 1]][:2]
         ]
         return CaseTable(self, order, starts)
 
@@ -261,14 +263,14 @@ class CaseTable:
         self._firsts = firsts
         self.repeats = np.asarray([len(rows) for rows in self.rows], dtype=np.int64)
         shape = (len(columns), len(columns.registry))
-        self._matrix: Floats = np.asarray(columns._metrics).reshape(shape)
-        clusters = np.asarray(columns._cluster_codes)[firsts]
+        self._matrix: Floats = np.asarray(columns.metrics).reshape(shape)
+        clusters = np.asarray(columns.cluster_codes)[firsts]
         # A case without gold document is a cluster of its own.
         alone = np.flatnonzero(clusters < 0)
-        clusters[alone] = len(columns._clusters.items) + np.arange(len(alone))
+        clusters[alone] = len(columns.clusters.items) + np.arange(len(alone))
         self.clusters: Integers = clusters
         self.outcomes: list[CaseOutcome] = [
-            outcome_of_repeats(columns._outcomes[row] for row in rows) for rows in self.rows
+            outcome_of_repeats(columns.outcomes[row] for row in rows) for rows in self.rows
         ]
 
     def __len__(self) -> int:
@@ -282,7 +284,7 @@ class CaseTable:
     @property
     def metric_infos(self) -> Mapping[str, MetricInfo | None]:
         """Every metric, those that only records hold last, about which nothing is known."""
-        return {**self._columns.registry, **dict.fromkeys(sorted(self._columns._extra))}
+        return {**self._columns.registry, **dict.fromkeys(sorted(self._columns.extra))}
 
     def metric(self, key: str) -> Floats:
         """One value per case: finite, `NOT_APPLICABLE` or `ERROR`."""
@@ -290,20 +292,20 @@ class CaseTable:
 
     def before_rerank(self, key: str) -> Floats:
         """One value per case of a retrieval metric before reranking; not finite: unknown."""
-        return self._fold(self._columns._before[key].dense(len(self._columns)))
+        return self._fold(self._columns.before[key].dense(len(self._columns)))
 
     @property
     def reranked_keys(self) -> Sequence[str]:
         """Metrics known before reranking for some case, in the order of the registry."""
-        if not self._columns._reranked:
+        if not self._columns.reranked:
             return []
-        return [key for key in self._columns.registry if key in self._columns._before]
+        return [key for key in self._columns.registry if key in self._columns.before]
 
     def _raw(self, key: str) -> Floats:
         if key in self._columns.registry:
             column: Floats = self._matrix[:, list(self._columns.registry).index(key)]
             return column
-        return self._columns._extra[key].dense(len(self._columns))
+        return self._columns.extra[key].dense(len(self._columns))
 
     def _fold(self, column: Floats) -> Floats:
         folded: Floats = column[self._firsts]
@@ -320,77 +322,77 @@ class CaseTable:
     def outcome_repeats(self) -> Iterator[list[CaseOutcome]]:
         """Per case, the outcomes of its repeats in order."""
         for rows in self.rows:
-            yield [self._columns._outcomes[row] for row in rows]
+            yield [self._columns.outcomes[row] for row in rows]
 
     def attempt_repeats(self) -> Iterator[list[AttemptStatus]]:
         """Per case, how each of its repeats ended."""
         for rows in self.rows:
-            yield [self._columns._attempts[row] for row in rows]
+            yield [self._columns.attempts[row] for row in rows]
 
     def names(self) -> Iterator[tuple[str, str]]:
         """File and id of every case."""
         for rows in self.rows:
-            yield self._columns._names[rows[0]][:2]
+            yield self._columns.names[rows[0]][:2]
 
     def profiles(self) -> Iterator[tuple[Profile, Integers]]:
         """Each distinct profile with the cases that have it."""
         if not self.rows:
             return
-        codes = np.asarray(self._columns._profile_codes)[self._firsts]
+        codes = np.asarray(self._columns.profile_codes)[self._firsts]
         by_code = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes, minlength=len(self._columns._profiles.items)))
+        ends = np.cumsum(np.bincount(codes, minlength=len(self._columns.profiles.items)))
         cases = np.split(by_code, ends[:-1])
-        yield from zip(self._columns._profiles.items, cases, strict=True)
+        yield from zip(self._columns.profiles.items, cases, strict=True)
 
     @property
     def n_uncounted(self) -> int:
         """How many more cases there are, which no figure counts."""
-        return len(self._columns._uncounted)
+        return len(self._columns.uncounted)
 
     @property
     def cutoffs(self) -> list[int]:
         """The distinct cutoffs k, ascending."""
-        return sorted({self._columns._cutoffs[row] for row in self._firsts.tolist()})
+        return sorted({self._columns.cutoffs[row] for row in self._firsts.tolist()})
 
     @property
     def references(self) -> Integers:
         """Per case 1: it has a reference; 0: it has none; -1: its record does not hold it."""
-        return np.asarray(self._columns._references, dtype=np.int64)[self._firsts]
+        return np.asarray(self._columns.references, dtype=np.int64)[self._firsts]
 
     def latencies(self, name: str) -> Iterator[tuple[AttemptStatus, float | None]]:
         """Status and duration in milliseconds of every call, in order."""
-        known = self._columns._latency.get(name, _Sparse()).dense(len(self._columns)).tolist()
+        known = self._columns.latency.get(name, _Sparse()).dense(len(self._columns)).tolist()
         for row in self.order:
-            yield self._columns._attempts[row], known[row] if known[row] < inf else None
+            yield self._columns.attempts[row], known[row] if known[row] < inf else None
 
     @property
     def latency_names(self) -> list[str]:
         """Names of the durations that records report, ``total_ms`` included."""
-        return sorted(self._columns._latency)
+        return sorted(self._columns.latency)
 
     def costs(self) -> Iterator[Mapping[str, float | None]]:
         """The cost of every record, in order."""
         for row in self.order:
-            yield self._columns._costs.get(row, {})
+            yield self._columns.costs.get(row, {})
 
     @property
     def verdicts(self) -> tuple[int, int]:
         """Verdicts that failed and verdicts needed."""
-        return self._columns._verdicts_failed, self._columns._verdicts_needed
+        return self._columns.verdicts_failed, self._columns.verdicts_needed
 
     def coverages(self) -> list[Mapping[str, Any]]:
         """The distinct indexing coverages in the order of the cases, the last case's last."""
-        known = self._columns._coverage_codes
+        known = self._columns.coverage_codes
         codes = [known[row] for row in self.order if row in known]
-        return [self._columns._coverages[code] for code in dict.fromkeys(reversed(codes))][::-1]
+        return [self._columns.coverages[code] for code in dict.fromkeys(reversed(codes))][::-1]
 
     def translations(self) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
         """Pairs of a case and the case of its file that it translates."""
-        named = self._columns._translations
+        named = self._columns.translations
         for rows in self.rows:
             original = named.get(rows[0])
             if original is not None:
-                file, case_id, _ = self._columns._names[rows[0]]
+                file, case_id, _ = self._columns.names[rows[0]]
                 yield (file, case_id), (file, original)
 
     def documents(
@@ -399,7 +401,7 @@ class CaseTable:
         """Per case, the documents that each of its repeats retrieved; unknown cases are left."""
         wanted = set(cases)
         return {
-            name: [self._columns._documents[row] for row in rows]
+            name: [self._columns.documents[row] for row in rows]
             for name, rows in zip(self.names(), self.rows, strict=True)
             if name in wanted
         }
