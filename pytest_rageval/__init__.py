@@ -1,3 +1,64 @@
-"""A pytest plugin that treats the evaluation cases of a RAG chatbot as tests."""
+"""A pytest plugin that treats the evaluation cases of a RAG chatbot as tests.
+
+These names are public: what a ``rag_client`` or a ``judge`` of your own takes and returns, and
+what a test function reads. Each is imported when it is first used, so that ``import
+pytest_rageval`` loads nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "AskRequest",
+    "AskResponse",
+    "Case",
+    "CaseRecord",
+    "Citation",
+    "FolderSelection",
+    "Judge",
+    "JudgeFailure",
+    "JudgeRequest",
+    "Judgement",
+    "RetrievedChunk",
+    "Verdict",
+    "__version__",
+]
+
+_MODULES: Final = {
+    "case": ("Case",),
+    "record": ("CaseRecord",),
+    "reply": ("AskRequest", "AskResponse", "Citation", "FolderSelection", "RetrievedChunk"),
+    "verdict": ("Judge", "JudgeFailure", "JudgeRequest", "Judgement", "Verdict"),
+}
+"""Modules of ``pytest_rageval.values`` and the public names that they define."""
+
+
+if TYPE_CHECKING:
+    from pytest_rageval.values.case import Case as Case
+    from pytest_rageval.values.record import CaseRecord as CaseRecord
+    from pytest_rageval.values.reply import AskRequest as AskRequest
+    from pytest_rageval.values.reply import AskResponse as AskResponse
+    from pytest_rageval.values.reply import Citation as Citation
+    from pytest_rageval.values.reply import FolderSelection as FolderSelection
+    from pytest_rageval.values.reply import RetrievedChunk as RetrievedChunk
+    from pytest_rageval.values.verdict import Judge as Judge
+    from pytest_rageval.values.verdict import JudgeFailure as JudgeFailure
+    from pytest_rageval.values.verdict import Judgement as Judgement
+    from pytest_rageval.values.verdict import JudgeRequest as JudgeRequest
+    from pytest_rageval.values.verdict import Verdict as Verdict
+else:  # A type checker that sees this function takes every name for a public one.
+
+    def __getattr__(name: str) -> Any:
+        import importlib
+
+        for module, names in _MODULES.items():
+            if name in names:
+                return getattr(importlib.import_module(f"{__name__}.values.{module}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -201,7 +201,7 @@ def _call(
     if not isinstance(found, Judgement):
         raise ConfigError(
             f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "
-            "pytest_rageval.values.verdict.Judgement"
+            "pytest_rageval.Judgement"
         )
     return found
 

@@ -184,7 +184,7 @@ def judge() -> Iterator[object]:
     """The judge of answers; override it in ``conftest.py`` to judge with anything else.
 
     Anything with ``judge(rubric, request, repeat=0)`` that returns a
-    ``pytest_rageval.values.verdict.Judgement``. None: answers are not judged.
+    ``pytest_rageval.Judgement``. None: answers are not judged.
     """
     from pytest_rageval.judges.opening import open_judge
 
