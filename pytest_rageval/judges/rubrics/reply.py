@@ -2,19 +2,25 @@
 
 Every level of structured output is read alike: strict JSON, else the first JSON object in the
 text. A reply is a stranger's text: nothing is guessed, clipped or repaired, and a score that is not
-there is a failure, never a 0. Pure functions; pydantic validates.
+there is a failure, never a 0. Pure functions; jsonschema validates.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.judges.rubrics.fence import clean_text, one_line
-from pytest_rageval.judges.rubrics.schema import Schema, asked_schema, describe_shape, is_scale
+from pytest_rageval.judges.rubrics.schema import (
+    Schema,
+    asked_schema,
+    describe_shape,
+    is_scale,
+    validator,
+)
 from pytest_rageval.metrics.judged import claim_support
 from pytest_rageval.values.verdict import (
     Claim,
@@ -25,8 +31,7 @@ from pytest_rageval.values.verdict import (
 )
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-    from pydantic_core import ErrorDetails
+    from jsonschema import ValidationError
 
     from pytest_rageval.judges.rubrics.load import Rubric
 
@@ -66,8 +71,8 @@ def parse_reply(rubric: Rubric, text: str, request: JudgeRequest) -> Verdict | J
     schema = asked_schema(rubric.schema, request, conditional=not rubric.own)
     try:
         coerced: list[str] = []
-        reply = _coerce(_find_object(text, schema, request), schema, "", coerced)
-        fields = _validate(reply, schema)
+        fields = _coerce(_find_object(text, schema, request), schema, "", coerced)
+        _check(fields, schema)
     except _ReplyError as error:
         raw = text[:RAW_CHARS].encode("utf-8", "replace").decode()
         return JudgeFailure(kind=error.kind, message=str(error), raw=raw)
@@ -171,18 +176,33 @@ def _bare(text: str) -> str:
 # --- validating it -------------------------------------------------------------------------
 
 
+class _Nothing:
+    """The value of a required field that is missing; no type of a schema allows it."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
 def _coerce(value: Any, schema: Schema, at: str, coerced: list[str]) -> Any:
     """Read strings that hold a plain decimal number where the schema asks for a number.
 
     Their places are added to ``coerced``. JSON has one kind of number, so ``2.0`` is a whole one.
+    A field that is not required is left out where it is null; so are malformed texts and unscored
+    numbers that are not required, because no score depends on them.
     """
     kind = schema["type"]
     if kind == "object" and isinstance(value, dict):
-        properties = schema["properties"]
+        fields = {
+            name: _coerce(
+                value.get(name, _Nothing()), inner, f"{at}.{name}" if at else name, coerced
+            )
+            for name, inner in schema["properties"].items()
+        }
+        required = schema.get("required", [])
         return {
-            key: _coerce(inner, properties[key], f"{at}.{key}" if at else key, coerced)
-            for key, inner in value.items()
-            if key in properties
+            name: field
+            for name, field in fields.items()
+            if name in required or not _is_spare(field, schema["properties"][name], top=not at)
         }
     if kind == "array" and isinstance(value, list):
         return [
@@ -196,53 +216,56 @@ def _coerce(value: Any, schema: Schema, at: str, coerced: list[str]) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _validate(reply: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the fields of a reply that are there and fit the schema.
+def _is_spare(field: Any, schema: Schema, *, top: bool) -> bool:
+    if field is None or isinstance(field, _Nothing):
+        return True
+    plain = schema["type"] in {"string", "number", "integer"}
+    return plain and not (top and is_scale(schema)) and not validator(schema).is_valid(field)
+
+
+def _check(reply: dict[str, Any], schema: Schema) -> None:
+    """Check the coerced fields of a reply.
 
     Raises:
         _ReplyError: a field is missing or does not fit.
     """
-    from pydantic import ValidationError
-
+    # A missing field is in the reply, so that all faults come in the order of the fields.
     try:
-        model = _model(json.dumps(schema)).model_validate(reply)
-    except ValidationError as error:
-        raise _refusal(error.errors(include_url=False), schema) from None
-    return {
-        name: value for name, value in model.model_dump(by_alias=True).items() if value is not None
-    }
-
-
-def _refusal(errors: list[ErrorDetails], schema: Schema) -> _ReplyError:
+        errors = list(validator(schema).iter_errors(reply))
+    except RecursionError:  # the library shows values, and repr goes only so deep
+        raise _ReplyError(f"nested too deep, expected {describe_shape(schema)}") from None
+    if not errors:
+        return
     outside = [_is_outside(error) for error in errors]
     kind: JudgeErrorKind = "out_of_range" if all(outside) else "unparseable"
-    # A reply of the wrong shape is told of its shape first.
+    # Faults of the shape come before numbers outside their scale.
     told = [error for error, out in zip(errors, outside, strict=True) if out == all(outside)]
-    more = f"; and {len(told) - 3} more" if len(told) > 3 else ""
-    return _ReplyError("; ".join(_fault(error, schema) for error in told[:3]) + more, kind)
+    faults = list(dict.fromkeys(map(_fault, told)))
+    more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
+    raise _ReplyError("; ".join(faults[:3]) + more, kind)
 
 
-def _is_outside(error: ErrorDetails) -> bool:
+def _is_outside(error: ValidationError) -> bool:
     """Tell whether a fault is a number that is none or lies outside its scale."""
-    kind, value = error["type"], error["input"]
-    if kind in {"finite_number", "greater_than_equal", "less_than_equal"}:
+    value = error.instance
+    if error.validator in {"minimum", "maximum"}:
         return True
-    if kind not in {"float_type", "int_type"}:
+    if error.validator != "type" or error.validator_value not in {"number", "integer"}:
         return False
-    return isinstance(value, bool) or (
-        isinstance(value, str) and _NO_NUMBER.fullmatch(value) is not None
-    )
+    if isinstance(value, str):
+        return _NO_NUMBER.fullmatch(value) is not None
+    return isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value))
 
 
-def _fault(error: ErrorDetails, schema: Schema) -> str:
+def _fault(error: ValidationError) -> str:
+    value: Any = error.instance
+    schema: Any = error.schema
     place = ""
-    for step in error["loc"]:
+    for step in error.absolute_path:
         place += f"[{step}]" if isinstance(step, int) else f"{'.' if place else ''}{step}"
-        schema = schema["items"] if isinstance(step, int) else schema["properties"][step]
-    came = "nothing" if error["type"] == "missing" else _shown(error["input"])
-    if error["type"] in {"too_short", "too_long"}:
-        came = f"{len(error['input'])} items"
-    return f"{place or 'the reply'}: {came} came, expected {describe_shape(schema)}"
+    counted = error.validator in {"minItems", "maxItems"}
+    came = f"{len(value)} items" if counted else _shown(value)
+    return f"{place}: {came} came, expected {describe_shape(schema)}"
 
 
 def _shown(value: object) -> str:
@@ -252,78 +275,13 @@ def _shown(value: object) -> str:
         return type(value).__name__
 
 
-@lru_cache(maxsize=128)
-def _model(schema_text: str) -> type[BaseModel]:
-    return _object_model(json.loads(schema_text), top=True)
-
-
-def _object_model(schema: Schema, *, top: bool = False) -> type[BaseModel]:
-    """Build the pydantic model of an object's schema.
-
-    Fields are numbered and known by alias, since a property may bear any name. A field that is not
-    required may be null; text and unscored numbers that are not required are left out where they
-    are malformed, because no score depends on them.
-    """
-    from pydantic import Field, WrapValidator, create_model
-
-    required = schema.get("required", [])
-    fields: dict[str, Any] = {}
-    for number, (name, inner) in enumerate(schema["properties"].items()):
-        kind = _type(inner)
-        if name in required:
-            fields[f"f{number}"] = (kind, Field(alias=name))
-            continue
-        plain = inner["type"] in {"string", "number", "integer"}
-        if plain and not (top and is_scale(inner)):
-            kind = Annotated[kind | None, WrapValidator(_or_none)]
-        fields[f"f{number}"] = (kind | None, Field(default=None, alias=name))
-    model: type[BaseModel] = create_model("Reply", **fields)
-    return model
-
-
-def _or_none(value: Any, handler: Any) -> Any:
-    try:
-        return handler(value)
-    except ValueError:  # pydantic's ValidationError is one
-        return None
-
-
-def _type(schema: Schema) -> Any:
-    from pydantic import Field, StrictBool, StrictStr
-
-    kind = schema["type"]
-    if kind == "object":
-        return _object_model(schema)
-    if kind == "array":
-        count = Field(min_length=schema.get("minItems"), max_length=schema.get("maxItems"))
-        return Annotated[list[_type(schema["items"])], count]  # type: ignore[misc]
-    if kind == "boolean":
-        return StrictBool
-    if kind == "string":
-        return _literal(schema["enum"]) if "enum" in schema else StrictStr
-    limits = Field(
-        strict=True, allow_inf_nan=False, ge=schema.get("minimum"), le=schema.get("maximum")
-    )
-    # Whole points are asked for, but 4.5 lies on a scale of 0 to 5 as well.
-    if kind == "number" or is_scale(schema):
-        return Annotated[float, limits]
-    whole = Field(strict=True, ge=schema.get("minimum"), le=schema.get("maximum"))
-    return Annotated[int, whole]
-
-
-def _literal(names: list[str]) -> Any:
-    from typing import Literal
-
-    return Literal[tuple(names)]
-
-
 # --- the verdict ---------------------------------------------------------------------------
 
 
 def _verdict(
     rubric: Rubric, fields: Mapping[str, Any], request: JudgeRequest, coerced: tuple[str, ...]
 ) -> Verdict:
-    scores = {key: fields[prop] for prop, key in rubric.metrics.items() if prop in fields}
+    scores = {key: float(fields[prop]) for prop, key in rubric.metrics.items() if prop in fields}
     absent = {key: _NOT_GIVEN for prop, key in rubric.metrics.items() if prop not in fields}
     reasoning = clean_text(_text(fields.get("reasoning")))
     if rubric.own:

@@ -1,8 +1,8 @@
 """The part of JSON Schema in which a rubric says what a reply holds.
 
 A small subset, so that every server can hold a model to it and every reply is checked against all
-of it: a keyword that would not be checked is refused when the rubric is loaded. Pure functions on
-the standard library; schemas are JSON values.
+of it: a keyword that would not be checked is refused when the rubric is loaded. Pure functions;
+schemas are JSON values, and jsonschema checks them and the replies.
 """
 
 from __future__ import annotations
@@ -10,22 +10,38 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
+from pytest_rageval.support.text import shown
 from pytest_rageval.values.verdict import JudgeRequest
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
 
 Schema = Mapping[str, Any]
 Scale = tuple[float, float]
 
-_NOTES: Final = frozenset({"type", "$schema", "title", "description"})
-_KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
-    "object": frozenset({"properties", "required", "additionalProperties"}),
-    "array": frozenset({"items", "minItems", "maxItems"}),
-    "string": frozenset({"enum"}),
-    "boolean": frozenset(),
-    "number": frozenset({"minimum", "maximum"}),
-    "integer": frozenset({"minimum", "maximum"}),
+_TEXT: Final[Schema] = {"type": "string", "description": "a string"}
+_COUNT: Final[Schema] = {"type": "integer", "minimum": 0, "description": "a whole number from 0"}
+_LIMIT: Final[Schema] = {"type": "number", "description": "a finite number"}
+_NAMES: Final[Schema] = {"type": "array", "items": {"type": "string"}}
+_NOTES: Final = {"type": _TEXT, "$schema": _TEXT, "title": _TEXT, "description": _TEXT}
+_NUMBER: Final = {"minimum": _LIMIT, "maximum": _LIMIT} | _NOTES
+_KEYWORDS: Final[Mapping[str, Mapping[str, Schema]]] = {
+    "object": {
+        "properties": {"type": "object", "minProperties": 1, "description": "at least one"},
+        "required": {**_NAMES, "description": "a list of property names"},
+        "additionalProperties": {"const": False, "description": "false or nothing"},
+    }
+    | _NOTES,
+    "array": {"items": {}, "minItems": _COUNT, "maxItems": _COUNT} | _NOTES,
+    "string": {"enum": {**_NAMES, "minItems": 1, "description": "a list of strings"}} | _NOTES,
+    "boolean": _NOTES,
+    "number": _NUMBER,
+    "integer": _NUMBER,
 }
+"""The keywords that each type may have, and the schema of their values."""
 _PROPERTY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 _MAX_DEPTH: Final = 5
 
@@ -40,98 +56,88 @@ def schema_faults(schema: object, at: str = "", depth: int = 0) -> Iterator[str]
     """
     where = at or "the schema"
     if not isinstance(schema, dict):
-        yield f"{where}: {_short(schema)} came, expected an object with a type"
+        yield f"{where}: {shown(schema)} came, expected an object with a type"
         return
     kind = schema.get("type")
     if not isinstance(kind, str) or kind not in _KEYWORDS:
-        yield f"{where}: type {_short(kind)} came, expected one of {', '.join(_KEYWORDS)}"
+        yield f"{where}: type {shown(kind)} came, expected one of {', '.join(_KEYWORDS)}"
         return
     if not at and kind != "object":
         yield f"{where}: type {kind!r} came, expected 'object'"
     if depth > _MAX_DEPTH:
         yield f"{where}: nested more than {_MAX_DEPTH} deep"
         return
-    allowed = _KEYWORDS[kind] | _NOTES
-    for keyword in sorted(schema.keys() - allowed):
-        yield (
-            f"{where}: keyword {_short(keyword)} came, expected for type {kind} only"
-            f" {', '.join(sorted(allowed - {'$schema'}))}"
-        )
-    for note in sorted(_NOTES & schema.keys()):
-        if not isinstance(schema[note], str):
-            yield f"{where}: {note} {_short(schema[note])} came, expected a string"
-    yield from _KIND_FAULTS[kind](schema, at, where, depth)
-
-
-def _object_faults(schema: Schema, at: str, where: str, depth: int) -> Iterator[str]:
-    properties = schema.get("properties")
-    if not isinstance(properties, dict) or not properties:
-        yield f"{where}: properties {_short(properties)} came, expected at least one"
-        return
-    required = schema.get("required", [])
-    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
-        yield f"{where}: required {_short(required)} came, expected a list of property names"
-        required = []
-    for name in required:
-        if name not in properties:
-            yield f"{where}: required names {name!r}, which is no property"
-    if schema.get("additionalProperties", False) is not False:
-        yield f"{where}: additionalProperties came, expected false or nothing"
-    for name, inner in properties.items():
+    sound = {key: value for key, value in schema.items() if _is_sound(kind, key, value)}
+    yield from _keyword_faults(schema, sound, kind, where)
+    ends = {"minimum", "maximum"} & sound.keys()
+    if at and depth == 1 and len(ends) == 1 == len({"minimum", "maximum"} & schema.keys()):
+        missing = "maximum" if "minimum" in ends else "minimum"
+        yield f"{where}: {missing} is missing; a score has both ends of its scale"
+    if "items" in sound:
+        yield from schema_faults(schema["items"], f"{at}[]", depth + 1)
+    for name, inner in sound.get("properties", {}).items():
         if not _PROPERTY.fullmatch(name):
-            yield f"{where}: property {_short(name)} came, expected letters, digits and _"
+            yield f"{where}: property {shown(name)} came, expected letters, digits and _"
         yield from schema_faults(inner, f"{at}.{name}" if at else name, depth + 1)
 
 
-def _array_faults(schema: Schema, at: str, where: str, depth: int) -> Iterator[str]:
-    limits = []
-    for keyword in ("minItems", "maxItems"):
-        count = schema.get(keyword, 0)
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            yield f"{where}: {keyword} {_short(count)} came, expected a whole number from 0"
-        elif keyword in schema:
-            limits.append(count)
-    if limits != sorted(limits):
-        low, high = limits
-        yield f"{where}: minItems {low} and maxItems {high} came, expected minItems <= maxItems"
-    if "items" not in schema:
+def _is_sound(kind: str, keyword: str, value: Any) -> bool:
+    expected = _KEYWORDS[kind].get(keyword)
+    return expected is not None and validator(expected).is_valid(value)
+
+
+def _keyword_faults(schema: Schema, sound: Schema, kind: str, where: str) -> Iterator[str]:
+    """Yield what is wrong with the keywords of one schema, those of inner schemas left out."""
+    known = _KEYWORDS[kind]
+    for keyword in sorted(schema.keys() - sound.keys()):
+        if keyword in known:
+            came = f"{keyword} {shown(schema[keyword])} came"
+            yield f"{where}: {came}, expected {known[keyword]['description']}"
+        else:
+            listed = ", ".join(sorted(known.keys() - {"$schema"}))
+            yield f"{where}: keyword {shown(keyword)} came, expected for type {kind} only {listed}"
+    if kind == "object" and "properties" not in schema:
+        yield f"{where}: properties None came, expected at least one"
+    if kind == "array" and "items" not in schema:
         yield f"{where}: items is missing, expected the schema of one item"
-        return
-    yield from schema_faults(schema["items"], f"{at}[]", depth + 1)
+    for name in sound.get("required", ()) if "properties" in sound else ():
+        if name not in sound["properties"]:
+            yield f"{where}: required names {name!r}, which is no property"
+    for low, high, sign in (("minItems", "maxItems", "<="), ("minimum", "maximum", "<")):
+        if {low, high} <= sound.keys():
+            first, last = sound[low], sound[high]
+            if first > last or (first == last and sign == "<"):
+                came = f"{low} {first} and {high} {last} came"
+                yield f"{where}: {came}, expected {low} {sign} {high}"
 
 
-def _number_faults(schema: Schema, at: str, where: str, depth: int) -> Iterator[str]:
-    limits = [schema.get("minimum"), schema.get("maximum")]
-    for keyword, limit in zip(("minimum", "maximum"), limits, strict=True):
-        if keyword in schema and not _is_number(limit):
-            yield f"{where}: {keyword} {_short(limit)} came, expected a finite number"
-            return
-    low, high = limits
-    if low is not None and high is not None and low >= high:
-        yield f"{where}: minimum {low} and maximum {high} came, expected minimum < maximum"
-    if at and depth == 1 and (low is None) != (high is None):
-        missing = "minimum" if low is None else "maximum"
-        yield f"{where}: {missing} is missing; a score has both ends of its scale"
+def validator(schema: Schema) -> Validator:
+    """Return what checks a JSON value against a schema.
+
+    A number is finite, a whole number is written without a fraction, and a score may lie between
+    the whole numbers that are asked for: 4.5 lies on a scale of 0 to 5.
+    """
+    return _validator_class()(schema)
 
 
-def _string_faults(schema: Schema, at: str, where: str, depth: int) -> Iterator[str]:
-    names = schema.get("enum", ["any"])
-    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
-        yield f"{where}: enum {_short(names)} came, expected a list of strings"
+@cache
+def _validator_class() -> type[Validator]:
+    from jsonschema import Draft202012Validator, ValidationError, validators
 
+    def of_type(check: Validator, kind: str, value: Any, schema: Schema) -> Iterator[Any]:
+        # The library's own error holds the whole value as text, which a reply may make endless.
+        if not check.is_type(value, "number" if is_scale(schema) else kind):
+            yield ValidationError(f"not of type {kind}")
 
-def _no_faults(schema: Schema, at: str, where: str, depth: int) -> Iterator[str]:
-    return iter(())
-
-
-_KIND_FAULTS: Final = {
-    "object": _object_faults,
-    "array": _array_faults,
-    "string": _string_faults,
-    "boolean": _no_faults,
-    "number": _number_faults,
-    "integer": _number_faults,
-}
+    types = Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {
+            "number": lambda _, value: _is_number(value),
+            "integer": lambda _, value: isinstance(value, int) and _is_number(value),
+        }
+    )
+    extend: Any = validators.extend  # has no types
+    made: type[Validator] = extend(Draft202012Validator, {"type": of_type}, type_checker=types)
+    return made
 
 
 def scales(schema: Schema) -> dict[str, Scale]:
@@ -229,8 +235,3 @@ def _is_number(value: object) -> bool:
         return math.isfinite(value)
     except OverflowError:  # an integer of some hundred digits
         return False
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

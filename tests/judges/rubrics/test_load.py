@@ -311,7 +311,10 @@ def test_a_fault_on_what_one_request_holds_names_the_template(write: Write) -> N
         ({**SCHEMA, "required": ["rudeness"]}, "required names 'rudeness', which is no property"),
         ({**SCHEMA, "required": "politeness"}, "required 'politeness' came, expected a list"),
         ({**SCHEMA, "oneOf": []}, "keyword 'oneOf' came, expected for type object only"),
-        ({**SCHEMA, "additionalProperties": True}, "additionalProperties came, expected false"),
+        (
+            {**SCHEMA, "additionalProperties": True},
+            "additionalProperties True came, expected false",
+        ),
         (changed("x", type="float"), "x: type 'float' came, expected one of object, array"),
         (changed("x", type=["number", "null"]), "x: type ['number', 'null'] came"),
         (changed("x", type="number"), None),
