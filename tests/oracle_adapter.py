@@ -5,7 +5,7 @@ It maps names and shapes; every number comes from the package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from pytest_rageval.analysis.embeddings.figures import compute_silhouette
@@ -17,7 +17,6 @@ from pytest_rageval.metrics.judged import (
 )
 from pytest_rageval.metrics.matching import matches_anchor, norm_heading, norm_path, norm_text
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.scoring import rerank_case, score_case
 from pytest_rageval.metrics.similarity import compute_query_similarity
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.project.case_reader import parse_case
@@ -26,6 +25,7 @@ from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import TARGET_ERROR_KINDS, TargetErrorKind
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
+from tests.score_builders import rerank_delta, score_reply
 
 Values = dict[str, Any]
 
@@ -80,7 +80,7 @@ def _status(scores: CaseScores, key: str) -> str:
 
 def _score(row: Values) -> Values:
     judge = row.get("judge")
-    scores = score_case(
+    scores = score_reply(
         parse_case(row["case"]),
         _response(row),
         _settings(row),
@@ -97,9 +97,8 @@ def _score(row: Values) -> Values:
 
 def _rerank_delta(row: Values) -> Values:
     response = parse_ask_response(row["response"])
-    rerank = rerank_case(parse_case(row["case"]), response, _settings(row))
-    delta: Mapping[str, float | None] = dict.fromkeys(METRICS) if rerank is None else rerank.delta
-    return {"delta": dict(delta)}
+    scores = score_reply(parse_case(row["case"]), response, _settings(row))
+    return {"delta": rerank_delta(scores) or dict.fromkeys(METRICS)}
 
 
 def _disagreement(row: Values) -> Values:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rageval.analysis.two_runs import RunSide
-from pytest_rageval.engine.case import record_of
+from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase, dataset_hash
 from pytest_rageval.runs.documents import RunFacts, config_document
 from pytest_rageval.runs.store import RunWriter
@@ -29,7 +29,7 @@ def answered(
     """Record of a case as the engine scores it."""
     result = AskResult(response=response, error=None, total_ms=5.0)
     located = LocatedCase(case=case, lineno=1)
-    return record_of(located, "evals/set.jsonl", result, settings, **fields)
+    return record_of(Trial(located, "evals/set.jsonl", settings), result, **fields)
 
 
 def scored(case_id: str, value: float, **fields: Any) -> CaseRecord:

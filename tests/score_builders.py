@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_rageval.metrics.scoring import score_case
-from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.metrics.view import Verdicts, view_case
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, RetrievedChunk
@@ -42,6 +42,18 @@ def response(*chunks: str, **fields: Any) -> AskResponse:
     return AskResponse(**given)
 
 
+def score_reply(
+    of: Case,
+    reply: AskResponse | None,
+    settings: ScoreSettings,
+    *,
+    error: ErrorInfo | None = None,
+    verdicts: Verdicts | None = None,
+) -> CaseScores:
+    """Score a reply to a case."""
+    return score_case(view_case(of, reply, settings, error=error), verdicts)
+
+
 def score(
     of: Case,
     reply: AskResponse | None,
@@ -51,7 +63,15 @@ def score(
     **settings: Any,
 ) -> CaseScores:
     """Score with settings given by name."""
-    return score_case(of, reply, ScoreSettings(**settings), error=error, verdicts=verdicts)
+    return score_reply(of, reply, ScoreSettings(**settings), error=error, verdicts=verdicts)
+
+
+def rerank_delta(scores: CaseScores) -> dict[str, float | None] | None:
+    """Gain of every retrieval metric by reranking; None: not every chunk reports its rank."""
+    if scores.metrics_before_rerank is None:
+        return None
+    pairs = {k: (was, scores.metrics[k]) for k, was in scores.metrics_before_rerank.items()}
+    return {k: None if was is None or now is None else now - was for k, (was, now) in pairs.items()}
 
 
 def status(scores: CaseScores, key: str) -> str:

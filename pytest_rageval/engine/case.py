@@ -1,18 +1,18 @@
-"""One case through the house: case in, record out.
+"""One case from the question to its record: asking, judging and scoring in order.
 
-The only room that puts asking, scoring and recording in order. It knows neither pytest nor
-files; the client it is handed is whatever the ``rag_client`` fixture returned.
+It knows neither pytest nor files; its client is whatever the ``rag_client`` fixture returned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from pytest_rageval.judges.asking import Judged, judge_case, judge_ms, judged_fields
-from pytest_rageval.metrics.citations import read_citations
+from pytest_rageval.judges.asking import Judged, Judges, judge_case, judge_ms, judged_fields
 from pytest_rageval.metrics.rescoring import _seems_to_report_headings, score_settings
 from pytest_rageval.metrics.scoring import case_cluster, score_case
+from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.target.calling import call_client
@@ -25,7 +25,6 @@ from pytest_rageval.values.reply import (
     ErrorInfo,
 )
 from pytest_rageval.values.settings import Settings
-from pytest_rageval.values.verdict import Judge
 
 
 def ask_request(case: Case, settings: Settings) -> AskRequest:
@@ -42,97 +41,64 @@ def ask_request(case: Case, settings: Settings) -> AskRequest:
     )
 
 
-def measure(
-    located: LocatedCase,
-    file: str,
-    client: object,
-    settings: Settings,
-    *,
-    clock: Callable[[], float],
-    judge: Judge | None = None,
-    second_judge: Judge | None = None,
-    slots: Slots | None = None,
-    repeat: int = 0,
-) -> CaseRecord:
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One repeat of one case in a run."""
+
+    located: LocatedCase
+    """The case and its line."""
+    file: str
+    """Its case file as stored."""
+    settings: Settings
+    repeat: int = 0
+    judges: Judges | None = None
+    """Judges of the answers; None: none, or only retrieval is measured."""
+    slots: Slots | None = None
+    """Slots of requests in flight; None: no limit."""
+
+
+def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> CaseRecord:
     """Ask the target one case of a file and score what came back; failures become data."""
-    request = ask_request(located.case, settings)
-    result = call_client(client, request, clock=clock, slots=slots)
-    return record_of(
-        located,
-        file,
-        result,
-        settings,
-        repeat=repeat,
-        judge=judge,
-        second_judge=second_judge,
-        slots=slots,
-    )
+    request = ask_request(trial.located.case, trial.settings)
+    return record_of(trial, call_client(client, request, clock=clock, slots=trial.slots))
 
 
 def not_attempted(
-    located: LocatedCase,
-    file: str,
-    settings: Settings,
-    reason: str,
-    *,
-    repeat: int = 0,
-    headings_reported: bool | None = None,
-    judge: Judge | None = None,
+    trial: Trial, reason: str, *, headings_reported: bool | None = None
 ) -> CaseRecord:
     """Record a case that was given up before it was asked; a judge's metrics are errors, too."""
     error = ErrorInfo(kind="not_attempted", message=reason, attempts=0)
     result = AskResult(response=None, error=error, total_ms=None, attempts=0)
-    return record_of(
-        located,
-        file,
-        result,
-        settings,
-        repeat=repeat,
-        headings_reported=headings_reported,
-        judge=judge,
-    )
+    return record_of(trial, result, headings_reported=headings_reported)
 
 
 def record_of(
-    located: LocatedCase,
-    file: str,
-    result: AskResult,
-    settings: Settings,
-    *,
-    repeat: int = 0,
-    headings_reported: bool | None = None,
-    judge: Judge | None = None,
-    second_judge: Judge | None = None,
-    slots: Slots | None = None,
+    trial: Trial, result: AskResult, *, headings_reported: bool | None = None
 ) -> CaseRecord:
     """Score an ask, have it judged, and build its record (full text; storage cuts it).
 
     Args:
-        located: the case and its line.
-        file: its case file as stored.
-        result: what came of asking.
-        settings: of the run.
-        repeat: which repeat of the case this is, from 0.
+        trial: the case, its judges and the settings of the run.
+        result: of asking.
         headings_reported: whether any chunk of the run has a heading; None: not known yet.
-        judge: of the answers; None: there is none, or only retrieval is measured.
-        second_judge: repeats the judge's scores; None: the case is judged once.
-        slots: of requests in flight; None: no limit.
 
     Raises:
         ConfigError: the judge cannot work as it is set up.
     """
-    case, response = located.case, result.response
+    located, settings, response = trial.located, trial.settings, result.response
+    case = located.case
     if headings_reported is None:
         chunks = response.retrieved_chunks if response is not None else None
         headings_reported = _seems_to_report_headings(chunks)
-    judged = _judged(case, response, judge, second_judge, settings, repeat, slots)
-    scores = score_case(
-        case,
-        response,
-        score_settings(settings, headings_reported=headings_reported),
-        error=result.error,
-        verdicts=None if judged is None else judged.verdicts,
-    )
+    scoring = score_settings(settings, headings_reported=headings_reported)
+    view = view_case(case, response, scoring, error=result.error)
+    judged = None
+    if trial.judges is not None and not settings.retrieval_only:
+        rubrics = settings.judging.rubrics
+        judged = judge_case(
+            view, trial.judges, rubrics=rubrics, repeat=trial.repeat, slots=trial.slots
+        )
+    scores = score_case(view, None if judged is None else judged.verdicts)
     latency: dict[str, float] = dict(response.latency) if response else {}
     if result.total_ms is not None:
         latency["total_ms"] = result.total_ms
@@ -143,10 +109,10 @@ def record_of(
         latency["judge_ms"] = judging_ms
     return CaseRecord(
         case_id=case.id,
-        file=file,
+        file=trial.file,
         lineno=located.lineno,
         case_hash=located.case_hash,
-        repeat=repeat,
+        repeat=trial.repeat,
         status="error" if result.error is not None else "ok",
         error=result.error,
         category=case.category,
@@ -156,7 +122,7 @@ def record_of(
         answerable=case.answerable,
         required=case.required,
         cluster=case_cluster(case),
-        k=case.k if case.k is not None else settings.k,
+        k=view.k,
         question=case.question,
         latency=latency,
         outcome=scores.outcome,
@@ -170,30 +136,6 @@ def record_of(
         case=case,
         **({} if response is None else _response_fields(response)),
         **_judged_fields(case, response, judged),
-    )
-
-
-def _judged(
-    case: Case,
-    response: AskResponse | None,
-    judge: Judge | None,
-    second_judge: Judge | None,
-    settings: Settings,
-    repeat: int,
-    slots: Slots | None,
-) -> Judged | None:
-    if judge is None or settings.retrieval_only:
-        return None
-    return judge_case(
-        case,
-        response,
-        () if response is None else read_citations(response, settings.path_case) or (),
-        judge,
-        rubrics=settings.judging.rubrics,
-        k=case.k if case.k is not None else settings.k,
-        repeat=repeat,
-        second_judge=second_judge,
-        slots=slots,
     )
 
 

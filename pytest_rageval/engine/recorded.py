@@ -14,8 +14,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any, Final
 
-from pytest_rageval.engine.case import not_attempted, record_of
+from pytest_rageval.engine.case import Trial, not_attempted, record_of
 from pytest_rageval.engine.recorded_lines import UsualResponse, read_usual_id, read_usual_line
+from pytest_rageval.judges.asking import Judges
 from pytest_rageval.metrics.rescoring import any_heading
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
@@ -279,17 +280,11 @@ class RecordedRun:
             n += 1
             recorded, payload = responses.first(located.case.id)
             if recorded:
-                yield self._record(located, reader.display, payload, headings)
+                yield self._record(self._trial(located, reader.display), payload, headings)
             elif not responses.has_repeats(located.case.id):
                 unanswered += 1
-                yield not_attempted(
-                    located,
-                    reader.display,
-                    self._settings,
-                    NO_RESPONSE,
-                    headings_reported=headings,
-                    judge=self._judge,
-                )
+                trial = self._trial(located, reader.display)
+                yield not_attempted(trial, NO_RESPONSE, headings_reported=headings)
         responses.read_rest()
         faults = [
             *sorted(reader.faults, key=lambda fault: fault.line),
@@ -305,20 +300,16 @@ class RecordedRun:
         if responses.has_repeats():
             for located in CaseReader(self._cases):
                 for repeat, payload in responses.repeats(located.case.id):
-                    yield self._record(located, reader.display, payload, headings, repeat)
+                    trial = self._trial(located, reader.display, repeat)
+                    yield self._record(trial, payload, headings)
 
-    def _record(
-        self, located: LocatedCase, file: str, payload: object, headings: bool, repeat: int = 0
-    ) -> CaseRecord:
-        return record_of(
-            located,
-            file,
-            _result(payload, retrieval_only=self._settings.retrieval_only),
-            self._settings,
-            repeat=repeat,
-            headings_reported=headings,
-            judge=self._judge,
-        )
+    def _trial(self, located: LocatedCase, file: str, repeat: int = 0) -> Trial:
+        judges = None if self._judge is None else Judges(self._judge)
+        return Trial(located, file, self._settings, repeat, judges)
+
+    def _record(self, trial: Trial, payload: object, headings: bool) -> CaseRecord:
+        result = _result(payload, retrieval_only=self._settings.retrieval_only)
+        return record_of(trial, result, headings_reported=headings)
 
 
 def _case_ids(path: Path) -> set[str]:

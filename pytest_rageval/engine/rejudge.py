@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
-from pytest_rageval.judges.asking import Judged, judge_case, judged_fields, rubric_keys
+from pytest_rageval.judges.asking import Judged, Judges, judge_case, judged_fields, rubric_keys
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.rescoring import response_of
 from pytest_rageval.metrics.scoring import score_case
+from pytest_rageval.metrics.view import view_case
 from pytest_rageval.runs.record_json import STORED_CHUNK_CHARS, record_to_json
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
-from pytest_rageval.values.verdict import Judge
 
 _SHOWN: Final = 3
 _KEPT: Final = (
@@ -67,21 +67,15 @@ def _named(case_ids: Sequence[str]) -> str:
 
 
 def rejudge(
-    record: CaseRecord,
-    judge: Judge,
-    *,
-    rubrics: Sequence[str],
-    scoring: ScoreSettings,
-    second_judge: Judge | None = None,
+    record: CaseRecord, judges: Judges, *, rubrics: Sequence[str], scoring: ScoreSettings
 ) -> Rejudged:
     """Judge one stored answer.
 
     Args:
         record: with its case and whole texts.
-        judge: who is asked.
+        judges: who is asked.
         rubrics: those in use.
         scoring: what the run was scored with.
-        second_judge: repeats the judge's scores; None: the answer is judged once.
 
     Raises:
         ConfigError: the judge cannot work as it is set up.
@@ -90,30 +84,16 @@ def rejudge(
     case = record.case
     if case is None:
         raise ValueError(f"case {record.case_id!r}: expected a record that holds its case")
-    response = response_of(record)
-    judged = judge_case(
-        case,
-        response,
-        record.citations or (),
-        judge,
-        rubrics=rubrics,
-        k=record.k,
-        repeat=record.repeat,
-        second_judge=second_judge,
-    )
-    scores = score_case(
-        case,
-        response,
-        replace(scoring, k=record.k, judge_configured=True, retrieval_only=False),
-        error=record.error,
-        verdicts=judged.verdicts,
-    )
+    scoring = replace(scoring, k=record.k, judge_configured=True, retrieval_only=False)
+    view = view_case(case, response_of(record), scoring, error=record.error)
+    judged = judge_case(view, judges, rubrics=rubrics, repeat=record.repeat)
+    scores = score_case(view, judged.verdicts)
     fields: dict[str, Any] = {"spot_check": None}
-    if response is not None:
+    if view.response is not None:
         fields = judged_fields(
             judged,
             question=record.question,
-            answer=response.answer,
+            answer=view.response.answer,
             unanswerable=not case.answerable,
         )
     again = replace(

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.figures import GateRun
 from pytest_rageval.analysis.trust.reliability import JudgeReliability, judge_reliability
-from pytest_rageval.engine.case import not_attempted
+from pytest_rageval.engine.case import Trial, not_attempted
 from pytest_rageval.engine.judge_notes import judge_notes
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
 from pytest_rageval.engine.run_cases import RunCases, progress_text
 from pytest_rageval.engine.run_state import RunState
+from pytest_rageval.judges.asking import Judges
 from pytest_rageval.judges.spot_check import DISAGREEMENT
 from pytest_rageval.metrics.rescoring import headings_reported, score_settings
 from pytest_rageval.project.case_reader import LoadedSet
@@ -191,9 +192,9 @@ class Run:
         settings = self.state.settings
         file = nodeid.split("::", 1)[0]
         reason = f"its process died while it ran: {message}"
-        judge = None if settings.judge == "none" else _LostJudge()
+        judges = None if settings.judge == "none" else Judges(_LostJudge())
         for repeat in self.cases.missing_repeats(nodeid):
-            lost = not_attempted(located, file, settings, reason, repeat=repeat, judge=judge)
+            lost = not_attempted(Trial(located, file, settings, repeat, judges), reason)
             self.add(nodeid, replace(lost, parameters=nodeid.removeprefix(lost.nodeid)))
 
     def close(self) -> None:

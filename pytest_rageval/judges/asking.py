@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import repeated_rubrics, spot_check_fields
-from pytest_rageval.metrics.matching import order_chunks
-from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.metrics.view import CaseView, Verdicts
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.reply import AskResponse, Citation, is_empty_answer
 from pytest_rageval.values.verdict import (
     RUBRICS,
     Judge,
@@ -51,9 +49,18 @@ def rubric_keys(rubric: str) -> tuple[str, ...]:
     return _KEYS.get(rubric, ())
 
 
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """Judges of a run."""
+
+    first: Judge
+    second: Judge | None = None
+    """Repeats the scores of the first; None: the case is judged once."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What judging one case came to."""
+    """Result of judging one case."""
 
     verdicts: Verdicts
     judgements: tuple[Judgement, ...] = ()
@@ -70,140 +77,129 @@ class Judged:
 
 
 def judge_case(
-    case: Case,
-    response: AskResponse | None,
-    citations: Sequence[Citation],
-    judge: Judge,
+    view: CaseView,
+    judges: Judges,
     *,
     rubrics: Sequence[str],
-    k: int,
     repeat: int = 0,
-    second_judge: Judge | None = None,
     slots: Slots | None = None,
 ) -> Judged:
     """Ask a judge whatever one case needs; failures are data.
 
     Args:
-        case: the question and what is known about its answer.
-        response: what the target gave; None: nothing, so that no judge is asked.
-        citations: of the answer, distinct.
-        judge: who is asked.
+        view: the case with its response; where the target failed no judge is asked.
+        judges: who is asked.
         rubrics: those in use.
-        k: how many chunks the generator was given.
         repeat: of the case.
-        second_judge: repeats the scores of the first; None: the case is judged once.
         slots: of which a judge that takes none by itself holds one; None: no limit.
 
     Raises:
         ConfigError: a judge cannot work as it is set up.
     """
+    case, response = view.case, view.response
     in_use = frozenset(key for rubric in rubrics for key in rubric_keys(rubric))
-    if response is None or is_empty_answer(response):
+    if response is None or view.failed:
         return Judged(
             verdicts=Verdicts(judged_keys=in_use),
             # Whatever the target failed to answer, a rubric of the user's own would have rated.
-            extra_scores=_extra_scores({}, rubrics, judge) if case.answerable else {},
+            extra_scores=_extra_scores({}, rubrics, judges.first) if case.answerable else {},
         )
-    chunks = order_chunks(response.retrieved_chunks or ())[:k]
-    passages = tuple(
-        Passage(
-            text=chunk.text,
-            rel_path=chunk.rel_path,
-            heading_path=chunk.heading_path,
-            chunk_id=chunk.chunk_id,
-        )
-        for chunk in chunks
-        if chunk.text is not None
-    )
-    asker = _Asker(
-        judge,
-        JudgeRequest(
-            question=case.question,
-            answer=response.answer,
-            context=passages,
-            expected_key_facts=case.expected_key_facts,
-            expected_answer=case.expected_answer,
-            citations=tuple(citations),
-            asks_conflict=case.answerable and case.recency_conflict_rule == "acknowledge_both",
-        ),
-        repeat,
-        slots,
-    )
+    request = _request(view, response.answer)
+    asker = _Asker(judges.first, request, repeat, slots)
     abstained = response.abstained
     if abstained is None:
         verdict = asker.ask("abstention").verdict
         abstained = None if verdict is None else verdict.abstained
     for rubric in rubrics:
-        if _needs(rubric, case, abstained=abstained is True, has_context=bool(passages)):
+        if _needs(rubric, case, abstained=abstained is True, has_context=bool(request.context)):
             asker.ask(rubric)
-    if asker.request.asks_conflict and not abstained and "correctness" not in asker.found:
+    if request.asks_conflict and not abstained and "correctness" not in asker.found:
         asker.ask("correctness")
-    repeated = [r for r in repeated_rubrics(rubrics) if second_judge and r in asker.found]
+    found = asker.found
+    repeated = [r for r in repeated_rubrics(rubrics) if judges.second is not None and r in found]
+    second = None if judges.second is None else _Asker(judges.second, request, repeat, slots)
     return Judged(
         verdicts=_verdicts(
-            asker.found,
+            found,
             in_use,
             rubrics,
             abstained=abstained,
-            textless=bool(chunks) and not passages,
+            textless=bool(view.cut) and not request.context,
         ),
-        judgements=tuple(asker.found.values()),
-        extra_scores=_extra_scores(asker.found, rubrics, judge) if case.answerable else {},
+        judgements=tuple(found.values()),
+        extra_scores=_extra_scores(found, rubrics, judges.first) if case.answerable else {},
         source="target" if response.abstained is not None else "judge",
-        context_chunk_ids=tuple(passage.chunk_id for passage in passages),
+        context_chunk_ids=tuple(passage.chunk_id for passage in request.context),
         repeated=tuple(repeated),
         second=tuple(
-            _call(second_judge, rubric, asker.request, repeat, slots)
+            second.ask(rubric)
             for rubric in repeated
-            if second_judge is not None and asker.found[rubric].verdict is not None
+            if second is not None and found[rubric].verdict is not None
         ),
     )
 
 
+def _request(view: CaseView, answer: str) -> JudgeRequest:
+    case = view.case
+    return JudgeRequest(
+        question=case.question,
+        answer=answer,
+        context=tuple(
+            Passage(
+                text=chunk.text,
+                rel_path=chunk.rel_path,
+                heading_path=chunk.heading_path,
+                chunk_id=chunk.chunk_id,
+            )
+            for chunk in view.cut
+            if chunk.text is not None
+        ),
+        expected_key_facts=case.expected_key_facts,
+        expected_answer=case.expected_answer,
+        citations=view.citations or (),
+        asks_conflict=case.answerable and case.recency_conflict_rule == "acknowledge_both",
+    )
+
+
 class _Asker:
-    """Asks each rubric once."""
+    """Asks one judge each rubric once."""
 
     def __init__(
         self, judge: Judge, request: JudgeRequest, repeat: int, slots: Slots | None
     ) -> None:
-        self.request = request
         self.found: dict[str, Judgement] = {}
         self._judge = judge
+        self._request = request
         self._repeat = repeat
-        self._slots = slots
+        takes_slots = getattr(judge, "takes_slots", False)
+        self._slots = None if takes_slots else slots
 
     def ask(self, rubric: str) -> Judgement:
         if rubric not in self.found:
-            self.found[rubric] = _call(self._judge, rubric, self.request, self._repeat, self._slots)
+            self.found[rubric] = self._judgement(rubric)
         return self.found[rubric]
 
-
-def _call(
-    judge: Judge, rubric: str, request: JudgeRequest, repeat: int, slots: Slots | None
-) -> Judgement:
-    takes_none = slots is not None and not getattr(judge, "takes_slots", False)
-    try:
-        with (
-            slots.hold() if slots is not None and takes_none else nullcontext(),
-            waiting() if takes_none else nullcontext(),
-        ):
-            found: object = judge.judge(rubric, request, repeat=repeat)
-    except ConfigError:
-        raise
-    except Exception as error:
-        # A judge of the user's own may raise anything; what it could not judge is an error.
-        lines = str(error).strip().splitlines()
-        message = f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
-        failure = JudgeFailure(kind="unreachable", message=message[:300])
-        return Judgement(
-            rubric=rubric, rubric_version=rubric, judge=_identity(judge), failure=failure
-        )
-    if not isinstance(found, Judgement):
-        raise ConfigError(
-            f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "
-            "pytest_rageval.Judgement"
-        )
-    return found
+    def _judgement(self, rubric: str) -> Judgement:
+        judge, slots = self._judge, self._slots
+        try:
+            with slots.hold() if slots else nullcontext(), waiting() if slots else nullcontext():
+                found: object = judge.judge(rubric, self._request, repeat=self._repeat)
+        except ConfigError:
+            raise
+        except Exception as error:
+            # A judge of the user's own may raise anything; what it could not judge is an error.
+            lines = str(error).strip().splitlines()
+            message = f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+            failure = JudgeFailure(kind="unreachable", message=message[:300])
+            return Judgement(
+                rubric=rubric, rubric_version=rubric, judge=_identity(judge), failure=failure
+            )
+        if not isinstance(found, Judgement):
+            raise ConfigError(
+                f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "
+                "pytest_rageval.Judgement"
+            )
+        return found
 
 
 def _identity(judge: Judge) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_rageval.judges.asking import judge_case
+from pytest_rageval.judges.asking import Judges, judge_case
 from pytest_rageval.judges.opening import open_cache, second_settings
 from pytest_rageval.judges.spot_check import asks_second_judge, choose_cases, repeated_rubrics
-from pytest_rageval.metrics.rescoring import response_of
+from pytest_rageval.metrics.rescoring import response_of, score_settings
+from pytest_rageval.metrics.view import view_case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Verdict
@@ -97,13 +98,7 @@ def _plan(
         planner = _Planner(judge, frozenset(rubrics) if second else None)
         for record in records:
             if record.case is not None:
-                judge_case(
-                    record.case,
-                    response_of(record),
-                    record.citations or (),
-                    planner,
-                    rubrics=rubrics,
-                    k=record.k,
-                    repeat=record.repeat,
-                )
+                scoring = replace(score_settings(settings), k=record.k)
+                view = view_case(record.case, response_of(record), scoring, error=record.error)
+                judge_case(view, Judges(planner), rubrics=rubrics, repeat=record.repeat)
         return describe(estimate(planner.planned, judge.price, max_tokens=judging.max_tokens))

@@ -13,13 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from pytest_rageval.metrics.matching import (
-    PathCase,
-    Segments,
-    norm_heading,
-    norm_path,
-    order_chunks,
-)
+from pytest_rageval.metrics.matching import PathCase, Segments, norm_heading, norm_path
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 
 # One level of nesting, because headings hold brackets: "(File: a.md, Section: Setup (Linux))".
@@ -45,17 +39,22 @@ _QUOTE_PAIRS: Final = ("``", "''", '""', "**", "__", "“”", "‘’", "«»")
 
 
 def read_citations(
-    response: AskResponse, path_case: PathCase = "sensitive"
+    response: AskResponse,
+    chunks: Sequence[RetrievedChunk] | None,
+    path_case: PathCase = "sensitive",
 ) -> tuple[Citation, ...] | None:
     """Return the distinct citations of a response, references first.
+
+    Args:
+        response: of the target.
+        chunks: its retrieved chunks in rank order; None: not reported.
+        path_case: how paths compare.
 
     Returns:
         None where the target reports no references and its text cites nothing; empty where it
         reports an empty list.
     """
-    chunks = response.retrieved_chunks
-    ordered = None if chunks is None else order_chunks(chunks)
-    written = tuple(text_citations(response.answer, ordered, path_case))
+    written = tuple(text_citations(response.answer, chunks, path_case))
     if response.references is None and not written:
         return None
     return distinct_citations((*(response.references or ()), *written), path_case)

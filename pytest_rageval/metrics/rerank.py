@@ -1,30 +1,12 @@
-"""What reranking did to one case: the same metrics before and after, cut at the same k."""
+"""Retrieval metrics of one case as they stood before reranking."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pytest_rageval.metrics.retrieval import score_lists, score_retrieval
 from pytest_rageval.metrics.view import CaseView
 from pytest_rageval.values.reply import RetrievedChunk
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RerankDelta:
-    """Retrieval metrics of one case before and after reranking; None where unscored."""
-
-    before: Mapping[str, float | None]
-    after: Mapping[str, float | None]
-
-    @property
-    def delta(self) -> Mapping[str, float | None]:
-        """After minus before: positive is an improvement."""
-        return {key: _difference(self.before[key], now) for key, now in self.after.items()}
-
-
-def _difference(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else after - before
 
 
 def order_before_rerank(
@@ -36,18 +18,16 @@ def order_before_rerank(
     return tuple(sorted(chunks, key=lambda chunk: chunk.rank_before_rerank or 0))
 
 
-def compute_rerank(view: CaseView) -> RerankDelta | None:
-    """Score the chunks of a case in both orders.
+def scores_before_rerank(view: CaseView) -> dict[str, float | None] | None:
+    """Score retrieval as it stood before reranking, cut at the same k.
 
     Returns:
-        None where not every chunk reports its rank before reranking.
+        Metric key to value, None where unscored; None where not every chunk reports its rank
+        before reranking.
     """
-    before = order_before_rerank(view.chunks)
-    if before is None:
+    chunks = order_before_rerank(view.chunks)
+    if chunks is None:
         return None
-    return RerankDelta(before=_values(replace(view, chunks=before)), after=_values(view))
-
-
-def _values(view: CaseView) -> dict[str, float | None]:
-    scores = {**score_retrieval(view), **score_lists(view)}
+    before = replace(view, chunks=chunks)
+    scores = {**score_retrieval(before), **score_lists(before)}
     return {key: s if isinstance(s, float) else None for key, s in scores.items()}

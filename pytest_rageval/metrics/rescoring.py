@@ -8,7 +8,7 @@ from dataclasses import replace
 from pytest_rageval.metrics.matching import has_heading_anchor
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.scoring import score_case
-from pytest_rageval.metrics.view import FAILED, NotApplicable, Score
+from pytest_rageval.metrics.view import FAILED, NotApplicable, Score, view_case
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
@@ -86,13 +86,9 @@ def settle_headings(
     if not headings_reported and has_heading_anchor(case):
         known.pop("similarity_margin", None)
 
-    scores = score_case(
-        case,
-        response_of(record),
-        score_settings(settings, headings_reported=headings_reported),
-        error=record.error,
-        known=known,
-    )
+    scoring = score_settings(settings, headings_reported=headings_reported)
+    view = view_case(case, response_of(record), scoring, error=record.error)
+    scores = score_case(view, known=known)
     return replace(
         record,
         metrics={**scores.metrics, **_own_metrics(record)},

@@ -1,4 +1,4 @@
-"""From case and response to every metric: the one entry point of scoring. Pure.
+"""Every metric of one case: the one entry point of scoring. Pure.
 
 Each metric family scores its keys; here they are put together, ``retrieval_only`` is applied,
 and outcome and failure stage are decided.
@@ -7,21 +7,20 @@ and outcome and failure stage are decided.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.metrics.answer import score_abstention, score_citations
-from pytest_rageval.metrics.citations import read_citations
 from pytest_rageval.metrics.embedding_scores import score_embeddings
 from pytest_rageval.metrics.judged import PASS_SHARE, score_judged
-from pytest_rageval.metrics.matching import decide_chunks, norm_path
+from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.rerank import RerankDelta, compute_rerank
+from pytest_rageval.metrics.rerank import scores_before_rerank
 from pytest_rageval.metrics.retrieval import score_lists, score_retrieval
 from pytest_rageval.metrics.scope import score_scope
 from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores, Verdicts
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import CaseScores, FailureStage, Outcome, ScoreSettings
-from pytest_rageval.values.reply import AskResponse, ErrorInfo, is_empty_answer
+from pytest_rageval.values.record import CaseScores, FailureStage, Outcome
 
 _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_retrieval,
@@ -37,40 +36,26 @@ _RETRIEVAL_ONLY: Final = NotApplicable("The run measures retrieval only.")
 
 
 def score_case(
-    case: Case,
-    response: AskResponse | None,
-    settings: ScoreSettings,
-    *,
-    error: ErrorInfo | None = None,
+    view: CaseView,
     verdicts: Verdicts | None = None,
+    *,
     known: Mapping[str, Score] | None = None,
 ) -> CaseScores:
     """Score one case.
 
     Args:
-        case: the question and its evidence.
-        response: what the target gave; None where it gave nothing. With an empty answer
-            (whitespace, not flagged as an abstention) the answer-side metrics are errors, while
-            retrieval and scope stand.
-        settings: cutoff, matching and what the run is about. Chunks without full text keep an
-            earlier decision in ``matched_golds`` and ``irrelevant``: clear both before scoring
-            with other matching settings or another case.
-        error: why the target failed; needed where ``response`` is None.
-        verdicts: what the judge said. Pass it for failed cases too, with ``judged_keys``, or
-            their judged metrics are not applicable instead of errors.
+        view: the case with its response (``view_case``).
+        verdicts: of the judge. Pass them for failed cases too, with ``judged_keys``, or their
+            judged metrics are not applicable instead of errors.
         known: scores that stand as they are, by key of ``METRICS``, such as those whose vectors
             or verdicts are no longer at hand.
 
     Returns:
         Every key of ``METRICS``: a number, or None with a reason in ``not_applicable``, or None
         without one (error).
-
-    Raises:
-        ValueError: ``response`` and ``error`` are both None.
     """
-    if response is None and error is None:
-        raise ValueError(f"case {case.id!r}: expected a response or an error, got neither")
-    view = _view(case, response, settings, error=error, verdicts=verdicts)
+    if verdicts is not None:
+        view = replace(view, verdicts=verdicts)
     scores = {**_all_scores(view), **(known or {})}
     # In the order of the registry, so that every face lists metrics alike.
     metrics: dict[str, float | None] = dict.fromkeys(METRICS)
@@ -81,27 +66,18 @@ def score_case(
             metrics[key] = score
         elif score is not FAILED:
             not_applicable[key] = score.reason
-    outcome, unchecked = decide_outcome(case, metrics, failed=view.failed)
-    rerank = compute_rerank(view)
+    outcome, unchecked = decide_outcome(view.case, metrics, failed=view.failed)
+    before = scores_before_rerank(view)
     return CaseScores(
         metrics=metrics,
         not_applicable=not_applicable,
         outcome=outcome,
-        failure_stage=find_failure_stage(view, metrics),
+        failure_stage=find_failure_stage(view, metrics, before),
         chunks=view.chunks,
         citations=view.citations,
         unchecked=unchecked,
-        metrics_before_rerank=None if rerank is None else rerank.before,
+        metrics_before_rerank=before,
     )
-
-
-def rerank_case(case: Case, response: AskResponse, settings: ScoreSettings) -> RerankDelta | None:
-    """Compare the retrieval metrics of one case before and after reranking.
-
-    Returns:
-        None where not every chunk reports ``rank_before_rerank``.
-    """
-    return compute_rerank(_view(case, response, settings, error=None, verdicts=None))
 
 
 def case_cluster(case: Case) -> str | None:
@@ -116,30 +92,6 @@ def case_cluster(case: Case) -> str | None:
     gold = case.gold_supports[0]
     path = norm_path(gold.rel_path)
     return path if gold.vault is None else f"{gold.vault}:{path}"
-
-
-def _view(
-    case: Case,
-    response: AskResponse | None,
-    settings: ScoreSettings,
-    *,
-    error: ErrorInfo | None,
-    verdicts: Verdicts | None,
-) -> CaseView:
-    chunks = citations = None
-    if response is not None:
-        if response.retrieved_chunks is not None:
-            chunks = decide_chunks(case, response.retrieved_chunks, settings)
-        citations = read_citations(response, settings.path_case)
-    return CaseView(
-        case=case,
-        settings=settings,
-        response=response,
-        failed=error is not None or response is None or is_empty_answer(response),
-        chunks=chunks,
-        citations=citations,
-        verdicts=verdicts,
-    )
 
 
 def _all_scores(view: CaseView) -> dict[str, Score]:
@@ -180,7 +132,9 @@ def decide_outcome(case: Case, metrics: Metrics, *, failed: bool) -> tuple[Outco
     return ("passed" if all(met) else "missed"), not met
 
 
-def find_failure_stage(view: CaseView, metrics: Metrics) -> FailureStage | None:
+def find_failure_stage(
+    view: CaseView, metrics: Metrics, before_rerank: Metrics | None
+) -> FailureStage | None:
     """Return the first stage at which a case broke; None if none did or the target failed.
 
     A case that met its expectation can still have one: what it answered may be uncited,
@@ -190,10 +144,12 @@ def find_failure_stage(view: CaseView, metrics: Metrics) -> FailureStage | None:
         return None
     if not view.case.answerable:
         return "hallucinated" if metrics["hallucination_rate_unanswerable"] == 1 else None
-    return _lost_evidence(view, metrics) or _bad_answer(view, metrics)
+    return _lost_evidence(view, metrics, before_rerank) or _bad_answer(view, metrics)
 
 
-def _lost_evidence(view: CaseView, metrics: Metrics) -> FailureStage | None:
+def _lost_evidence(
+    view: CaseView, metrics: Metrics, before_rerank: Metrics | None
+) -> FailureStage | None:
     key = retrieval_key(view.case)
     found = metrics[key]
     if found is None:  # anchors cannot be told, documents perhaps can
@@ -206,8 +162,7 @@ def _lost_evidence(view: CaseView, metrics: Metrics) -> FailureStage | None:
         return "out_of_scope"
     if found is None:
         return None
-    rerank = compute_rerank(view)
-    return "lost_in_rerank" if rerank and rerank.before[key] == 1 else "not_retrieved"
+    return "lost_in_rerank" if before_rerank and before_rerank[key] == 1 else "not_retrieved"
 
 
 def _index_is_empty(view: CaseView) -> bool:

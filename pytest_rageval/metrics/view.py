@@ -1,4 +1,4 @@
-"""What a metric sees of one case, and the three states that a score can have.
+"""The view of one case that judge and metrics share, and the three states of a score.
 
 A score is a number, *not applicable* (outside the metric's population, with the reason) or
 *failed* (the target or the judge failed where the metric applied). The population is decided
@@ -12,9 +12,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
+from pytest_rageval.metrics.citations import read_citations
+from pytest_rageval.metrics.matching import decide_chunks
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import ScoreSettings
-from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
+from pytest_rageval.values.reply import (
+    AskResponse,
+    Citation,
+    ErrorInfo,
+    RetrievedChunk,
+    is_empty_answer,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseView:
-    """One case with its response, prepared once for every metric family."""
+    """One case with its response, prepared once for the judge and every metric family."""
 
     case: Case
     settings: ScoreSettings
@@ -90,6 +98,45 @@ class CaseView:
         if self.response.abstained is not None:
             return self.response.abstained
         return self.verdicts.abstained if self.verdicts is not None else None
+
+
+def view_case(
+    case: Case,
+    response: AskResponse | None,
+    settings: ScoreSettings,
+    *,
+    error: ErrorInfo | None = None,
+) -> CaseView:
+    """Order and decide the chunks of a response and read its citations.
+
+    Args:
+        case: the question and its evidence.
+        response: of the target; None where it gave none. With an empty answer (whitespace, not
+            flagged as an abstention) the answer-side metrics are errors, while retrieval and
+            scope stand.
+        settings: cutoff, matching and the kind of run. Chunks without full text keep an earlier
+            decision in ``matched_golds`` and ``irrelevant``: clear both before scoring with other
+            matching settings or another case.
+        error: why the target failed; needed where ``response`` is None.
+
+    Raises:
+        ValueError: ``response`` and ``error`` are both None.
+    """
+    if response is None and error is None:
+        raise ValueError(f"case {case.id!r}: expected a response or an error, got neither")
+    chunks = citations = None
+    if response is not None:
+        if response.retrieved_chunks is not None:
+            chunks = decide_chunks(case, response.retrieved_chunks, settings)
+        citations = read_citations(response, chunks, settings.path_case)
+    return CaseView(
+        case=case,
+        settings=settings,
+        response=response,
+        failed=error is not None or response is None or is_empty_answer(response),
+        chunks=chunks,
+        citations=citations,
+    )
 
 
 def gold_population(case: Case) -> NotApplicable | None:

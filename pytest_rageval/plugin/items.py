@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
-from pytest_rageval.engine.case import measure, not_attempted
+from pytest_rageval.engine.case import Trial, measure, not_attempted
+from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.case_reports import decide_report, set_properties
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Clients, Evaluated
@@ -201,30 +202,15 @@ class CaseItem(pytest.Function):
 
     def _ask(self, clients: Clients, repeat: int, deliver: Deliver) -> CaseRecord:
         state, settings = self.state, self.state.settings
+        judges = None
+        if clients.judge is not None:
+            second = clients.second_judge if self.judged_twice else None
+            judges = Judges(cast("Judge", clients.judge), cast("Judge | None", second))
+        trial = Trial(self.located, self.file, settings, repeat, judges, state.slots)
         if state.breaker.open:
-            reason = state.breaker.reason
-            record = not_attempted(
-                self.located,
-                self.file,
-                settings,
-                reason,
-                repeat=repeat,
-                judge=cast("Judge | None", clients.judge),
-            )
+            record = not_attempted(trial, state.breaker.reason)
         else:
-            record = measure(
-                self.located,
-                self.file,
-                clients.client,
-                settings,
-                clock=time.perf_counter,
-                judge=cast("Judge | None", clients.judge),
-                second_judge=cast(
-                    "Judge | None", clients.second_judge if self.judged_twice else None
-                ),
-                slots=state.slots,
-                repeat=repeat,
-            )
+            record = measure(trial, clients.client, clock=time.perf_counter)
             state.breaker.count(record)
         record = redact(record, full_text=settings.store_full_text)
         record = replace(record, parameters=self.name.removeprefix(self.located.case.id))

@@ -14,7 +14,7 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.commands.embeddings import command
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.engine.case import measure
+from pytest_rageval.engine.case import Trial, measure
 from pytest_rageval.engine.vectors import load_vectors
 from pytest_rageval.project.case_reader import LocatedCase, parse_case
 from pytest_rageval.runs.record_json import redact
@@ -67,13 +67,16 @@ def measured(server: ServerHandle) -> list[CaseRecord]:
     client = HttpRagClient(TargetSettings(url=server.url))
     located = [LocatedCase(case=parse_case(c), lineno=n) for n, c in enumerate(CASES, 1)]
     records = [
-        measure(one, "evals/set.jsonl", client, settings, clock=time.monotonic) for one in located
+        measure(Trial(one, "evals/set.jsonl", settings), client, clock=time.monotonic)
+        for one in located
     ]
     client.close()
     dead = HttpRagClient(TargetSettings(url=f"http://127.0.0.1:{unused_port()}", retries=0))
     lost = parse_case({**CASES[0], "id": "lost"})
     found = measure(
-        LocatedCase(case=lost, lineno=9), "evals/set.jsonl", dead, settings, clock=time.monotonic
+        Trial(LocatedCase(case=lost, lineno=9), "evals/set.jsonl", settings),
+        dead,
+        clock=time.monotonic,
     )
     dead.close()
     return [*records, found]

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.engine.case import record_of
+from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.store import RunWriter
@@ -41,7 +41,7 @@ def record(
     of = Case(id=case_id, question="Where is it?", gold_supports=(gold(at),))
     response = AskResponse(answer="There.", retrieved_chunks=tuple(map(chunk, chunks)))
     result = AskResult(response=response, error=None, total_ms=1.0)
-    scored = record_of(LocatedCase(case=of, lineno=3), file, result, Settings(rootdir="."))
+    scored = record_of(Trial(LocatedCase(case=of, lineno=3), file, Settings(rootdir=".")), result)
     return replace(scored, **fields)
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from pytest_rageval.metrics.matching import matches_anchor
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, MetricInfo
-from pytest_rageval.metrics.scoring import rerank_case, score_case
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.target.contract import parse_ask_response
@@ -32,6 +31,7 @@ from tests.docs_examples import (
     sections,
     session_results,
 )
+from tests.score_builders import rerank_delta, score_reply
 
 PAGE = read_document("metrics.md")
 SECTIONS = sections(PAGE)
@@ -156,14 +156,13 @@ def score_example(text: str) -> Values:
         error = ErrorInfo(kind=given["error"], message="the target failed")
     verdicts = Verdicts(**given["verdicts"]) if "verdicts" in given else None
     settings = ScoreSettings(k=given.get("k", 5), judge_configured=verdicts is not None)
-    scores = score_case(case, response, settings, error=error, verdicts=verdicts)
+    scores = score_reply(case, response, settings, error=error, verdicts=verdicts)
     found: Values = {"outcome": scores.outcome, "failure_stage": scores.failure_stage}
     for key, value in scores.metrics.items():
         unscored = "not applicable" if key in scores.not_applicable else "error"
         found[key] = unscored if value is None else value
-    rerank = None if response is None else rerank_case(case, response, settings)
-    if rerank is not None:
-        found |= {"before_rerank": rerank.before, "delta": rerank.delta}
+    if scores.metrics_before_rerank is not None:
+        found |= {"before_rerank": scores.metrics_before_rerank, "delta": rerank_delta(scores)}
     return found
 
 

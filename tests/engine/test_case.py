@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.case import ask_request, measure, not_attempted
+from pytest_rageval.engine.case import Trial, ask_request, measure, not_attempted
 from pytest_rageval.metrics.rescoring import settle_headings
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.values.case import Case
@@ -45,7 +45,7 @@ def test_a_measured_case_is_scored_timed_and_located() -> None:
         return answering(rel_path="a.md", heading_path="# A")(request)
 
     clock = iter([10.0, 10.25])
-    record = measure(located(), "evals/s.jsonl", client, SETTINGS, clock=lambda: next(clock))
+    record = measure(Trial(located(), "evals/s.jsonl", SETTINGS), client, clock=lambda: next(clock))
     assert [r.question for r in asked] == ["what?"]
     assert (record.nodeid, record.lineno, record.k) == ("evals/s.jsonl::c-1", 7, 3)
     assert (record.status, record.outcome) == ("ok", "passed")
@@ -59,7 +59,7 @@ def test_the_times_of_the_client_win_over_those_of_the_target() -> None:
         return {"answer": "t", "debug": {"latency": {"total_ms": 1, "retrieval_ms": 2}}}
 
     clock = iter([0.0, 0.5])
-    record = measure(located(), "f", client, SETTINGS, clock=lambda: next(clock))
+    record = measure(Trial(located(), "f", SETTINGS), client, clock=lambda: next(clock))
     assert dict(record.latency) == {"total_ms": 500, "retrieval_ms": 2}
 
 
@@ -67,7 +67,7 @@ def test_a_target_that_fails_gives_an_error_record_without_scores() -> None:
     def client(request: AskRequest) -> Any:
         raise TimeoutError("too slow")
 
-    record = measure(located(), "f", client, SETTINGS, clock=lambda: 0.0)
+    record = measure(Trial(located(), "f", SETTINGS), client, clock=lambda: 0.0)
     assert (record.status, record.outcome) == ("error", "error")
     assert record.error is not None
     assert record.error.kind == "timeout"
@@ -75,7 +75,7 @@ def test_a_target_that_fails_gives_an_error_record_without_scores() -> None:
 
 
 def test_a_case_given_up_says_why_and_has_no_time() -> None:
-    record = not_attempted(located(), "f", SETTINGS, "gave up")
+    record = not_attempted(Trial(located(), "f", SETTINGS), "gave up")
     assert record.error is not None
     assert (record.error.kind, record.error.message) == ("not_attempted", "gave up")
     assert record.error.attempts == 0
@@ -83,13 +83,13 @@ def test_a_case_given_up_says_why_and_has_no_time() -> None:
 
 
 def test_a_case_is_scored_by_document_where_the_run_reports_no_heading() -> None:
-    record = measure(located(), "f", answering(rel_path="a.md"), SETTINGS, clock=lambda: 0.0)
+    record = measure(Trial(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0)
     assert record.metrics["recall_at_k"] is None
     assert record.metrics["doc_hit_at_k"] == 1
 
 
 def test_settling_finds_a_miss_once_the_run_is_known_to_report_headings() -> None:
-    record = measure(located(), "f", answering(rel_path="a.md"), SETTINGS, clock=lambda: 0.0)
+    record = measure(Trial(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0)
     again = settle_headings(record, located().case, SETTINGS, headings_reported=True)
     assert again.metrics["recall_at_k"] == 0
     assert again.outcome == "missed"
@@ -97,12 +97,12 @@ def test_settling_finds_a_miss_once_the_run_is_known_to_report_headings() -> Non
 
 
 def test_settling_leaves_a_record_alone_that_was_scored_as_the_whole_run_is() -> None:
-    record = not_attempted(located(), "f", SETTINGS, "gave up")
+    record = not_attempted(Trial(located(), "f", SETTINGS), "gave up")
     assert settle_headings(record, located().case, SETTINGS, headings_reported=True) is record
 
 
 def test_settling_a_failed_case_tells_errors_from_what_never_applied() -> None:
-    record = not_attempted(located(), "f", SETTINGS, "gave up")
+    record = not_attempted(Trial(located(), "f", SETTINGS), "gave up")
     assert "recall_at_k" not in record.not_applicable
     again = settle_headings(record, located().case, SETTINGS, headings_reported=False)
     assert "recall_at_k" in again.not_applicable

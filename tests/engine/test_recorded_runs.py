@@ -12,11 +12,11 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.metrics.scoring import score_case
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
+from tests.score_builders import score_reply
 from tests.shared_data import shared_path
 
 PIPELINES = ("base", "level_two", "level_three")
@@ -39,9 +39,9 @@ def _score(row: dict[str, Any]) -> CaseScores:
     case, settings = _cases()[row["test_case_id"]], ScoreSettings(k=3)
     if row.get("error"):
         error = ErrorInfo(kind="http", message=row["error"])
-        return score_case(case, None, settings, error=error)
+        return score_reply(case, None, settings, error=error)
     chunks = tuple(RetrievedChunk(**chunk) for chunk in row["retrieved_chunks"])
-    return score_case(case, AskResponse(answer="…", retrieved_chunks=chunks), settings)
+    return score_reply(case, AskResponse(answer="…", retrieved_chunks=chunks), settings)
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
@@ -136,7 +136,7 @@ def test_trec_eval_agrees_where_each_gold_is_one_chunk(
     )
     chunks = tuple(RetrievedChunk(rel_path=f"{n}.md", heading_path="# S") for n in ranked)
     response = AskResponse(answer="…", retrieved_chunks=chunks)
-    scores = score_case(case, response, ScoreSettings(k=k))
+    scores = score_reply(case, response, ScoreSettings(k=k))
     qrels = {f"{number}.md": grade for number, grade in grades.items()}
     theirs = _trec_eval(qrels, [f"{number}.md" for number in ranked], k)
     _agrees(scores, theirs)

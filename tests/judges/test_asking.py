@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.engine.case import not_attempted, record_of
+from pytest_rageval.engine.case import Trial, not_attempted, record_of
+from pytest_rageval.judges.asking import Judges
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.record_json import record_from_json, record_to_json
 from pytest_rageval.target.calling import answered
@@ -87,7 +88,8 @@ def judged(
         else answered(reply, total_ms=1.0)
     )
     located = LocatedCase(case=of, lineno=1)
-    return record_of(located, "evals/s.jsonl", result, given, judge=judge)  # type: ignore[arg-type]
+    judges = Judges(judge)  # type: ignore[arg-type]
+    return record_of(Trial(located, "evals/s.jsonl", given, judges=judges), result)
 
 
 def reply(**fields: Any) -> AskResponse:
@@ -198,7 +200,7 @@ def test_a_case_that_was_given_up_is_an_error_of_its_judged_metrics() -> None:
     located = LocatedCase(case=GOLD, lineno=1)
     judge = FakeJudge()
     given = Settings(rootdir="", judge="fake")
-    record = not_attempted(located, "evals/s.jsonl", given, "gave up", judge=judge)
+    record = not_attempted(Trial(located, "evals/s.jsonl", given, judges=Judges(judge)), "gave up")
     assert judge.asked == []
     assert record.metrics["correctness"] is None
     assert "correctness" not in record.not_applicable

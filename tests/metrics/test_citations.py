@@ -4,15 +4,21 @@ import time
 
 import pytest
 
-from pytest_rageval.metrics.citations import distinct_citations, read_citations, text_citations
-from pytest_rageval.values.reply import Citation
-from tests.score_builders import chunk, cite, response
+from pytest_rageval.metrics.citations import distinct_citations, text_citations
+from pytest_rageval.metrics.view import view_case
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import AskResponse, Citation
+from tests.score_builders import case, chunk, cite, response
 
 CHUNKS = (
     chunk("a.md | # Guide > ## Setup (Linux)"),
     chunk("b.md | # Intro"),
     chunk("b.md | # Notes"),
 )
+
+
+def cited(reply: AskResponse) -> tuple[Citation, ...] | None:
+    return view_case(case(), reply, ScoreSettings()).citations
 
 
 def read(answer: str) -> list[tuple[str | None, str | None]]:
@@ -75,22 +81,22 @@ def test_numbers_count_the_retrieved_chunks(answer: str, paths: list[str | None]
 
 def test_numbers_follow_the_rank_order() -> None:
     ranked = (chunk("a.md", rank=2), chunk("b.md", rank=1))
-    citations = read_citations(response(answer="[1]", retrieved_chunks=ranked))
+    citations = cited(response(answer="[1]", retrieved_chunks=ranked))
     assert citations == (Citation(rel_path="b.md"),)
 
 
 def test_numbers_mean_nothing_where_no_chunks_are_reported() -> None:
-    assert read_citations(response(answer="[1]", retrieved_chunks=None)) is None
+    assert cited(response(answer="[1]", retrieved_chunks=None)) is None
 
 
 def test_citations_are_not_reported_without_references_and_without_any_in_the_text() -> None:
-    assert read_citations(response(answer="plain")) is None
-    assert read_citations(response(answer="plain", references=())) == ()
+    assert cited(response(answer="plain")) is None
+    assert cited(response(answer="plain", references=())) == ()
 
 
 def test_citations_in_the_text_join_the_references() -> None:
     reply = response(answer="[File: b.md] [File: a.md]", references=(cite("a.md"),))
-    assert read_citations(reply) == (cite("a.md"), cite("b.md"))
+    assert cited(reply) == (cite("a.md"), cite("b.md"))
 
 
 def test_citations_are_distinct_by_path_and_heading() -> None:

@@ -3,12 +3,22 @@ from __future__ import annotations
 import pytest
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.scoring import case_cluster, score_case
+from pytest_rageval.metrics.scoring import case_cluster
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
-from tests.score_builders import TIMEOUT, case, chunk, cite, gold, response, score, status
+from tests.score_builders import (
+    TIMEOUT,
+    case,
+    chunk,
+    cite,
+    gold,
+    response,
+    score,
+    score_reply,
+    status,
+)
 
 CASES = [
     case(),
@@ -34,7 +44,7 @@ REPLIES = [
 def test_every_key_is_present_and_has_one_state(
     of: Case, reply: AskResponse | None, settings: ScoreSettings
 ) -> None:
-    scores = score_case(of, reply, settings, error=None if reply else TIMEOUT)
+    scores = score_reply(of, reply, settings, error=None if reply else TIMEOUT)
     assert list(scores.metrics) == list(METRICS)
     assert scores.not_applicable.keys() <= scores.metrics.keys()
     assert all(scores.metrics[key] is None for key in scores.not_applicable)

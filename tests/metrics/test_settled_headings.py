@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.case import record_of
+from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.metrics.rescoring import settle_headings
-from pytest_rageval.metrics.scoring import score_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.values.case import Case
@@ -22,7 +21,7 @@ from pytest_rageval.values.reply import (
     RetrievedChunk,
 )
 from pytest_rageval.values.settings import Settings
-from tests.score_builders import case, cite, response
+from tests.score_builders import case, cite, response, score_reply
 
 SETTINGS = Settings(rootdir="", judge="none")
 TIMEOUT = ErrorInfo(kind="timeout", message="no reply", attempts=1)
@@ -35,7 +34,8 @@ def located(of: Case) -> LocatedCase:
 
 def asked(of: Case, reply: AskResponse | None, error: ErrorInfo | None = None) -> CaseRecord:
     result = AskResult(response=reply, error=error, total_ms=12.0)
-    return redact(record_of(located(of), "evals/set.jsonl", result, SETTINGS), full_text=False)
+    record = record_of(Trial(located(of), "evals/set.jsonl", SETTINGS), result)
+    return redact(record, full_text=False)
 
 
 def settled(of: Case, record: CaseRecord, *, reported: bool) -> CaseRecord:
@@ -70,7 +70,7 @@ def test_a_stored_record_settles_as_if_it_had_been_scored_with_headings(
     of: Case, reply: AskResponse
 ) -> None:
     guessed = asked(of, reply)
-    fresh = score_case(of, reply, ScoreSettings(headings_reported=True))
+    fresh = score_reply(of, reply, ScoreSettings(headings_reported=True))
     found = settled(of, guessed, reported=True)
     assert dict(found.metrics) == dict(fresh.metrics)
     assert dict(found.not_applicable) == dict(fresh.not_applicable)

@@ -24,11 +24,11 @@ from pytest_rageval.metrics.retrieval import (
     recall_at_k,
     reciprocal_rank,
 )
-from pytest_rageval.metrics.scoring import score_case
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
 from tests.record_builders import record
+from tests.score_builders import score_reply
 from tests.shared_data import shared_path
 from tests.trec_files import Qrels, Run, read_output, read_qrels, read_run, trec_ranking
 
@@ -174,7 +174,7 @@ def topic_scores(topic: str, qrels: str, level: int, k: int) -> Mapping[str, flo
     chunks = tuple(RetrievedChunk(rel_path=document) for document in run[topic])
     case = Case(id=topic, question="?", gold_supports=golds)
     response = AskResponse(answer="text", retrieved_chunks=chunks)
-    return score_case(case, response, ScoreSettings(k=k)).metrics
+    return score_reply(case, response, ScoreSettings(k=k)).metrics
 
 
 def show_metrics(metrics: Mapping[str, float | None], names: Mapping[str, str]) -> dict[str, str]:

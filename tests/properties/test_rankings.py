@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.scoring import score_case
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
 from tests.properties.scenes import make_case, make_payload, make_settings, seeded
+from tests.score_builders import score_reply
 
 Chunks = tuple[RetrievedChunk, ...]
 Metrics = Mapping[str, float | None]
@@ -47,7 +47,7 @@ class Scene:
         found = self.chunks if chunks is None else chunks
         settings = self.settings if k is None else replace(self.settings, k=k)
         response = AskResponse(answer="text", retrieved_chunks=found)
-        return score_case(case or self.case, response, settings).metrics
+        return score_reply(case or self.case, response, settings).metrics
 
     @property
     def k(self) -> int:
@@ -271,7 +271,7 @@ def test_a_perfect_ranking_scores_one(grades: list[int], k: int, extra: int) -> 
         answer="text", retrieved_chunks=(*perfect, *(junk(i) for i in range(extra)))
     )
     case = Case(id="x", question="?", gold_supports=golds)
-    metrics = score_case(case, response, ScoreSettings(k=k)).metrics
+    metrics = score_reply(case, response, ScoreSettings(k=k)).metrics
     share = min(k, len(golds)) / len(golds)
     found = min(k, len(golds))
     for prefix in ("", "doc_"):

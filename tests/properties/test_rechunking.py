@@ -14,12 +14,12 @@ import pytest
 from markdown_it import MarkdownIt
 
 from pytest_rageval.metrics.matching import norm_heading, norm_text
-from pytest_rageval.metrics.scoring import score_case
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.server.chunking import Chunk, chunk_note
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
+from tests.score_builders import score_reply
 from tests.shared_data import shared_path
 
 EVALS = Path(__file__).resolve().parents[2] / "evals"
@@ -101,7 +101,7 @@ def imperfections(
     for case in cases:
         response = retrieve_perfectly(case, vault, size, overlap)
         k = max(1, len(response.retrieved_chunks or ()))
-        metrics = score_case(case, response, ScoreSettings(k=k)).metrics
+        metrics = score_reply(case, response, ScoreSettings(k=k)).metrics
         wrong = {key: metrics[key] for key in PERFECT if metrics[key] != 1}
         if case.required_support_groups and metrics["recall_all_at_k"] != 1:
             wrong["recall_all_at_k"] = metrics["recall_all_at_k"]
@@ -162,7 +162,9 @@ def test_a_retriever_that_misses_a_gold_would_be_seen() -> None:
     chunks = tuple(
         chunk for chunk in response.retrieved_chunks or () if chunk.rel_path != lost.rel_path
     )
-    scores = score_case(case, AskResponse(answer="t", retrieved_chunks=chunks), ScoreSettings(k=99))
+    scores = score_reply(
+        case, AskResponse(answer="t", retrieved_chunks=chunks), ScoreSettings(k=99)
+    )
     assert scores.metrics["recall_at_k"] != 1
 
 

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.engine.case import measure
+from pytest_rageval.engine.case import Trial, measure
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.scoring import score_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.runs.record_json import record_to_json
@@ -33,13 +32,14 @@ from tests.properties.scenes import (
     make_verdicts,
     seeded,
 )
+from tests.score_builders import score_reply
 
 
 def make_scores(dice: Random) -> CaseScores:
     """The scores of any case, answered or not, judged or not."""
     response = parse_ask_response(make_payload(dice)) if chance(dice, 0.9) else None
     kind = dice.choice(get_args(TargetErrorKind))
-    return score_case(
+    return score_reply(
         make_case(dice),
         response,
         make_settings(dice),
@@ -119,7 +119,11 @@ def test_absurd_durations_do_not_end_the_run() -> None:
     reply = {"answer": "text", "debug": {"latency": {"retrieval_ms": 1e308}}}
     located = LocatedCase(case=make_case(Random(0)), lineno=1)
     one, two = (
-        measure(located, f"evals/{name}.jsonl", lambda _: reply, Settings(rootdir="."), clock=float)
+        measure(
+            Trial(located, f"evals/{name}.jsonl", Settings(rootdir=".")),
+            lambda _: reply,
+            clock=float,
+        )
         for name in "ab"
     )
     assert "retrieval_ms" not in one.latency

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.case import record_of
+from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.read import StoredRun, open_run
 from pytest_rageval.runs.store import RunWriter
@@ -33,7 +33,9 @@ def record(case_id: str, *chunks: str, **fields: Any) -> CaseRecord:
     of = Case(id=case_id, question="Where is it?", gold_supports=(gold(SECTION),))
     response = AskResponse(answer="There.", retrieved_chunks=tuple(map(chunk, chunks)))
     result = AskResult(response=response, error=None, total_ms=1.0)
-    scored = record_of(LocatedCase(case=of, lineno=3), "set.jsonl", result, Settings(rootdir="."))
+    scored = record_of(
+        Trial(LocatedCase(case=of, lineno=3), "set.jsonl", Settings(rootdir=".")), result
+    )
     return replace(scored, **fields)
 
 

@@ -147,18 +147,15 @@ def _judged(
     stored: StoredRun, settings: Settings, judge: Judge, second: Judge | None
 ) -> list[Rejudged]:
     from pytest_rageval.engine.rejudge import rejudge
+    from pytest_rageval.judges.asking import Judges
 
     found: list[Rejudged] = []
     watch = JudgeWatch(settings.max_errors)
     chosen = chosen_cases(stored.records, settings)
     for record in stored.records:
-        one = rejudge(
-            record,
-            judge,
-            rubrics=settings.judging.rubrics,
-            scoring=stored.scoring,
-            second_judge=second if (record.file, record.case_id) in chosen else None,
-        )
+        twice = (record.file, record.case_id) in chosen
+        judges = Judges(judge, second if twice else None)
+        one = rejudge(record, judges, rubrics=settings.judging.rubrics, scoring=stored.scoring)
         found.append(one)
         watch.see(one.record)
     return found

@@ -19,7 +19,6 @@ from pytest_rageval.authoring.interchange.trec_run import (
     trec_eval_command,
     write_run,
 )
-from pytest_rageval.metrics.scoring import score_case
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor, Case
@@ -27,6 +26,7 @@ from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.properties.scenes import make_case, make_payload, seeded
 from tests.record_builders import record
+from tests.score_builders import score_reply
 from tests.shared_data import shared_path
 
 K = 5
@@ -46,7 +46,7 @@ TREC_KEYS: Mapping[str, str] = {
 def scored(case: Case, payload: Mapping[str, object], k: int = K) -> CaseRecord:
     """Record of a case and the chunks that it got, as a run stores it."""
     case = replace(case, k=None)
-    scores = score_case(case, parse_ask_response(payload), ScoreSettings(k=k))
+    scores = score_reply(case, parse_ask_response(payload), ScoreSettings(k=k))
     return record(
         case.id,
         dict(scores.metrics),

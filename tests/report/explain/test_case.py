@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.scoring import decide_outcome, score_case
+from pytest_rageval.metrics.scoring import decide_outcome
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.values import Explanation
@@ -15,7 +15,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation
 from tests.report.explain.builders import S, U, explained, metric, recorded
-from tests.score_builders import case, chunk, cite, gold, response
+from tests.score_builders import case, chunk, cite, gold, response, score_reply
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_citations_say_where_they_point() -> None:
 def judged(of: Case, reply: AskResponse, verdicts: Verdicts, **fields: Any) -> Explanation:
     """Explain a record with verdicts, put together as a judge's would be."""
     settings = ScoreSettings(judge_configured=True)
-    scores: CaseScores = score_case(of, reply, settings, verdicts=verdicts)
+    scores: CaseScores = score_reply(of, reply, settings, verdicts=verdicts)
     record = replace(
         recorded(of, reply),
         metrics=scores.metrics,

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.judges.asking import judge_case, judged_fields
+from pytest_rageval.judges.asking import Judges, judge_case, judged_fields
+from pytest_rageval.metrics.view import view_case
 from pytest_rageval.report.explain.judged import (
     explain_judgements,
     missing_facts,
     unsupported_claims,
 )
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.verdict import Claim, Verdict
 from tests.judge_fakes import ScriptedJudge
 from tests.record_builders import record
@@ -41,7 +42,9 @@ def said(rubric: str, _: Any) -> Verdict:
 
 
 def judged(*rubrics: str, say: Any = said, **fields: Any) -> CaseRecord:
-    found = judge_case(CASE, REPLY, (), ScriptedJudge(say), rubrics=rubrics, k=5)
+    found = judge_case(
+        view_case(CASE, REPLY, ScoreSettings()), Judges(ScriptedJudge(say)), rubrics=rubrics
+    )
     kept = judged_fields(found, question="?", answer="text", unanswerable=False)
     plain = recorded(CASE, REPLY)
     return record("x", retrieved_chunks=plain.retrieved_chunks, case=CASE, **{**kept, **fields})
