@@ -6,7 +6,6 @@ is imported when it runs, so that ``rageval --help`` costs no more than click.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import os
@@ -17,7 +16,7 @@ from typing import Final, NoReturn
 import click
 
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.errors import RagEvalError
 
 COMMANDS: Final = (
@@ -67,11 +66,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the subcommand that the arguments begin with."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = (
-                f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(COMMANDS)}"
-            )
-            ctx.fail(f"no command {args[0]!r}, {hint}")
+            hint = did_you_mean(args[0], COMMANDS) or f", expected one of {', '.join(COMMANDS)}"
+            ctx.fail(f"no command {args[0]!r}{hint}")
         return super().resolve_command(ctx, args)
 
 

@@ -13,6 +13,7 @@ from pytest_rageval.analysis.trust.reliability import LABELLED, HumanLabel, Judg
 from pytest_rageval.metrics.judged import valid_score
 from pytest_rageval.support.json_text import parse, survey
 from pytest_rageval.support.jsonl import read_lines
+from pytest_rageval.support.text import shown_json
 from pytest_rageval.values.errors import DatasetError, Fault
 
 _EXPECTED: Final = 'expected {"id": case id, "rubric": "groundedness", "label": 4}'
@@ -59,7 +60,7 @@ def _read(text: str, number: int) -> tuple[HumanLabel | None, list[Fault]]:
     except (ValueError, RecursionError):
         return None, list(_syntax_faults(text))
     if not isinstance(entry, dict):
-        return None, [Fault(message=f"{_shown(entry)}, {_EXPECTED}")]
+        return None, [Fault(message=f"{shown_json(entry)}, {_EXPECTED}")]
     faults = list(_field_faults(entry))
     if faults:
         return None, faults
@@ -105,16 +106,10 @@ def _kind_faults(label: HumanLabel, first: HumanLabel) -> Iterator[Fault]:
     kind = "true or false" if isinstance(first.label, bool) else "a score"
     yield Fault(
         field="label",
-        message=f"{_shown(label.label)}, expected {kind} as in line {first.line}: the labels of "
-        f"{label.rubric} are all of one kind",
+        message=f"{shown_json(label.label)}, expected {kind} as in line {first.line}: the labels "
+        f"of {label.rubric} are all of one kind",
     )
 
 
 def _came(entry: Mapping[str, Any], name: str) -> str:
-    return _shown(entry[name]) if name in entry else "missing"
-
-
-def _shown(value: object) -> str:
-    """Write a value as in JSON, on one line, harmless to a terminal and not long."""
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return shown_json(entry[name]) if name in entry else "missing"

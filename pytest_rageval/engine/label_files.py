@@ -5,7 +5,6 @@ A file gives all of its rows or one error with all of its faults.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from pytest_rageval.analysis.trust.calibration import (
 )
 from pytest_rageval.support.json_text import parse, survey
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.support.text import did_you_mean, shown_json
 from pytest_rageval.values.errors import DatasetError, Fault
 
 _EXPECTED: Final = 'expected {"id": ..., "question": ..., "answer": ..., "label": ...}'
@@ -113,7 +113,7 @@ class _Reader:
         ]
         entry = seen.value
         if not isinstance(entry, dict):
-            message = f"{_shown(entry)}, {_EXPECTED}"
+            message = f"{shown_json(entry)}, {_EXPECTED}"
             return [*faults, Fault(col=seen.values[()] + 1, message=message)]
         start = seen.values[()]
         return faults + [
@@ -138,12 +138,10 @@ class _Reader:
         known = (*LABELS[self._rubric], *LEFT_OUT.get(self._rubric, ()))
         if label in known:
             return
-        came, hint = "missing" if "label" not in entry else _shown(label), ""
+        came, hint = "missing" if "label" not in entry else shown_json(label), ""
         if isinstance(label, str):
-            near = difflib.get_close_matches(label[:60], known, n=1)
             homes = [rubric for rubric, labels in LABELS.items() if label in labels]
-            hint = f", did you mean {near[0]!r}?" if near else ""
-            hint = f", or --rubric {homes[0]}" if homes else hint
+            hint = f", or --rubric {homes[0]}" if homes else did_you_mean(label, known)
         yield Fault(field="label", message=f"{came}, expected {_one_of(known)}{hint}")
 
     def _id_faults(self, entry: Mapping[str, Any], number: int) -> Iterator[Fault]:
@@ -152,7 +150,7 @@ class _Reader:
             first = self._first_line.setdefault(row_id, number)
             if first != number:
                 message = (
-                    f"{_shown(row_id)} is already the id of line {first}, expected a unique id"
+                    f"{shown_json(row_id)} is already the id of line {first}, expected a unique id"
                 )
                 yield Fault(field="id", message=message)
 
@@ -166,7 +164,7 @@ def _text_faults(entry: Mapping[str, Any]) -> Iterator[Fault]:
         elif value is None and name not in _REQUIRED:
             continue
         elif not isinstance(value, str) or not (value.strip() or name in _MAY_BE_BLANK):
-            yield Fault(field=name, message=f"{_shown(value)}, expected {expected}")
+            yield Fault(field=name, message=f"{shown_json(value)}, expected {expected}")
 
 
 def _list_faults(entry: Mapping[str, Any]) -> Iterator[Fault]:
@@ -174,7 +172,7 @@ def _list_faults(entry: Mapping[str, Any]) -> Iterator[Fault]:
         value = entry.get(name)
         sound = isinstance(value, list) and all(isinstance(item, str) for item in value)
         if value is not None and not sound:
-            yield Fault(field=name, message=f"{_shown(value)}, expected a list of strings")
+            yield Fault(field=name, message=f"{shown_json(value)}, expected a list of strings")
 
 
 def _syntax_fault(error: ValueError | RecursionError) -> Fault:
@@ -186,9 +184,3 @@ def _syntax_fault(error: ValueError | RecursionError) -> Fault:
 
 def _one_of(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
-
-
-def _shown(value: object) -> str:
-    """Write a value as in JSON, on one line, harmless to a terminal and not long."""
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

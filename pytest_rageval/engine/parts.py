@@ -16,7 +16,7 @@ from pytest_rageval.project.settings import compared_settings, settings_document
 from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.runs.read import records_of_run, stored_settings
 from pytest_rageval.runs.store import read_json
-from pytest_rageval.support.text import shorten
+from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
@@ -262,4 +262,4 @@ def _shown_name(name: str) -> str:
 
 
 def _shown(value: object) -> str:
-    return "not set" if value is None or value is _MISSING else shorten(value)
+    return "not set" if value is None or value is _MISSING else shown(value)

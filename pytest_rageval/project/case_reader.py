@@ -7,7 +7,6 @@ a line may hold is declared in ``case_fields``; the rules between fields are in 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import gc
 import hashlib
 import json
@@ -24,6 +23,7 @@ from pytest_rageval.project.case_fields import CASE_LINE, EXPECTED, AnchorLine, 
 from pytest_rageval.project.case_rules import CASE_WARNINGS, find_faults, find_warnings
 from pytest_rageval.support.json_text import Loc, Survey, UnfitJsonError, parse, survey
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.support.text import cut, did_you_mean
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError, Fault
 
@@ -349,20 +349,15 @@ def _type_fault(loc: Loc, kind: str, came: Any, seen: Survey) -> Fault:
     if kind == "missing":
         col = seen.values[loc[:-1]] + 1
         return Fault(col=col, field=_field(loc), message=f"missing, expected {expected}")
-    hint = _hint(came, _CHOICES.get(rule, ()))
+    hint = did_you_mean(came, _CHOICES.get(rule, ()))
     message = f"{_shown(came)}, expected {expected}{hint}"
     return Fault(col=seen.values[loc] + 1, field=_field(loc), message=message)
 
 
 def _unknown_field(loc: Loc) -> str:
     known = (CaseLine if len(loc) == 1 else AnchorLine).__annotations__
-    hint = _hint(loc[-1], known) or f", expected one of {', '.join(known)}"
+    hint = did_you_mean(loc[-1], known) or f", expected one of {', '.join(known)}"
     return f"unknown field{hint}"
-
-
-def _hint(came: Any, choices: Iterable[str]) -> str:
-    near = difflib.get_close_matches(came[:100], choices, n=1) if isinstance(came, str) else []
-    return f", did you mean {near[0]!r}?" if near else ""
 
 
 def _field(loc: Loc) -> str:
@@ -383,7 +378,7 @@ def _shown(value: Any) -> str:
     """Write a value as in JSON, on one line, harmless to a terminal and not long."""
     text = json.dumps(value, ensure_ascii=False)
     text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[:200])
-    return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 3]}..."
+    return cut(text)
 
 
 def read_set(path: Path, rootdir: Path) -> LoadedSet | DatasetError:

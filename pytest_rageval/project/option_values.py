@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pytest_rageval.project.options import Kind, Option
-from pytest_rageval.support.text import shorten
+from pytest_rageval.support.text import shown
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
 """Fields of the ask request that have options or cases of their own."""
@@ -28,7 +28,7 @@ _CREDENTIALS = {
 
 def fault(value: object, expected: str) -> ValueError:
     """Build the error of a value that is not what was expected."""
-    return ValueError(f"got {shorten(value)}, expected {expected}")
+    return ValueError(f"got {shown(value)}, expected {expected}")
 
 
 def read_option_text(option: Option, text: str) -> Any:
@@ -222,7 +222,7 @@ def _params(option: Option, value: object) -> dict[str, Any]:
             json.dumps(item, allow_nan=False)
         except (TypeError, ValueError):
             raise ValueError(
-                f"{key}: got {shorten(item)}, expected a value that JSON can hold"
+                f"{key}: got {shown(item)}, expected a value that JSON can hold"
             ) from None
     return dict(value)
 

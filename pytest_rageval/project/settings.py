@@ -19,7 +19,7 @@ from typing import Any, Literal
 from pytest_rageval.project.option_values import read_option_text, read_option_value
 from pytest_rageval.project.options import OPTIONS, REPEATABLE, Option
 from pytest_rageval.support.http.address import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
-from pytest_rageval.support.text import shorten
+from pytest_rageval.support.text import nearest, shown
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import (
     NUMBERLESS_SETTINGS,
@@ -110,7 +110,7 @@ def _read_pyproject(path: Path) -> Mapping[str, Any]:
     tool = document.get("tool", {})
     table = tool.get("rageval", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
-        raise ConfigError(f"{_PYPROJECT}: [tool.rageval]: got {shorten(table)}, expected a table")
+        raise ConfigError(f"{_PYPROJECT}: [tool.rageval]: got {shown(table)}, expected a table")
     return table
 
 
@@ -123,7 +123,7 @@ def _take_pyproject(found: _Found, table: Mapping[str, Any]) -> None:
         option = by_key.get(_KEY_ALIASES.get(path, path))
         where = f"{_PYPROJECT}: [{place}] {key}"
         if key in sections and not section and option is None:
-            found.faults.append(f"{where}: got {shorten(value)}, expected a table")
+            found.faults.append(f"{where}: got {shown(value)}, expected a table")
         elif option is None:
             hint = _did_you_mean(section, key, set(by_key) | sections)
             found.faults.append(f"{where}: unknown key{hint}")
@@ -146,15 +146,12 @@ def _pyproject_items(
 
 
 def _did_you_mean(section: str, key: str, known: set[str]) -> str:
-    import difflib
 
     prefix = f"{section}." if section else ""
     names = [name.removeprefix(prefix) for name in known if name.startswith(prefix)]
-    close = difflib.get_close_matches(key, [name for name in names if "." not in name], n=1)
-    if close:
-        return f', did you mean "{close[0]}"?'
     homes = [name for name in known if name.split(".")[-1] == key]
-    return f', did you mean "{homes[0]}"?' if homes else ""
+    close = nearest(key, [name for name in names if "." not in name]) or next(iter(homes), None)
+    return f', did you mean "{close}"?' if close else ""
 
 
 def _take_text(found: _Found, option: Option, given: object, *, source: str, env: bool) -> None:

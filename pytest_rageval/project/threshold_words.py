@@ -5,7 +5,6 @@ The parser and the JSON Schema both read them, so that neither accepts what the 
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, resolve_metric_key
+from pytest_rageval.support.text import nearest
 from pytest_rageval.values.gate import CheckKind, CheckTable, Decide
 
 GATEABLE_RUN_KEYS: Final = frozenset(RUN_METRICS)
@@ -59,8 +59,8 @@ def short_limit(text: str) -> tuple[CheckKind, float] | None:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Ask whether the closest known name was meant; empty where none is close."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f'did you mean "{close[0]}"?' if close else ""
+    close = nearest(name, known)
+    return f'did you mean "{close}"?' if close else ""
 
 
 def joined(message: str, hint: str) -> str:

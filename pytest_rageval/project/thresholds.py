@@ -30,7 +30,7 @@ from pytest_rageval.project.threshold_words import (
     unknown_group,
     unknown_metric,
 )
-from pytest_rageval.support.text import shorten
+from pytest_rageval.support.text import shown
 from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check, CheckTable, Thresholds, needs_baseline
@@ -114,7 +114,7 @@ def parse_gate_expression(text: str) -> Check:
     limit = short_limit(match["limit"]) if match else None
     if match is None or limit is None:
         raise ConfigError(
-            f"got {shorten(text)}, expected METRIC>=NUMBER or METRIC<=NUMBER, such as "
+            f"got {shown(text)}, expected METRIC>=NUMBER or METRIC<=NUMBER, such as "
             "recall_at_k>=0.9, recall_all_at_k[multi_hop]>=0.7 or recall_at_k[tag work]>=0.8"
         )
     table: CheckTable = "overall"
@@ -122,11 +122,9 @@ def parse_gate_expression(text: str) -> Check:
         table = "tag" if match["tag"] else "category"
     key = resolve_gate_key(match["metric"])
     if key is None:
-        raise ConfigError(
-            f"got {shorten(text)}: " + joined(*unknown_metric(match["metric"], table))
-        )
+        raise ConfigError(f"got {shown(text)}: " + joined(*unknown_metric(match["metric"], table)))
     if table != "overall" and key not in METRICS:
-        raise ConfigError(f"got {shorten(text)}: {key} is a figure of the whole run")
+        raise ConfigError(f"got {shown(text)}: {key} is a figure of the whole run")
     return Check(metric=key, kind=limit[0], limit=limit[1], table=table, group=match["group"])
 
 
@@ -161,7 +159,7 @@ def add_gates(
 def _check_group(gate: str, check: Check, known: Collection[str] | None) -> None:
     if check.group is not None and known is not None and check.group not in known:
         unknown = unknown_group(check.table, check.group, known)
-        raise ConfigError(f"got {shorten(gate)}: {joined(*unknown)}")
+        raise ConfigError(f"got {shown(gate)}: {joined(*unknown)}")
 
 
 def _identity(check: Check) -> tuple[str, str | None, str, str]:
@@ -226,7 +224,7 @@ class _Reader:
             value = value.get(key, {})
         if isinstance(value, dict):
             return value
-        self.source.value_fault(path, f"{path[-1]}: got {shorten(value)}, expected a table")
+        self.source.value_fault(path, f"{path[-1]}: got {shown(value)}, expected a table")
         return {}
 
     def _plain(
@@ -239,7 +237,7 @@ class _Reader:
             if rule is None:
                 self.source.key_fault((*path, key), f'unknown key "{key}"', suggest(key, rules))
             elif not rule.accepts(value):
-                message = f"{key}: got {shorten(value)}, expected {rule.expected}"
+                message = f"{key}: got {shown(value)}, expected {rule.expected}"
                 self.source.value_fault((*path, key), message)
             else:
                 good[key] = value
@@ -294,7 +292,7 @@ class _Reader:
         else:
             self.source.value_fault(
                 path,
-                f"{path[-1]}: got {shorten(value)}, expected a limit such as "
+                f"{path[-1]}: got {shown(value)}, expected a limit such as "
                 '">= 0.85", "<= 0.05" or { min = 0.85 }',
             )
 

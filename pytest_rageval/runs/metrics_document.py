@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.numbers import (
     Aggregate,
     LatencySummary,
@@ -174,7 +175,7 @@ def _indexing_document(indexing: Mapping[str, Any]) -> dict[str, Any] | None:
 def _told_elsewhere(aggregate: Aggregate) -> Iterator[str]:
     n = len(aggregate.target_warnings)
     if n:
-        lines = "1 line" if n == 1 else f"{n} lines"
+        lines = counted(n, "line")
         yield f"indexing coverage: the target warns in {lines}, which results.jsonl holds"
 
 

@@ -21,6 +21,7 @@ from typing import IO, Any, Final, Self
 from pytest_rageval.runs.record_json import record_from_json, record_to_json
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
 from pytest_rageval.support.files import FolderLock
+from pytest_rageval.support.text import nearest
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.names import RUN_ID_RULE, is_run_id
 from pytest_rageval.values.record import CaseRecord
@@ -389,12 +390,11 @@ def _nth_last(results_dir: Path, runs: list[Path], name: str, back: int) -> Path
 
 
 def _known(results_dir: Path, runs: list[Path], name: str, tags: list[str]) -> str:
-    import difflib
 
     if not runs:
         return f"; {results_dir} holds no runs"
     names = [path.name for path in runs]
-    close = difflib.get_close_matches(name, [*tags, *names], n=1)
+    close = nearest(name, [*tags, *names])
     if close:
-        return f', did you mean "{close[0]}"?'
+        return f', did you mean "{close}"?'
     return f"; the latest in {results_dir} are {', '.join(names[-3:])}"

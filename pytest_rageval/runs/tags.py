@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.support.text import shorten
+from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.names import TAG_RULE, TAGS, is_run_id, is_tag
 
@@ -64,7 +64,7 @@ def refuse_malformed_tag(results_dir: Path, tag: str) -> None:
         raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
     if not is_run_id(text):
         raise StorageError(
-            f"{path}: the file of tag {tag!r} is malformed: got {shorten(text)}, expected the id "
+            f"{path}: the file of tag {tag!r} is malformed: got {shown(text)}, expected the id "
             f"of a run; `rageval runs tag RUN {tag}` writes it anew"
         )
 

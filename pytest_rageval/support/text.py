@@ -6,8 +6,10 @@ window or reverse the reading order; none of them reaches a terminal through her
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Final
 
 _ESCAPE_SEQUENCE: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
@@ -104,21 +106,54 @@ def excerpt(text: str, limit: int = _EXCERPT_CHARS) -> str:
     return clean if len(clean) <= limit else clean[: limit - 3] + "..."
 
 
-def shorten(value: object, limit: int = 60) -> str:
-    """Return the ``repr`` of a value, cut to about ``limit`` characters."""
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[: limit - 4]} ..."
-
-
 def counted(n: int, noun: str) -> str:
-    """Count regular nouns: ``1 case``, ``2 cases``."""
+    """Count a regular noun: ``1 case``, ``2 cases``."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 SHOWN_CHARS: Final = 60
 
 
+def cut(text: str, limit: int = SHOWN_CHARS) -> str:
+    """Return a text of at most ``limit`` characters; one that was longer ends in ``...``."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
 def shown(value: object) -> str:
-    """Write a foreign value for a message: short and on one line."""
-    text = repr(value)
-    return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 3]}..."
+    """Write a foreign value for a message as its ``repr``: short and on one line."""
+    return cut(repr(value))
+
+
+def shown_json(value: object) -> str:
+    """Write a value of a JSON file for a message: in ASCII, short and on one line."""
+    return cut(json.dumps(value))
+
+
+_COMPARED_CHARS: Final = 500
+"""The search for a near name takes the square of its length."""
+
+
+def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the known name that is most like one that is not known; None: none is near.
+
+    Args:
+        name: of any length; its beginning decides.
+        known: the names to choose from.
+        cutoff: least likeness, from 0 to 1.
+    """
+    import difflib
+
+    near = difflib.get_close_matches(name[:_COMPARED_CHARS], list(known), n=1, cutoff=cutoff)
+    return near[0] if near else None
+
+
+def did_you_mean(
+    name: object, known: Iterable[str], *, before: str = ", ", cutoff: float = 0.6
+) -> str:
+    """Ask whether the nearest known name was meant; empty where none is near.
+
+    >>> did_you_mean("recal", ["recall", "mrr"])
+    ", did you mean 'recall'?"
+    """
+    near = nearest(name, known, cutoff=cutoff) if isinstance(name, str) else None
+    return "" if near is None else f"{before}did you mean {near!r}?"

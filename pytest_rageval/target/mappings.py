@@ -7,13 +7,12 @@ In a table a dot in a field's name nests: ``"input.query" = "question"`` sends
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from itertools import permutations
 from typing import Any, Final, Literal
 
-from pytest_rageval.support.text import excerpt
+from pytest_rageval.support.text import did_you_mean, excerpt, nearest
 from pytest_rageval.values.errors import ConfigError, EndpointError
 
 MapFunction = Callable[[object], object]
@@ -99,8 +98,8 @@ def _check_functions(node: object, expression: str, where: str) -> None:
     known = Functions.FUNCTION_TABLE
     for name in _function_names(node):
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}()?" if close else ""
+            close = nearest(name, known)
+            hint = f"; did you mean {close}()?" if close else ""
             raise ConfigError(
                 f"{where}: bad JMESPath expression {excerpt(expression)!r}: unknown function "
                 f"{name}() at position {expression.find(name) + 1}{hint}"
@@ -129,8 +128,7 @@ def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
         return path
     if path[0] in _DEBUG_FIELDS:
         return ("debug", *path)
-    close = difflib.get_close_matches(name, [*known, *_DEBUG_FIELDS], n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = did_you_mean(name, [*known, *_DEBUG_FIELDS], before="; ")
     expected = ", ".join([*_REPLY_FIELDS, *_DEBUG_FIELDS])
     raise ConfigError(f"{where}: unknown field {name!r}; expected one of {expected}{hint}")
 

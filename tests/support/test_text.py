@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import (
+    clean,
+    counted,
+    did_you_mean,
+    nearest,
+    shown,
+    shown_json,
+)
 
 
 @pytest.mark.parametrize(
@@ -83,3 +90,31 @@ def test_a_huge_answer_costs_no_more_than_its_beginning() -> None:
 )
 def test_a_text_gives_the_runner_of_a_ci_job_no_command(text: str, shown: str) -> None:
     assert clean(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("n", "text"), [(0, "0 cases"), (1, "1 case"), (2, "2 cases"), (1000, "1000 cases")]
+)
+def test_a_count_takes_the_form_of_its_noun(n: int, text: str) -> None:
+    assert counted(n, "case") == text
+
+
+def test_a_value_in_a_message_is_cut_to_one_short_line() -> None:
+    assert shown("two\nlines") == r"'two\nlines'"
+    assert shown("x" * 58) == f"'{'x' * 58}'"
+    assert shown("x" * 59) == f"'{'x' * 56}..."
+    assert shown_json({"a": "\u202e"}) == r'{"a": "\u202e"}'
+    assert len(shown_json(["x" * 100])) == 60
+
+
+def test_a_near_name_is_offered_and_a_far_one_is_not() -> None:
+    known = ["recall_at_k", "mrr"]
+    assert nearest("recal_at_k", known) == "recall_at_k"
+    assert did_you_mean("recal_at_k", known) == ", did you mean 'recall_at_k'?"
+    assert did_you_mean("recal_at_k", known, before="; ") == "; did you mean 'recall_at_k'?"
+    assert did_you_mean("latency", known) == ""
+    assert did_you_mean(5, known) == ""
+
+
+def test_the_search_for_a_near_name_reads_only_the_beginning_of_a_huge_one() -> None:
+    assert nearest("a" * 1_000_000, ["a" * 500]) == "a" * 500

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.support.text import counted, cut
 from pytest_rageval.values.settings import NUMBERLESS_SETTINGS, Settings
 
 Affects = Literal["everything", "answers", "judged"]
@@ -116,7 +117,7 @@ def shown(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {shown(item)}" for key, item in value.items()) or "none"
     if isinstance(value, str):
-        return value if len(value) <= 60 else f"{value[:57]}..."
+        return cut(value)
     return "not set" if value is None else f"{value!r:.60}"
 
 
@@ -179,18 +180,14 @@ def no_common_cases(
     """Return the invariant of two runs that have no case of the same content in common."""
     return Invariant(
         name="dataset",
-        base=f"{_hash(base)} ({_cases(n_base)})",
-        new=f"{_hash(new)} ({_cases(n_new)})",
+        base=f"{_hash(base)} ({counted(n_base, 'case')})",
+        new=f"{_hash(new)} ({counted(n_new, 'case')})",
         affects="everything",
     )
 
 
 def _hash(config: Mapping[str, Any]) -> str:
     return str(config.get("dataset_hash") or "no hash")
-
-
-def _cases(n: int) -> str:
-    return "1 case" if n == 1 else f"{n} cases"
 
 
 def _invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:

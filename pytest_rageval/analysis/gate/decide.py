@@ -16,6 +16,7 @@ from pytest_rageval.analysis.gate.figures import Figure, GateRun, find_figure
 from pytest_rageval.analysis.gate.limits import LimitDecision, decide_limit
 from pytest_rageval.metrics.registry import metric_info
 from pytest_rageval.support.numbers import format_limit_pair, format_value, unit_of
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.gate import (
     BaselineInfo,
     Check,
@@ -217,35 +218,31 @@ def _names(ids: Sequence[str]) -> str:
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 
-def _plural(n: int, word: str) -> str:
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
-
-
 def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
     """What fails the run whatever the checks say."""
     found = []
     required = [c.first.name for c in cases if c.first.required and c.outcome == "missed"]
     erred = [c.first.name for c in cases if c.first.required and c.outcome == "error"]
     if required:
-        found.append(f"{_plural(len(required), 'required case')} missed: {_names(required)}")
+        found.append(f"{counted(len(required), 'required case')} missed: {_names(required)}")
     if erred:
-        found.append(f"{_plural(len(erred), 'required case')} failed: {_names(erred)}")
+        found.append(f"{counted(len(erred), 'required case')} failed: {_names(erred)}")
     if on_miss == "fail":
         missed = [c.first.name for c in cases if c.outcome == "missed" and not c.first.required]
         if missed:
-            found.append(f"{_plural(len(missed), 'case')} missed: {_names(missed)}")
+            found.append(f"{counted(len(missed), 'case')} missed: {_names(missed)}")
     return found
 
 
 def _incomplete(cases: Sequence[CaseGroup], n_expected: int, n_reported: int) -> str | None:
     if n_reported < n_expected:
-        return f"INCOMPLETE: {n_reported} of {_plural(n_expected, 'case')} reported"
+        return f"INCOMPLETE: {n_reported} of {counted(n_expected, 'case')} reported"
     skipped = sum(
         any(r.error is not None and r.error.kind == "not_attempted" for r in c.records)
         for c in cases
     )
     if skipped:
-        return f"INCOMPLETE: {skipped} of {_plural(len(cases), 'case')} not attempted"
+        return f"INCOMPLETE: {skipped} of {counted(len(cases), 'case')} not attempted"
     return None
 
 
@@ -265,11 +262,11 @@ def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[
     decided = len(results) - len(skipped)
     shown = [f"{r.check.name} {r.message}" for r in failed]
     if failed:
-        return len(failed), f"{len(failed)} of {_plural(decided, 'check')}: {_names_of(shown)}"
+        return len(failed), f"{len(failed)} of {counted(decided, 'check')}: {_names_of(shown)}"
     warned = sum(r.status == "warn" for r in results)
-    parts = [_plural(decided, "check")]
+    parts = [counted(decided, "check")]
     if warned:
-        parts.append(_plural(warned, "warning"))
+        parts.append(counted(warned, "warning"))
     if skipped:
         parts.append(f"{len(skipped)} skipped{why_skipped}")
     return 0, ", ".join(parts)

@@ -16,6 +16,7 @@ from pytest_rageval.analysis.stats.calibration import CanaryDrift, canary_drift,
 from pytest_rageval.analysis.stats.intervals import fmean, wilson
 from pytest_rageval.judges.spot_check import Key
 from pytest_rageval.metrics.judged import compute_disagreement, scores_disagree, valid_score
+from pytest_rageval.support.text import counted
 
 SCALE: Final = (0.0, 5.0)
 MIN_LABELS: Final = 50
@@ -111,9 +112,9 @@ class CorrectedMean:
         if self.low is not None and self.high is not None:
             interval = f"{self.low:.2f}-{self.high:.2f}"
         return (
-            f"{self.estimate:.2f} [{interval}] corrected by {_counted(self.n_labels, 'label')}; "
+            f"{self.estimate:.2f} [{interval}] corrected by {counted(self.n_labels, 'label')}; "
             f"the judge alone says {self.judge_mean:.2f} "
-            f"over {_counted(self.n_labels + self.n_judge_only, 'case')}"
+            f"over {counted(self.n_labels + self.n_judge_only, 'case')}"
         )
 
 
@@ -198,7 +199,7 @@ class Drift:
         return (
             f"{'the judge has drifted' if self.found.drift else 'no drift seen'}: "
             f"mean shift {shift:+.3f} of the scale, {flips:.1%} changed sides of the pass line "
-            f"({_counted(self.n, 'answer')}{few})"
+            f"({counted(self.n, 'answer')}{few})"
         )
 
 
@@ -276,8 +277,4 @@ def _figures(report: Mapping[str, Any]) -> str:
         return "-" if value is None else f"{value:.2f}"
 
     n = int(report.get("n") or 0)
-    return f"AUROC {shown('auroc')}, kappa {shown('kappa')} on {_counted(n, 'label')}"
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return f"AUROC {shown('auroc')}, kappa {shown('kappa')} on {counted(n, 'label')}"

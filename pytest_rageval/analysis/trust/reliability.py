@@ -21,6 +21,7 @@ from pytest_rageval.analysis.trust.judge import (
 from pytest_rageval.judges.spot_check import COMPARED, CaseKey
 from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
 from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import DatasetError, Fault
 from pytest_rageval.values.record import CaseRecord
 
@@ -67,7 +68,7 @@ class Correction:
     def __str__(self) -> str:
         share = f"share at {PASS_LINE:g} or above " if self.quantity == "pass_share" else ""
         n = self.found.n_unused
-        unused = f" ({n} {'label' if n == 1 else 'labels'} without a score)" if n else ""
+        unused = f" ({counted(n, 'label')} without a score)" if n else ""
         return f"{share}{self.found}{unused}"
 
 

@@ -7,7 +7,6 @@ break; or one gold in the columns ``rel_path``, ``heading_path`` and ``snippet``
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -27,7 +26,7 @@ from pytest_rageval.authoring.interchange.values import (
     SourceFile,
     fault,
 )
-from pytest_rageval.support.text import shown
+from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.errors import Fault, faults_error
 
 _ROOM: Final = "csv"
@@ -43,9 +42,8 @@ def read(source: Source) -> Imported:
     known = [*ALIASES, *ANCHOR_COLUMNS]
     for field in columns:
         if field not in known:
-            near = difflib.get_close_matches(field, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(known)}"
-            raise fault("--column", f"no field {shown(field)}, {hint}")
+            hint = did_you_mean(field, known) or f", expected one of {', '.join(known)}"
+            raise fault("--column", f"no field {shown(field)}{hint}")
     ledger, ids = Ledger(), UniqueIds()
     faults: list[Fault] = []
     lines: list[dict[str, Any]] = []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase, anchors_of, finding
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text, starts_with
+from pytest_rageval.support.text import cut, nearest
 from pytest_rageval.values.case import Anchor
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ class AnchorIndex:
         moved = self._by_name.get(_name(path), [])
         near = [moved[0]] if len(moved) == 1 else []
         if not near and path not in self._guesses and len(self._guesses) < _MOST_GUESSES:
-            alike = difflib.get_close_matches(anchor.rel_path[:200], paths, n=1, cutoff=_NEAR)
-            self._guesses[path] = alike
+            alike = nearest(anchor.rel_path, paths, cutoff=_NEAR)
+            self._guesses[path] = [] if alike is None else [alike]
         near = near or self._guesses.get(path, [])
         return f", did you mean {near[0]!r}?" if near else ""
 
@@ -98,9 +99,9 @@ def _other_section(note: Note, anchor: Anchor, wanted: Sequence[str]) -> str:
             return f", did you mean {section.heading_path!r}, which holds its snippets?"
     paths = {" > ".join(section.segments): section.heading_path for section in note.sections}
     target = " > ".join(wanted)
-    near = difflib.get_close_matches(target[:500], [*paths], n=1, cutoff=_NEAR)
+    near = nearest(target, paths, cutoff=_NEAR)
     if near:
-        return f", did you mean {paths[near[0]]!r}?"
+        return f", did you mean {paths[near]!r}?"
     last = [one.heading_path for one in note.sections if one.segments[-1:] == tuple(wanted[-1:])]
     return f", did you mean {last[0]!r}?" if last else ""
 
@@ -142,5 +143,4 @@ def _sentences(section: str, *, heading: bool) -> tuple[tuple[str, frozenset[str
 
 
 def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _CLOSE_CHARS else f"{flat[: _CLOSE_CHARS - 3]}..."
+    return cut(" ".join(text.split()), _CLOSE_CHARS)

@@ -11,6 +11,7 @@ from typing import Final
 from pytest_rageval.analysis.stats.power import minimum_detectable_effect, required_n
 from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
 from pytest_rageval.metrics.matching import norm_path
+from pytest_rageval.support.text import counted
 
 SD: Final = 0.35
 """Standard deviation of the difference of one case's recall between two versions of a system, as
@@ -43,10 +44,10 @@ class Power:
         """Say it in one line."""
         if self.drop is None:
             return "with no reviewed case that has evidence, no change of recall can be seen"
-        cases = "this 1 case" if self.n == 1 else f"these {self.n} cases"
+        cases = f"{'this' if self.n == 1 else 'these'} {counted(self.n, 'case')}"
         text = f"with {cases} a drop of {_shown(self.drop)} in recall can be seen"
         if self.drop_clustered is not None and self.n_documents < self.n:
-            documents = "1 document" if self.n_documents == 1 else f"{self.n_documents} documents"
+            documents = counted(self.n_documents, "document")
             text += (
                 f" ({_shown(self.drop_clustered)} if the cases of each of their {documents} stand "
                 "or fall together)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -15,6 +14,7 @@ from pytest_rageval.metrics.matching import (
     norm_text,
     starts_with,
 )
+from pytest_rageval.support.text import did_you_mean, nearest
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskRequest, RetrievedChunk
@@ -81,19 +81,19 @@ def lost_anchor(
         message = f"the target reports no headings of {anchor.rel_path}, so no chunk can match"
     else:
         others = sorted({chunk.rel_path for chunk in chunks})
-        close = difflib.get_close_matches(anchor.rel_path, others, n=1, cutoff=_NEAR)
-        hint = f", did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(anchor.rel_path, others, cutoff=_NEAR)
         message = f"{anchor.rel_path!r} was not retrieved by its own words{hint}"
     return finding(placed, "warning", "not-in-index", message, field=f"{field}.rel_path")
 
 
 def _nearest(wanted: tuple[str, ...], paths: Sequence[str]) -> str:
     by_text = {" > ".join(norm_heading(path) or ()): path for path in paths}
-    near = difflib.get_close_matches(" > ".join(wanted), [*by_text], n=1, cutoff=_NEAR)
-    if not near:
-        near = [
+    near = nearest(" > ".join(wanted), by_text, cutoff=_NEAR)
+    if near is None:
+        alike = (
             text
             for text, path in by_text.items()
             if starts_with(tuple(reversed(norm_heading(path) or ())), tuple(wanted[-1:]))
-        ]
-    return f", did you mean {by_text[near[0]]!r}?" if near else ""
+        )
+        near = next(alike, None)
+    return "" if near is None else f", did you mean {by_text[near]!r}?"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, did_you_mean
 
 if TYPE_CHECKING:
     from pytest_rageval.project.case_file_edit import FileLine
@@ -241,13 +241,9 @@ def _lines_by_id(path: Path) -> dict[str, FileLine]:
 
 
 def _line_of(lines: Mapping[str, FileLine], case_id: str, path: Path) -> FileLine:
-    import difflib
-
     if case_id in lines:
         return lines[case_id]
-    near = difflib.get_close_matches(case_id, lines, n=1)
-    hint = f", did you mean {near[0]!r}?" if near else ""
-    raise CommandError(f"{path}: no case has the id {case_id!r}{hint}")
+    raise CommandError(f"{path}: no case has the id {case_id!r}{did_you_mean(case_id, lines)}")
 
 
 def _done(what: str, path: Path, ids: list[str], *, as_json: bool) -> ExitCode:

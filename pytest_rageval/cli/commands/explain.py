@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import shutil
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.cli.output import CommandError, json_option, print_json
+from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.values.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -146,10 +146,10 @@ def _one_of(found: Sequence[str], name: str, nodeids: Iterable[str]) -> str:
     known = {nodeid.split("::", 1)[-1]: nodeid for nodeid in nodeids}
     if not known:
         raise CommandError(f"case {name!r}: the run holds no records")
-    near = difflib.get_close_matches(name[:200], [*known, *known.values()], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"it holds {', '.join([*known][:_NAMED])}"
-    hint += "" if near or len(known) <= _NAMED else ", ..."
-    raise CommandError(f"case {name!r}: not in this run, {hint}")
+    more = ", ..." if len(known) > _NAMED else ""
+    hint = did_you_mean(name, [*known, *known.values()])
+    hint = hint or f", it holds {', '.join([*known][:_NAMED])}{more}"
+    raise CommandError(f"case {name!r}: not in this run{hint}")
 
 
 # --- terminal ------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.cli.output import ExitCode, json_option, print_json
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, counted
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.interchange.trec_run import Level, TrecRun
@@ -130,7 +130,7 @@ def _document(name: str, n_cases: int, report: Imported, written: list[str]) -> 
 
 
 def _print(name: str, n_cases: int, report: Imported, written: list[str]) -> None:
-    click.echo(f"{name}: {n_cases} {'case' if n_cases == 1 else 'cases'}")
+    click.echo(f"{name}: {counted(n_cases, 'case')}")
     for line in _left_out_lines(report.left_out):
         click.echo(line)
     for note in report.notes:
@@ -182,7 +182,7 @@ def _run_document(run_id: str, found: TrecRun, written: list[str], line: str) ->
 
 
 def _run_lines(run_id: str, found: TrecRun, written: list[str], line: str) -> Iterator[str]:
-    yield f"trec: {found.n_cases} {'case' if found.n_cases == 1 else 'cases'} of {clean(run_id)}"
+    yield f"trec: {counted(found.n_cases, 'case')} of {clean(run_id)}"
     yield from _left_out_lines(found.left_out)
     if found.differing:
         shown = ", ".join(map(clean, found.differing[:5]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.cli.output import ExitCode, json_option, print_json
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -276,11 +276,11 @@ def _document(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> dict
 
 
 def _lines(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> Iterator[str]:
-    parts = [_counted(len(plan.texts), "case")]
+    parts = [counted(len(plan.texts), "case")]
     if found.documents:
-        parts.append(f"{_counted(len(found.documents), 'document')} below {found.scope_prefix}")
+        parts.append(f"{counted(len(found.documents), 'document')} below {found.scope_prefix}")
     if found.responses:
-        parts.append(_counted(len(found.responses), "recorded response"))
+        parts.append(counted(len(found.responses), "recorded response"))
     yield clean(f"{name}: {', '.join(parts)}", 500)
     yield from _counts("carried over", found.carried)
     yield from _counts("kept in metadata, where they change nothing", found.kept)
@@ -328,7 +328,3 @@ def _clash_lines(clashes: Mapping[str, str | None]) -> Iterator[str]:
         yield f"renamed {clean(one)} to {clean(new or '')}"
     if len(renamed) > 10:
         yield f"renamed {len(renamed) - 10} more"
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import shutil
 import sys
@@ -20,7 +19,7 @@ from pytest_rageval.cli.output import (
     json_option,
     print_json,
 )
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, did_you_mean
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.labelling.desk import (
@@ -303,8 +302,7 @@ def _chosen(loaded: EditableSet, wanted: _Wanted, settings: Settings) -> list[Ed
 def _require_known(given: Sequence[str], known: Sequence[str], flag: str, what: str) -> None:
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f", did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, known)
             raise click.UsageError(f"{flag}: no case has the {what} {name!r}{hint}")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json, print_lines
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, counted, nearest
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
@@ -179,7 +179,7 @@ def trend_command(
     else:
         print_lines(_trend_lines(query, points))
     if left_out:
-        runs = "1 partial run" if left_out == 1 else f"{left_out} partial runs"
+        runs = counted(left_out, "partial run")
         click.echo(f"{runs} left out (--partial shows {'it' if left_out == 1 else 'them'})")
     return ExitCode.YES
 
@@ -213,12 +213,10 @@ def _check(query: TrendQuery, source: TrendSource) -> None:
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> str:
-    import difflib
-
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
+    close = nearest(name, names)
     if close:
-        return f'{what} {name!r}: in no run, did you mean "{close[0]}"?'
+        return f'{what} {name!r}: in no run, did you mean "{close}"?'
     listed = ", ".join(names[:_SHOWN_NAMES]) or "none"
     more = ", ..." if len(names) > _SHOWN_NAMES else ""
     return f"{what} {name!r}: in no run; there are: {listed}{more}"

@@ -8,7 +8,6 @@ either. Replies are read by ``rubric_reply``.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
@@ -34,6 +33,7 @@ from pytest_rageval.judges.rubrics.schema import (
     schema_faults,
 )
 from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
+from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import Citation
 from pytest_rageval.values.verdict import (
@@ -151,8 +151,7 @@ def load_rubric(
         return _load_packaged(name_or_path, alternate)
     path = Path(name_or_path)
     if path.suffix != ".jinja":
-        close = difflib.get_close_matches(name_or_path, RUBRICS, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name_or_path, RUBRICS, before="; ")
         raise ConfigError(
             f"rubric {name_or_path!r}: expected one of {', '.join(RUBRICS)},"
             f" or the path of a .jinja file{hint}"

@@ -16,11 +16,11 @@ from pytest_rageval.report.explain.values import (
     AnchorReason,
     ChunkReason,
     CitationReason,
-    count,
     indices,
     join,
     ranks,
 )
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 
@@ -49,7 +49,7 @@ def list_sentences(chunks: Sequence[ChunkReason], k: int) -> dict[str, str]:
         specific = f"irrelevant {which or 'evidence'} at {places}"
     negative = "nothing was returned"
     if chunks:
-        negative = f"{count(len(chunks), 'chunk')} returned for no answer"
+        negative = f"{counted(len(chunks), 'chunk')} returned for no answer"
     return {"specificity_accuracy": specific, "negative_accuracy": negative}
 
 
@@ -86,7 +86,7 @@ def citation_sentences(
         sentences["recency_conflict_accuracy"] = _recency(case, golds)
     if citations and citations[0].ranks is not None:
         n_inside = sum(bool(citation.ranks) for citation in citations)
-        text = f"{n_inside} of {count(len(citations), 'citation')} retrieved"
+        text = f"{n_inside} of {counted(len(citations), 'citation')} retrieved"
         text += _numbers("; not", [c.number for c in citations if not c.ranks])
         sentences["citation_in_context_rate"] = text
     return sentences
@@ -106,12 +106,12 @@ def _attribution(
         first = pointing[0]
         hit = f"citation #{first.number} points into gold {indices(first.golds)}"
     elif n:
-        hit = f"{count(n, 'citation')}, none into a gold"
+        hit = f"{counted(n, 'citation')}, none into a gold"
     else:
         hit = "the answer cites nothing"
-    recall = f"{len(cited)} of {count(len(golds), 'gold')} cited"
+    recall = f"{len(cited)} of {counted(len(golds), 'gold')} cited"
     recall += f"; {indices(missing)} not" if cited and missing else ""
-    precision = f"{len(pointing)} of {count(n, 'citation')} into a gold"
+    precision = f"{len(pointing)} of {counted(n, 'citation')} into a gold"
     if pointing:
         precision += _numbers("; not", [c.number for c in citations if not c.golds])
     return {
@@ -179,7 +179,7 @@ def _verdict(record: CaseRecord, key: str) -> Figure:
     if key == "claim_support_rate":
         supported, unsupported = (_size(verdict, f"{name}_claims") for name in _CLAIMS)
         if supported is not None and unsupported is not None:
-            text = f"{supported} of {count(supported + unsupported, 'claim')} supported"
+            text = f"{supported} of {counted(supported + unsupported, 'claim')} supported"
             return Figure(claim_support(supported, unsupported), text)
     return Figure(None, _reasoning(verdict) or _NO_REASONING)
 

@@ -12,7 +12,8 @@ from pytest_rageval.metrics.matching import (
     in_scope,
 )
 from pytest_rageval.report.explain.anchors import Relation, relate, same_place
-from pytest_rageval.report.explain.values import ChunkReason, Role, Rule, count, indices
+from pytest_rageval.report.explain.values import ChunkReason, Role, Rule, indices
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
@@ -186,7 +187,7 @@ def _irrelevant(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> _
     if reach == deepest:
         text += f", as deep as gold [{rival}]: on a tie the irrelevant anchor wins"
         return _Ruling(role="irrelevant", rule="irrelevant_tie", text=text, irrelevant=winners)
-    text += f", which wins with {count(deepest, 'heading')} against {reach} of gold [{rival}]"
+    text += f", which wins with {counted(deepest, 'heading')} against {reach} of gold [{rival}]"
     return _Ruling(role="irrelevant", rule="irrelevant_deeper", text=text, irrelevant=winners)
 
 

@@ -16,8 +16,9 @@ from pytest_rageval.metrics.retrieval import (
     group_recall_at_k,
     ideal_dcg,
 )
-from pytest_rageval.report.explain.values import count, join, ranks
+from pytest_rageval.report.explain.values import join, ranks
 from pytest_rageval.support.numbers import format_value
+from pytest_rageval.support.text import counted
 
 _TERMS: Final = 6
 """Most fractions or groups that one sentence lists."""
@@ -58,10 +59,10 @@ class Terms:
 def cut_text(n_chunks: int, k: int) -> str:
     """Name the cut: ``the first 5 chunks``, ``the 3 chunks returned (k = 5)``."""
     if n_chunks >= k:
-        return f"the first {count(k, 'chunk')}" if k > 1 else "the first chunk"
+        return f"the first {counted(k, 'chunk')}" if k > 1 else "the first chunk"
     if not n_chunks:
         return "an empty list"
-    return f"the {count(n_chunks, 'chunk')} returned (k = {k})"
+    return f"the {counted(n_chunks, 'chunk')} returned (k = {k})"
 
 
 def ranking_sentences(ranking: Ranking, terms: Terms) -> dict[str, str]:
@@ -98,7 +99,7 @@ def _hit(ranking: Ranking, terms: Terms) -> str:
 
 def _recall(ranking: Ranking, terms: Terms) -> str:
     n, found = len(ranking.grades), ranking.found
-    text = f"{len(found)} of {count(n, terms.gold)} in {terms.place}"
+    text = f"{len(found)} of {counted(n, terms.gold)} in {terms.place}"
     missing = frozenset(range(n)) - found
     if found and missing:
         text += f"; missing {terms.name(missing)}"
@@ -127,7 +128,7 @@ def _precision_returned(ranking: Ranking, terms: Terms) -> str:
     n = len(ranking.matched)
     if not n:
         return "nothing was returned"
-    return _precision(ranking, f"{count(n, terms.unit)} returned")
+    return _precision(ranking, f"{counted(n, terms.unit)} returned")
 
 
 def _ndcg(ranking: Ranking) -> str:
@@ -151,7 +152,7 @@ def _average_precision(ranking: Ranking, terms: Terms) -> str:
         parts = [*parts[: _TERMS - 1], "..."]
     text = " + ".join(parts)
     shown = text if len(places) == 1 else f"({text})"
-    return f"{shown} / {count(len(ranking.grades), terms.gold)}"
+    return f"{shown} / {counted(len(ranking.grades), terms.gold)}"
 
 
 def _group(golds: Iterable[int]) -> str:
@@ -171,5 +172,7 @@ def _whole_group(ranking: Ranking, groups: Groups, terms: Terms) -> str:
 def _best_group(ranking: Ranking, groups: Groups, terms: Terms) -> str:
     first_best = max(groups, key=lambda group: group_recall_at_k(ranking, [group]))
     best = frozenset(first_best)
-    text = f"{len(best & ranking.found)} of {count(len(best), terms.gold)} of group {_group(best)}"
+    text = (
+        f"{len(best & ranking.found)} of {counted(len(best), terms.gold)} of group {_group(best)}"
+    )
     return f"{text}, the best" if len(groups) > 1 else text

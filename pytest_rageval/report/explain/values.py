@@ -249,11 +249,6 @@ class Explanation:
 _LISTED = 8
 
 
-def count(n: int, noun: str) -> str:
-    """Count a regular noun: ``1 gold``, ``2 golds``."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
 def join(names: Sequence[str], last: str = "and") -> str:
     """List names: ``a``, ``a and b``, ``a, b and c``; a long list is cut and says so."""
     if len(names) > _LISTED:

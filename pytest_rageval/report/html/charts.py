@@ -9,6 +9,7 @@ from typing import Final
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.values import MetricView
 from pytest_rageval.support.numbers import format_value
+from pytest_rageval.support.text import cut
 
 _NAME_CHARS: Final = 34
 
@@ -34,7 +35,7 @@ class _Layout:
 
     def name(self, y: float, text: str) -> Element:
         """Return the name of the row whose middle is at y."""
-        short = text if len(text) <= _NAME_CHARS else f"{text[: _NAME_CHARS - 3]}..."
+        short = cut(text, _NAME_CHARS)
         if self.above:
             return label(self.left, y - 14, short, "name")
         return label(self.left - 10, y + 4, short, "name", "end")

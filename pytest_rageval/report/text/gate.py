@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line
 from pytest_rageval.support.numbers import format_value
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.gate import CheckResult, GateResult
 
 _HEAD = 9
@@ -45,12 +45,12 @@ def _wrapped(head: str, text: str, width: int, style: Style) -> Iterator[Line]:
 def detectable_text(result: CheckResult) -> str | None:
     """Say how small a change a check against a baseline could have seen; None: it is none."""
     check = result.check
-    if check.kind not in {"max_drop", "max_rise"} or result.mde is None:
+    if check.kind not in {"max_drop", "max_rise"} or result.mde is None or not result.n:
         return None
     word = "drop" if check.kind == "max_drop" else "rise"
-    cases = "1 case" if result.n == 1 else f"{result.n} cases"
     size = detectable_size(result)
-    return f"{cases} would show {f'a {word} of {size}' if size else f'no {word}: too few'}"
+    seen = f"a {word} of {size}" if size else f"no {word}: too few"
+    return f"{counted(result.n, 'case')} would show {seen}"
 
 
 def detectable_size(result: CheckResult) -> str | None:
