@@ -1,4 +1,4 @@
-"""Figures about embeddings, for analysis rather than gates (docs/embeddings.md#what-is-shown).
+"""Figures about embeddings, for analysis rather than gates (docs/embeddings.md#output).
 
 This module exists for numpy and is imported only where vectors are at hand.
 """
