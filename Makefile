@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PYTHON ?= python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help eval replay test check format lint types tests coverage lock clean
+.PHONY: help eval replay test test-slow check format lint types tests coverage lock clean
 
 help: ## List the targets.
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 eval: $(STAMP) ## Evaluate the embedded RAG server on the example cases.
 	$(BIN)/python -m pytest evals/
@@ -16,9 +16,9 @@ eval: $(STAMP) ## Evaluate the embedded RAG server on the example cases.
 replay: $(STAMP) ## Replay the recorded cases without a network.
 	$(BIN)/python -m pytest evals/ -k _04 --record-mode=none --block-network
 
-test: check ## Run everything that must hold before a merge.
+test: check ## Run what must hold before every commit, in minutes.
 
-check: format lint types tests ## Format check, lint, strict types, tests.
+check: format lint types tests ## Format check, lint, strict types, quick tests.
 
 format: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -30,8 +30,13 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
+PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
+
 tests: $(STAMP)
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(PYTEST) -m "not slow"
+
+test-slow: $(STAMP) ## Run the tests marked slow: simulations, workers, browsers, CI jobs.
+	$(PYTEST) -m slow
 
 # The plugin is loaded before pytest-cov could start, so coverage starts pytest.
 coverage: $(STAMP) ## Say which lines the tests reach, one test after the other.

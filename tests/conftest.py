@@ -18,7 +18,7 @@ import jinja2  # noqa: F401
 import numpy as np  # noqa: F401
 import openai  # noqa: F401
 import pydantic  # noqa: F401
-import sqlalchemy  # noqa: F401
+import sqlalchemy.dialects.sqlite  # noqa: F401
 import yaml  # type: ignore[import-untyped]  # noqa: F401
 
 from pytest_rageval.analysis.aggregate import run as aggregate  # noqa: F401

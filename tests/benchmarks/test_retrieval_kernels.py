@@ -52,6 +52,7 @@ def test_trec_files_are_read_in_the_order_of_their_scores(tmp_path: Path) -> Non
     assert (query.id, dict(query.grades), query.ranked) == ("q", {"a": 2}, ["a", "b"])
 
 
+@pytest.mark.slow
 def test_a_small_run_prints_json(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

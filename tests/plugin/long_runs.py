@@ -42,6 +42,7 @@ def ask_server(project: Project, url: str, *, judge: str = "none", **settings: o
                 'filterwarnings = ["error"]',
                 "[tool.rageval]",
                 f'judge = "{judge}"',
+                "no_report = true",
                 *lines,
                 "[tool.rageval.target]",
                 f'url = "{url}"',

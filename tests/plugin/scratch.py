@@ -12,6 +12,13 @@ import pytest
 
 QUIET = ("-p", "no:randomly")
 
+SERIAL_AND_PARALLEL = pytest.mark.parametrize(
+    "workers",
+    [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)],
+    ids=["serial", "n2"],
+)
+"""The same test in one process and, slowly, with two workers."""
+
 CONFTEST = """
 import pytest
 
@@ -42,12 +49,13 @@ THRESHOLDS = """version = 1
 recall_at_k = ">= 0.5"
 """
 
-PYPROJECT = """
+NO_PAGE = "no_report = true\n"
+PYPROJECT = f"""
 [tool.pytest.ini_options]
 filterwarnings = ["error"]
 [tool.rageval]
 judge = "none"
-[tool.rageval.target]
+{NO_PAGE}[tool.rageval.target]
 retries = 0
 """
 
@@ -90,11 +98,21 @@ class Project:
         lines = "".join(json.dumps(c) + "\n" for c in cases)
         return self.write(f"evals/{name}.jsonl", lines)
 
+    def write_pages(self) -> None:
+        """Let the runs that follow write report.html, which takes most of a small run's time."""
+        file = self.path / "pyproject.toml"
+        text = file.read_text(encoding="utf-8")
+        assert NO_PAGE in text
+        file.write_text(text.replace(NO_PAGE, ""), encoding="utf-8")
+
     def run(self, *arguments: str) -> pytest.RunResult:
+        """Run in this process; with workers in a process of its own."""
+        if "-n" in arguments:
+            return self.run_apart(*arguments)
         return self.pytester.runpytest_inprocess(*arguments, *QUIET)
 
     def run_apart(self, *arguments: str) -> pytest.RunResult:
-        """Run in a process of its own: workers, and what only an exit status shows."""
+        """Run in a process of its own: workers, signals, and what a first import shows."""
         return self.pytester.runpytest_subprocess(*arguments, *QUIET, timeout=90)
 
     def run_folders(self) -> list[Path]:

@@ -27,6 +27,7 @@ SETTINGS = """
 filterwarnings = ["error"]
 [tool.rageval]
 judge = "offline"
+no_report = true
 [tool.rageval.target]
 """
 CHUNK = {"chunk_id": "c1", "rel_path": "a.md", "heading_path": "# A", "text": "Seven.", "rank": 1}
@@ -183,6 +184,7 @@ def test_workers_are_refused(scratch: Project, arguments: tuple[str, ...]) -> No
     result.stderr.fnmatch_lines(["*one case after the other, in one process; leave out -n*"])
 
 
+@pytest.mark.slow
 def test_a_project_that_only_blocks_the_network_may_have_workers(project: Project) -> None:
     assert project.run_apart("-n", "1", "--block-network").parseoutcomes()["passed"] >= 3
 

@@ -17,7 +17,7 @@ from pytest_rageval.target.documents import DocumentsClient
 from pytest_rageval.values.errors import EndpointError
 from tests.fakes import unused_port
 from tests.plugin.document_server import DocumentServer, document_server
-from tests.plugin.scratch import Project
+from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project
 
 PREFIX = "evals/garden/"
 HEAD = {"scope_prefix": PREFIX}
@@ -267,13 +267,13 @@ def rag_client({argument}):
 """
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)])
+@SERIAL_AND_PARALLEL
 def test_a_client_of_ones_own_takes_the_documents(
     garden: Project, workers: tuple[str, ...]
 ) -> None:
     text = OWN_CLIENT.format(argument="rageval_documents", documents="rageval_documents")
     garden.write("conftest.py", text)
-    result = garden.run_apart("evals", *workers)
+    result = garden.run("evals", *workers)
     assert result.ret == 0
     assert garden.stored("metrics.json")["aggregate_metrics"]["recall_at_k_avg"] == 1
 

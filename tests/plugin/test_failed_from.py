@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.long_runs import document, lines_of
-from tests.plugin.scratch import CASES, REFUSED, Project, checks
-
-SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, checks
 
 
 def folder_of(project: Project, run_id: str) -> Path:
@@ -26,7 +24,7 @@ def test_only_what_missed_or_erred_is_asked_again(
 ) -> None:
     project.cases([*CASES, REFUSED])
     project.run("--rageval-run-id", "one")
-    result = project.run_apart("--rageval-failed-from", "one", "--rageval-run-id", "two", *workers)
+    result = project.run("--rageval-failed-from", "one", "--rageval-run-id", "two", *workers)
     folder = folder_of(project, "two")
     assert sorted(r["case_id"] for r in lines_of(folder)) == ["dead-1", "short-1"]
     assert result.ret == 1  # the error, which any part of a set can tell
@@ -65,7 +63,7 @@ def test_nothing_failed_is_exit_5_with_a_sentence(
 ) -> None:
     project.cases(CASES[:2])
     project.run("--rageval-run-id", "one")
-    result = project.run_apart("-q", "--rageval-failed-from", "one", *workers)
+    result = project.run("-q", "--rageval-failed-from", "one", *workers)
     assert result.ret == 5
     assert "nothing to select: no case missed or erred in run one" in told(result)
     assert [p.name for p in project.run_folders()] == ["one"]

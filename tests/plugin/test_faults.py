@@ -25,7 +25,7 @@ from tests.plugin.faults import (
     mixed_cases,
 )
 from tests.plugin.long_runs import ask_server, document, figures, lines_of
-from tests.plugin.scratch import Project, case, summary_lines
+from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, summary_lines
 
 WAYS = {
     "as it comes": (),
@@ -147,13 +147,13 @@ def test_a_target_that_only_keeps_people_waiting_is_given_up_too(project: Projec
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
+@SERIAL_AND_PARALLEL
 def test_a_target_that_is_dead_ends_the_run_soon_with_one_sentence(
     project: Project, workers: tuple[str, ...]
 ) -> None:
     _ask(project, f"http://127.0.0.1:{unused_port()}")
 
-    result = project.run_apart("--rageval-max-errors", "10", *workers)
+    result = project.run("--rageval-max-errors", "10", *workers)
 
     assert result.ret == 1
     said = " ".join(" ".join(summary_lines(result)).split())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin.scratch import CASES, CONFTEST, PYPROJECT, Project, case
+from tests.plugin.scratch import CASES, CONFTEST, PYPROJECT, SERIAL_AND_PARALLEL, Project, case
 
 REPLY = CONFTEST.split("@pytest.fixture")[0]
 
@@ -87,7 +87,7 @@ def test_an_override_can_wrap_the_client_that_it_replaces(project: Project) -> N
     assert project.records()["ok-1"]["answer"].startswith("wrapped: ")
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+@SERIAL_AND_PARALLEL
 def test_a_fixture_that_returns_no_client_is_one_usage_error(
     project: Project, workers: tuple[str, ...]
 ) -> None:
@@ -95,7 +95,7 @@ def test_a_fixture_that_returns_no_client_is_one_usage_error(
         "conftest.py",
         "import pytest\n@pytest.fixture(scope='session')\ndef rag_client(): return None\n",
     )
-    result = project.run_apart(*workers)
+    result = project.run(*workers)
     assert result.ret == 4
     result.stderr.fnmatch_lines(["ERROR: rag_client: expected an object with ask*got None"])
 

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
-from tests.plugin.scratch import Project, checks
+from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, checks
 
 
 def test_a_failing_gate_is_exit_1_and_one_failed_line(project: Project) -> None:
@@ -86,12 +84,12 @@ def test_it(eval_case):
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+@SERIAL_AND_PARALLEL
 def test_an_incomplete_run_says_when_a_test_function_never_asks(
     project: Project, workers: tuple[str, ...]
 ) -> None:
     project.write("evals/eval_set.py", UNASKED)
-    result = project.run_apart(*workers)
+    result = project.run(*workers)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [

@@ -15,7 +15,7 @@ import pytest
 
 from tests.loopback_server import LoopbackServer, Question, after, loopback_server
 from tests.plugin.long_runs import ask_server, lines_of, n_lines, numbered_cases, start, wait_until
-from tests.plugin.scratch import CONFTEST, Project, case
+from tests.plugin.scratch import CONFTEST, SERIAL_AND_PARALLEL, Project, case
 
 REPLY = CONFTEST.split("@pytest.fixture")[0]
 COUNTING = (
@@ -365,7 +365,9 @@ def test_it(eval_record):
 }
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["serial", "worker"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n", "1"), marks=pytest.mark.slow)], ids=["serial", "worker"]
+)
 @pytest.mark.parametrize("how", SKIPS)
 def test_a_case_that_was_asked_ahead_and_then_skipped_leaves_no_record(
     project: Project, how: str, workers: Sequence[str]
@@ -374,8 +376,7 @@ def test_a_case_that_was_asked_ahead_and_then_skipped_leaves_no_record(
     project.write("evals/eval_set.py", SKIPS[how])
     with loopback_server(after(0.05)) as server:
         ask_server(project, server.url)
-        run = project.run_apart if workers else project.run
-        result = run("--rageval-concurrency", "3", *workers)
+        result = project.run("--rageval-concurrency", "3", *workers)
         if how == "mark":
             assert server.asked == []
             assert result.parseoutcomes()["skipped"] == 12
@@ -406,7 +407,7 @@ def test_what_another_worker_takes_over_is_not_asked_twice(project: Project) -> 
     assert len(server.asked) <= 200 + 5 * concurrency
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
+@SERIAL_AND_PARALLEL
 def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
     project: Project, workers: Sequence[str]
 ) -> None:

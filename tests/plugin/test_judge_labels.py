@@ -13,6 +13,8 @@ from tests.plugin.scratch import Project, case, comparable, summary_lines
 SETTINGS = """
 [tool.pytest.ini_options]
 filterwarnings = ["error"]
+[tool.rageval]
+no_report = true
 [tool.rageval.target]
 retries = 0
 """

@@ -10,6 +10,7 @@ from tests.plugin.scratch import (
     CONFTEST,
     PYPROJECT,
     REFUSED,
+    SERIAL_AND_PARALLEL,
     Project,
     case,
     checks,
@@ -145,15 +146,17 @@ def test_a_judge_without_its_key_is_a_usage_error(
     assert "OPENAI_API_KEY" in str(result.stderr) + str(result.stdout)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+@SERIAL_AND_PARALLEL
 def test_what_the_cache_does_not_keep_is_said_once_at_the_end(
     project: Project, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-4f7a9c1e2b8d6f3a")
-    project.write("conftest.py", CONFTEST + SMALL_CACHE)
+    monkeypatch.setattr("pytest_rageval.judges.cache.store.MAX_DOCUMENT_BYTES", 10)
+    if workers:
+        project.write("conftest.py", CONFTEST + SMALL_CACHE)
     with HostileJudge(_replies) as server:
         asked = ("--judge", "judge-2024-08-06", "--judge-base-url", server.url)
-        result = project.run_apart(*workers, *asked)
+        result = project.run(*workers, *asked)
     assert result.ret == 0
     assert len(server.asked) > 2
     text = " ".join(" ".join(summary_lines(result)).split())

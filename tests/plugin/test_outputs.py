@@ -7,9 +7,17 @@ from typing import Any
 import pytest
 
 from tests.fakes import fake_target, json_reply
-from tests.plugin.scratch import CASES, PYPROJECT, REFUSED, Project, case, checks, comparable
+from tests.plugin.scratch import (
+    CASES,
+    PYPROJECT,
+    REFUSED,
+    SERIAL_AND_PARALLEL,
+    Project,
+    case,
+    checks,
+    comparable,
+)
 
-SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
 COMMITTED = ("config.json", "metrics.json", "gate.json", "summary.md")
 
 
@@ -32,7 +40,7 @@ def test_workers_measure_what_one_process_measures(project: Project) -> None:
 def test_json_report_holds_every_case_and_the_gate(
     project: Project, workers: tuple[str, ...]
 ) -> None:
-    project.run_apart("--json-report", *workers)
+    project.run("--json-report", *workers)
     report = json.loads((project.path / ".report.json").read_text(encoding="utf-8"))
     by_id = {t["nodeid"]: t for t in report["tests"]}
     found = by_id["evals/eval_set.jsonl::short-1"]["metadata"]["rageval"]
@@ -54,7 +62,7 @@ def test_json_report_has_the_exit_code_of_a_failing_gate(
     project: Project, workers: tuple[str, ...]
 ) -> None:
     project.write("thresholds.toml", '[overall]\nrecall_at_k = ">= 0.9"\n')
-    assert project.run_apart("--json-report", *workers).ret == 1
+    assert project.run("--json-report", *workers).ret == 1
     report = json.loads((project.path / ".report.json").read_text(encoding="utf-8"))
     assert report["exitcode"] == 1
     assert checks(report["rageval"]["gate"])["recall_at_k"] == "fail"

@@ -5,10 +5,8 @@ import json
 import pytest
 
 from tests.fakes import unused_port
-from tests.plugin.scratch import CASES, Project, case
+from tests.plugin.scratch import CASES, SERIAL_AND_PARALLEL, Project, case
 from tests.root_rights import without_root_rights
-
-SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
 
 
 @SERIAL_AND_PARALLEL
@@ -16,7 +14,7 @@ def test_a_misspelt_metric_is_a_usage_error_at_its_place(
     project: Project, workers: tuple[str, ...]
 ) -> None:
     project.write("thresholds.toml", 'version = 1\n[overall]\nrecal_at_k = ">= 0.9"\n')
-    result = project.run_apart(*workers)
+    result = project.run(*workers)
     assert result.ret == 4
     result.stderr.fnmatch_lines(
         ["*thresholds.toml:3:1: unknown metric*recal_at_k*", "*did you mean*recall_at_k*"]
@@ -36,7 +34,7 @@ def test_every_fault_of_a_case_file_is_told_at_once(
         json.dumps(case("wrong", "hit") | {"k": "five"}),
     ]
     project.write("evals/eval_set.jsonl", "\n".join(lines) + "\n")
-    result = project.run_apart(*workers)
+    result = project.run(*workers)
     assert result.ret == 2
     told = result.stdout.str() + result.stderr.str()
     for line in range(2, 6):
@@ -61,7 +59,7 @@ def test_no_target_is_a_usage_error_that_shows_the_three_ways(
     project: Project, workers: tuple[str, ...]
 ) -> None:
     (project.path / "conftest.py").unlink()
-    result = project.run_apart(*workers)
+    result = project.run(*workers)
     assert result.ret == 4
     told = result.stderr.str()
     assert "def rag_client()" in told
@@ -123,7 +121,7 @@ def test_a_file_in_place_of_the_results_folder_is_refused_before_anything_is_ask
         "    word =", "    open('asked', 'w', encoding='utf-8').close()\n    word ="
     )
     project.write("conftest.py", marked)
-    result = project.run_apart(*workers)
+    result = project.run(*workers)
     assert result.ret == 4
     result.stderr.fnmatch_lines(
         ["*'evals/results' is a file, expected a folder for the results of runs*--rageval-results*"]

@@ -19,9 +19,8 @@ from tests.plugin.long_runs import (
     wait_until,
 )
 from tests.plugin.rag_server import hit_or_miss, rag_server
-from tests.plugin.scratch import CASES, Project, case
+from tests.plugin.scratch import CASES, SERIAL_AND_PARALLEL, Project, case
 
-SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
 THREE = ("--rageval-repeats", "3")
 
 
@@ -52,7 +51,7 @@ def test_each_case_is_asked_as_often_as_wanted(project: Project, workers: tuple[
     with rag_server(flaky) as server:
         ask_server(project, server.url, judge="offline")
         report = ("--json-report", "--json-report-file=r.json", "--junitxml=j.xml")
-        result = project.run_apart(*THREE, "--rageval-run-id", "one", *workers, *report)
+        result = project.run(*THREE, "--rageval-run-id", "one", *workers, *report)
         assert set(server.asked.values()) == {3}
     found = {(r["case_id"], r["repeat"]): r["outcome"] for r in lines_of(folder_of(project))}
     assert found == {
@@ -72,6 +71,7 @@ def test_each_case_is_asked_as_often_as_wanted(project: Project, workers: tuple[
     assert "erred in 1 of 3 repeats: http" in junit
 
 
+@pytest.mark.slow
 def test_the_figures_tell_how_far_repeats_agree(project: Project) -> None:
     project.cases(FLAKY)
     with rag_server(flaky) as server:
@@ -144,7 +144,7 @@ def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
             server.asked[question] += 1
         server.delay_s = 0.0
         before = server.calls
-        project.run_apart(*THREE, "--rageval-resume", "one", *workers)
+        project.run(*THREE, "--rageval-resume", "one", *workers)
         assert server.calls - before == 24 - len(done)
         server.asked.clear()
         project.run(*THREE, "--rageval-run-id", "two")
@@ -152,6 +152,7 @@ def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
     assert figures(document(folder)) == figures(document(folder_of(project, "two")))
 
 
+@pytest.mark.slow
 def test_repeats_are_recorded_and_replayed_in_their_order(project: Project) -> None:
     project.cases(FLAKY[:3])
     with rag_server(flaky) as server:

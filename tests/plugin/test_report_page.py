@@ -7,6 +7,11 @@ import pytest
 from tests.plugin.scratch import Project
 
 
+@pytest.fixture(autouse=True)
+def _with_pages(project: Project) -> None:
+    project.write_pages()
+
+
 def test_a_session_writes_the_page_and_names_it(project: Project) -> None:
     result = project.run("--rageval-run-id", "one")
 
@@ -34,6 +39,7 @@ def test_the_page_can_be_done_without(project: Project) -> None:
     result.stdout.no_fnmatch_line("report *")
 
 
+@pytest.mark.slow
 def test_workers_leave_one_page(project: Project) -> None:
     project.run_apart("-n", "2")
 

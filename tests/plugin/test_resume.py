@@ -23,9 +23,7 @@ from tests.plugin.long_runs import (
     wait_until,
 )
 from tests.plugin.rag_server import RagServer, hit_or_miss, rag_server
-from tests.plugin.scratch import CASES, REFUSED, Project, case, checks
-
-SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, case, checks
 
 
 def folder_of(project: Project, run_id: str = "one") -> Path:
@@ -165,7 +163,7 @@ def test_a_run_that_is_done_is_reported_again_without_asking(
     before = document(folder)
     project.write("conftest.py", ASKED.replace("return lambda", "raise RuntimeError #"))
     report = ("--json-report", "--json-report-file=report.json")
-    result = project.run_apart("--rageval-resume", "one", *workers, *report)
+    result = project.run("--rageval-resume", "one", *workers, *report)
     assert asked(project) == []
     assert result.ret == 0
     assert result.parseoutcomes() == {"passed": 5, "missed": 1}
@@ -182,7 +180,7 @@ def test_a_run_that_is_done_is_reported_again_without_asking(
 def test_the_exit_code_is_that_of_the_whole_run(project: Project, workers: tuple[str, ...]) -> None:
     project.write("thresholds.toml", "[cases]\non_miss = 'fail'\n")
     finished(project)
-    result = project.run_apart("--rageval-resume", "one", *workers)
+    result = project.run("--rageval-resume", "one", *workers)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["FAILED evals/eval_set.jsonl::short-1*not_retrieved*"])
 
@@ -266,7 +264,7 @@ def test_a_test_function_of_ones_own_sees_the_stored_record(
     )
     finished(project)
     project.write("conftest.py", ASKED)
-    result = project.run_apart("--rageval-resume", "one", *workers)
+    result = project.run("--rageval-resume", "one", *workers)
     assert asked(project) == []
     assert result.parseoutcomes()["failed"] == 3
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.plugin.scratch import CASES, REFUSED, Project, case, checks
+from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, case, checks
 
 UNREVIEWED = case("made-1", "miss six", category="multi_hop", review="generated", required=True)
 STRICT = """
@@ -15,7 +13,6 @@ hit_at_k = ">= 1"
 [category.multi_hop]
 hit_at_k = ">= 1"
 """
-SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
 
 
 @SERIAL_AND_PARALLEL
@@ -24,7 +21,7 @@ def test_a_generated_case_is_asked_and_stored_but_no_check_counts_it(
 ) -> None:
     project.cases([*CASES[:2], UNREVIEWED])
     project.write("thresholds.toml", STRICT)
-    result = (project.run_apart if workers else project.run)(*workers)
+    result = project.run(*workers)
     assert result.ret == 0
     assert result.parseoutcomes() == {"passed": 5, "missed": 1}
     record = project.records()["made-1"]

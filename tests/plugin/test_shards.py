@@ -56,6 +56,7 @@ def test_every_case_is_in_one_shard_whatever_else_is_selected(project: Project) 
     assert ids_of(project, "part") == ["c003"]
 
 
+@pytest.mark.slow
 def test_a_shard_is_the_same_under_workers(project: Project) -> None:
     project.cases(numbered_cases(7))
     result = project.run_apart("--rageval-shard", "2/3", "--rageval-run-id", "two", "-n", "2")
@@ -344,6 +345,7 @@ def test_a_merged_run_has_its_page_and_names_it(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_shards(project)
+    project.write_pages()
     capsys.readouterr()
     merge("s1", "s2", "s3", "--run-id", "merged")
     assert "report   evals/results/merged/report.html" in capsys.readouterr().out.splitlines()
@@ -356,6 +358,7 @@ def test_a_merged_run_has_its_page_and_names_it(
 
 def test_the_page_of_a_merged_run_holds_it_against_the_baseline(project: Project) -> None:
     run_shards(project)
+    project.write_pages()
     merge("s1", "s2", "s3", "--run-id", "first", "--no-report")
     project.write("thresholds.toml", 'baseline = "first"\n[overall]\nmrr = { max_drop = 0.1 }\n')
     assert merge("s1", "s2", "s3", "--run-id", "merged") == 0

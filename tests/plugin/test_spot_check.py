@@ -24,6 +24,8 @@ KEY = "sk-proj-4f7a9c1e2b8d6f3a5c7e9b1d"
 SETTINGS = """
 [tool.pytest.ini_options]
 filterwarnings = ["error"]
+[tool.rageval]
+no_report = true
 [tool.rageval.target]
 retries = 0
 [tool.rageval.judge]

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin.scratch import Project
-
-SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project
 
 
 @pytest.fixture
@@ -21,7 +19,7 @@ def step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_run_appends_its_summary_once(
     project: Project, step: Path, workers: tuple[str, ...]
 ) -> None:
-    assert project.run_apart(*workers).ret == 0
+    assert project.run(*workers).ret == 0
     (folder,) = project.run_folders()
     summary = (folder / "summary.md").read_text(encoding="utf-8")
     assert summary.startswith("## rageval: PASS")

@@ -6,9 +6,8 @@ import threading
 
 import pytest
 
-from tests.plugin.scratch import CONFTEST, Project
+from tests.plugin.scratch import CONFTEST, SERIAL_AND_PARALLEL, Project
 
-SERIAL_AND_PARALLEL = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
 URL = ("--rag-url", "http://127.0.0.1:9")
 
 
@@ -86,6 +85,7 @@ def pytest_unconfigure(config):
 """
 
 
+@pytest.mark.slow
 def test_workers_end_the_thread_of_their_loop_too(project: Project) -> None:
     # Hooks of conftest files run before those of installed plugins unless they are last.
     hook = LEFTOVER.replace("def pytest_un", "@pytest.hookimpl(trylast=True)\ndef pytest_un")
@@ -100,7 +100,7 @@ def test_workers_end_the_thread_of_their_loop_too(project: Project) -> None:
 def test_header_summary_and_config_tell_the_target_that_was_asked(
     project: Project, workers: tuple[str, ...]
 ) -> None:
-    result = project.run_apart("-k", "ok-1", *URL, *workers)
+    result = project.run("-k", "ok-1", *URL, *workers)
     lines = " ".join(line.strip() for line in result.outlines)
     assert "rageval: 4 cases, configured target http://127.0.0.1:9/api/v1/ask, k 5" in lines
     note = (

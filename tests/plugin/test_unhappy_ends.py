@@ -13,7 +13,7 @@ from pytest_rageval.runs.read import read_run
 from pytest_rageval.values.errors import StorageError
 from tests.plugin.long_runs import ask_server, numbered_cases
 from tests.plugin.rag_server import rag_server
-from tests.plugin.scratch import REFUSED, Project
+from tests.plugin.scratch import REFUSED, SERIAL_AND_PARALLEL, Project
 
 
 def test_two_records_of_one_case_and_repeat_are_not_guessed_between(project: Project) -> None:
@@ -62,14 +62,14 @@ def full_soon(project: Project) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
+@SERIAL_AND_PARALLEL
 def test_a_full_disk_is_one_line_and_no_failed_check(
     project: Project, full_soon: Path, workers: tuple[str, ...]
 ) -> None:
     project.cases(numbered_cases(200))
     with rag_server() as server:
         ask_server(project, server.url)
-        result = project.run_apart(*workers)
+        result = project.run(*workers)
     assert result.ret == 4
     said = result.stdout.str() + result.stderr.str()
     assert "No space left on device" in said

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.server.builders import ask, make_engine, retrieved
 from tests.shared_data import shared_path
 
@@ -19,6 +21,7 @@ def matches(chunk: dict[str, Any], gold: dict[str, Any]) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_most_questions_on_real_pages_find_their_section() -> None:
     """A floor, not a target: hit rate 0.97 and MRR 0.88 when this was written."""
     engine = make_engine(shared_path("data", "rag", "vault", "claude_docs"))

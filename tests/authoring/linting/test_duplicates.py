@@ -82,6 +82,7 @@ def test_at_most_three_others_are_named_of_one() -> None:
     assert len(findings) == 3
 
 
+@pytest.mark.slow
 def test_ten_thousand_cases_are_looked_through() -> None:
     questions = [
         f"What is asked of owner {n} about boat {n % 97} in harbour?" for n in range(9_990)
