@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from pytest_rageval.server.chunking import count_tokens
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.index import Index
-from pytest_rageval.server.requests import MAX_QUESTION_CHARS, Fields, RequestError, shown
+from pytest_rageval.server.requests import (
+    MAX_QUESTION_CHARS,
+    Body,
+    RequestError,
+    Text,
+    parse_body,
+    refusal,
+)
 
 MAX_INPUTS = 2048
 """As in OpenAI's API."""
@@ -22,7 +29,13 @@ MAX_TOTAL_CHARS = 4_000_000
 """Keeps one request from occupying the server for minutes."""
 
 EncodingFormat = Literal["float", "base64"]
-_ENCODING_FORMATS: tuple[EncodingFormat, ...] = ("float", "base64")
+
+
+class _EmbeddingsBody(Body):
+    model: Text
+    input: Any = None
+    encoding_format: EncodingFormat | None = None
+    user: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,29 +53,27 @@ def parse_embeddings(body: object, config: ReferenceConfig) -> EmbeddingsQuery:
         RequestError: A field is unknown, missing, of the wrong type or too large, or the model is
             not the one that this server embeds with.
     """
-    fields = Fields(body, "", ("model", "input", "encoding_format", "user"))
-    names = (
-        ("lsa", config.embedding_model) if config.embedder == "lsa" else (config.embedding_model,)
-    )
-    if fields.string("model") not in names:
-        raise fields.fail("model", " or ".join(map(repr, names)))
+    asked = parse_body(_EmbeddingsBody, body)
+    names = ["lsa"] * (config.embedder == "lsa") + [config.embedding_model]
+    if asked.model not in names:
+        raise refusal("model", asked.model, " or ".join(map(repr, names)))
+    if "input" not in asked.model_fields_set:
+        raise RequestError("input: missing, expected a string or a list of strings")
     return EmbeddingsQuery(
-        texts=_texts(fields),
-        encoding_format=fields.choice("encoding_format", _ENCODING_FORMATS, "float"),
+        texts=_texts(asked.input), encoding_format=asked.encoding_format or "float"
     )
 
 
-def _texts(fields: Fields) -> tuple[str, ...]:
-    given = fields.raw("input")
+def _texts(given: object) -> tuple[str, ...]:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not texts:
-        raise fields.fail("input", "a string or a list of strings")
+        raise refusal("input", given, "a string or a list of strings")
     if len(texts) > MAX_INPUTS:
         raise RequestError(f"input: {len(texts):,} texts, expected at most {MAX_INPUTS:,}")
     for number, text in enumerate(texts):
         where = "input" if isinstance(given, str) else f"input[{number}]"
         if not isinstance(text, str) or not text.strip():
-            raise RequestError(f"{where}: got {shown(text)}, expected a text that is not blank")
+            raise refusal(where, text, "a text that is not blank")
         if len(text) > MAX_INPUT_CHARS:
             raise RequestError(
                 f"{where}: {len(text):,} characters, expected at most {MAX_INPUT_CHARS:,}"

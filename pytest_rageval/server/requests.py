@@ -1,39 +1,83 @@
-"""What may be asked of the server: request bodies checked field by field."""
+"""Bodies of requests to the server, checked field by field."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from pytest_rageval.server.config import MAX_K, ReferenceConfig
-from pytest_rageval.server.folders import FOLDER_MODES, FolderMode
-from pytest_rageval.server.ranking import FUSION_METHODS, FusionMethod
+from pytest_rageval.server.folders import FolderMode
+from pytest_rageval.server.ranking import FusionMethod
 from pytest_rageval.server.vault import NOTE_SUFFIXES, Note
 
 MAX_QUESTION_CHARS = 200_000
 
-_ASK_FIELDS = (
-    "question", "vaults", "folders", "k", "folder_mode", "rerank_weights", "fusion", "min_score",
-    "rerank",
-)  # fmt: skip
+# JSON can hold half of a surrogate pair, which pydantic's own strings refuse.
+Text = InstanceOf[str]
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+_EXPECTED = {
+    "model_type": "a JSON object",
+    "is_instance_of": "a string",
+    "list_type": "a list of strings",
+    "bool_type": "true or false",
+    "float_type": "a finite number",
+    "finite_number": "a finite number",
+}
+"""The kinds of faults that pydantic tells apart, and what each expected."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskQuery:
+class Body(BaseModel):
+    """A JSON object with only the fields that it names."""
+
+    model_config = ConfigDict(strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_known(cls, value: Any) -> Any:
+        for name in value if isinstance(value, dict) else ():
+            if name not in cls.model_fields:
+                known = ", ".join(cls.model_fields)
+                raise PydanticCustomError("unknown", "{known}", {"name": name, "known": known})
+        return value
+
+
+class RerankWeights(Body):
+    """How much each ranking counts: numbers of at least 0, not both 0."""
+
+    vector: _Number | None = None
+    lexical: _Number | None = None
+
+
+class AskQuery(Body):
     """A checked question with every setting filled in."""
 
-    question: str
-    folders: tuple[str, ...]
-    k: int
+    question: Text
+    vaults: list[Text] = []
+    folders: list[Text] = []
+    k: Annotated[int, Field(ge=1, le=MAX_K)]
     folder_mode: FolderMode
+    rerank_weights: RerankWeights = RerankWeights()
     fusion: FusionMethod
-    vector_weight: float
-    lexical_weight: float
-    min_score: float
+    min_score: _Number
     rerank: bool
+
+
+class _DeletionBody(Body):
+    scope_prefix: Text
+
+
+class _Document(Body):
+    rel_path: Text
+    text: Text
+
+
+class _DocumentsBody(_DeletionBody):
+    documents: list[_Document]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,122 +86,6 @@ class DocumentsUpdate:
 
     scope_prefix: str
     notes: tuple[Note, ...]
-
-
-def parse_ask(body: object, config: ReferenceConfig) -> AskQuery:
-    """Check the body of an ask request; absent and null fields take the server's settings.
-
-    Raises:
-        RequestError: A field is unknown, of the wrong type or out of range.
-    """
-    fields = Fields(body, "", _ASK_FIELDS)
-    question = fields.string("question")
-    if not question.strip():
-        raise fields.fail("question", "a question")
-    if len(question) > MAX_QUESTION_CHARS:
-        raise fields.fail("question", f"at most {MAX_QUESTION_CHARS:,} characters")
-    _check_vaults(fields, config)
-    vector_weight, lexical_weight = _weights(fields, config)
-    min_score = fields.number("min_score")
-    return AskQuery(
-        # JSON can hold half of a surrogate pair, which no encoder downstream accepts.
-        question=question.encode("utf-8", errors="replace").decode(),
-        folders=fields.strings("folders"),
-        k=fields.cutoff("k", config.k),
-        folder_mode=fields.choice("folder_mode", FOLDER_MODES, config.folder_mode),
-        fusion=fields.choice("fusion", FUSION_METHODS, config.fusion),
-        vector_weight=vector_weight,
-        lexical_weight=lexical_weight,
-        min_score=config.min_score if min_score is None else min_score,
-        rerank=fields.boolean("rerank", config.rerank),
-    )
-
-
-def parse_documents(body: object) -> DocumentsUpdate:
-    """Check the body of `PUT /api/v1/documents`.
-
-    Raises:
-        RequestError: A field is missing or of the wrong type.
-        ScopeError: The prefix is empty, or a document lies outside it.
-    """
-    fields = Fields(body, "", ("scope_prefix", "documents"))
-    prefix = _scope(fields)
-    documents = fields.raw("documents")
-    if not isinstance(documents, list):
-        raise fields.fail("documents", "a list of documents")
-    notes: dict[str, Note] = {}
-    for number, entry in enumerate(documents):
-        note = _document(entry, f"documents[{number}]", prefix)
-        if note.rel_path in notes:
-            raise RequestError(f"documents[{number}].rel_path: {note.rel_path!r} is given twice")
-        notes[note.rel_path] = note
-    return DocumentsUpdate(scope_prefix=prefix, notes=tuple(notes.values()))
-
-
-def parse_deletion(body: object) -> str:
-    """Check the body of `DELETE /api/v1/documents` and return its scope prefix.
-
-    Raises:
-        RequestError: A field is missing or of the wrong type.
-        ScopeError: The prefix is empty or not a relative folder.
-    """
-    return _scope(Fields(body, "", ("scope_prefix",)))
-
-
-def _scope(fields: Fields) -> str:
-    """Return the scope prefix with exactly one `/` at its end."""
-    prefix = fields.string("scope_prefix")
-    folder = prefix.removesuffix("/")
-    if not folder.strip() or not _is_plain_path(folder):
-        expected = "a folder such as 'datasets/name/', relative and without '..'"
-        raise ScopeError(f"scope_prefix: got {shown(prefix)}, expected {expected}")
-    return f"{folder}/"
-
-
-def _document(entry: object, where: str, prefix: str) -> Note:
-    fields = Fields(entry, where, ("rel_path", "text"))
-    path, text = fields.string("rel_path"), fields.string("text")
-    if not _is_plain_path(path) or not path.lower().endswith(NOTE_SUFFIXES):
-        expected = "a relative path of a Markdown note (.md) without '..', '.' or empty parts"
-        raise ScopeError(f"{where}.rel_path: got {shown(path)}, expected {expected}")
-    if not path.startswith(prefix):
-        raise ScopeError(f"{where}.rel_path: {shown(path)} is outside the scope {prefix!r}")
-    return Note(rel_path=path, data=text.replace("\0", "\ufffd").encode("utf-8", errors="replace"))
-
-
-def _is_plain_path(path: str) -> bool:
-    """Tell whether a path is relative, in normal form, and cannot leave its folder."""
-    parts = PurePosixPath(path).parts
-    normal = bool(parts) and "/".join(parts) == path and path.isprintable()
-    return normal and ".." not in parts and "\\" not in path and ":" not in parts[0]
-
-
-def _check_vaults(fields: Fields, config: ReferenceConfig) -> None:
-    vaults = fields.strings("vaults")
-    # A vault no one named answers to any name: there is only one, so the filter excludes nothing.
-    if vaults and config.vault_name is not None and config.vault_name not in vaults:
-        raise fields.fail("vaults", f"the vault of this server, {config.vault_name!r}")
-
-
-def _weights(fields: Fields, config: ReferenceConfig) -> tuple[float, float]:
-    given = fields.raw("rerank_weights")
-    if given is None:
-        return config.vector_weight, config.lexical_weight
-    weights = Fields(given, "rerank_weights", ("vector", "lexical"))
-    vector, lexical = weights.number("vector"), weights.number("lexical")
-    if vector is None and lexical is None:
-        return config.vector_weight, config.lexical_weight
-    # One weight alone leaves the rest of 1 to the other side.
-    if vector is None:
-        vector = max(0.0, 1.0 - (lexical or 0.0))
-    if lexical is None:
-        lexical = max(0.0, 1.0 - vector)
-    if min(vector, lexical) < 0 or not 0 < vector + lexical < 1e12:
-        raise fields.fail("rerank_weights", "numbers of at least 0, not both 0")
-    return vector, lexical
-
-
-_Choice = TypeVar("_Choice", bound=str)
 
 
 class RequestError(ValueError):
@@ -172,94 +100,144 @@ class ScopeError(RequestError):
     status = 400
 
 
-class Fields:
-    """The fields of one JSON object, each read once by name and kind."""
+def parse_ask(body: object, config: ReferenceConfig) -> AskQuery:
+    """Check the body of an ask request; absent and null fields take the server's settings.
 
-    def __init__(self, value: object, where: str, known: Sequence[str]) -> None:
-        """Take a decoded JSON value that must be an object with only the known fields.
+    Raises:
+        RequestError: A field is unknown, of the wrong type or out of range.
+    """
+    if isinstance(body, dict):
+        names = ("k", "folder_mode", "fusion", "min_score", "rerank")
+        known = AskQuery.model_fields
+        given = {name: body[name] for name in body if body[name] is not None or name not in known}
+        body = {name: getattr(config, name) for name in names} | given
+    query = parse_body(AskQuery, body)
+    if not query.question.strip():
+        raise refusal("question", query.question, "a question")
+    if len(query.question) > MAX_QUESTION_CHARS:
+        raise refusal("question", query.question, f"at most {MAX_QUESTION_CHARS:,} characters")
+    # A vault no one named answers to any name: there is only one, so the filter excludes nothing.
+    if query.vaults and config.vault_name is not None and config.vault_name not in query.vaults:
+        raise refusal("vaults", query.vaults, f"the vault of this server, {config.vault_name!r}")
+    query.rerank_weights = _both_weights(query.rerank_weights, config)
+    # No encoder downstream accepts half of a surrogate pair.
+    query.question = query.question.encode("utf-8", errors="replace").decode()
+    return query
 
-        Raises:
-            RequestError: It is something else.
-        """
-        self._where = where
-        if not isinstance(value, dict):
-            raise RequestError(f"{where or 'body'}: got {shown(value)}, expected a JSON object")
-        self._values: Mapping[str, Any] = value
-        for name in value:
-            if name not in known:
-                raise RequestError(f"{self._name(name)}: unknown, expected {', '.join(known)}")
 
-    def _name(self, name: str) -> str:
-        return f"{self._where}.{name}" if self._where else name
+def _both_weights(given: RerankWeights, config: ReferenceConfig) -> RerankWeights:
+    vector, lexical = given.vector, given.lexical
+    if vector is lexical is None:
+        return RerankWeights(vector=config.vector_weight, lexical=config.lexical_weight)
+    # One weight alone leaves the rest of 1 to the other side.
+    if vector is None:
+        vector = max(0.0, 1.0 - (lexical or 0.0))
+    if lexical is None:
+        lexical = max(0.0, 1.0 - vector)
+    if min(vector, lexical) < 0 or not 0 < vector + lexical < 1e12:
+        came = given.model_dump(exclude_unset=True)
+        raise refusal("rerank_weights", came, "numbers of at least 0, not both 0")
+    return RerankWeights(vector=vector, lexical=lexical)
 
-    def fail(self, name: str, expected: str) -> RequestError:
-        """Return the error for a field that holds something else than expected."""
-        if name not in self._values:
-            return RequestError(f"{self._name(name)}: missing, expected {expected}")
+
+def parse_documents(body: object) -> DocumentsUpdate:
+    """Check the body of `PUT /api/v1/documents`.
+
+    Raises:
+        RequestError: A field is missing or of the wrong type.
+        ScopeError: The prefix is empty, or a document lies outside it.
+    """
+    given = parse_body(_DocumentsBody, body)
+    prefix = _scope(given.scope_prefix)
+    notes: dict[str, Note] = {}
+    for number, document in enumerate(given.documents):
+        note = _note(document, f"documents[{number}].rel_path", prefix)
+        if note.rel_path in notes:
+            raise RequestError(f"documents[{number}].rel_path: {note.rel_path!r} is given twice")
+        notes[note.rel_path] = note
+    return DocumentsUpdate(scope_prefix=prefix, notes=tuple(notes.values()))
+
+
+def parse_deletion(body: object) -> str:
+    """Check the body of `DELETE /api/v1/documents` and return its scope prefix.
+
+    Raises:
+        RequestError: A field is missing or of the wrong type.
+        ScopeError: The prefix is empty or not a relative folder.
+    """
+    return _scope(parse_body(_DeletionBody, body).scope_prefix)
+
+
+def _scope(prefix: str) -> str:
+    """Return the scope prefix with exactly one `/` at its end."""
+    folder = prefix.removesuffix("/")
+    if not folder.strip() or not _is_plain_path(folder):
+        expected = "a folder such as 'datasets/name/', relative and without '..'"
+        raise ScopeError(f"scope_prefix: got {shown(prefix)}, expected {expected}")
+    return f"{folder}/"
+
+
+def _note(document: _Document, where: str, prefix: str) -> Note:
+    path = document.rel_path
+    if not _is_plain_path(path) or not path.lower().endswith(NOTE_SUFFIXES):
+        expected = "a relative path of a Markdown note (.md) without '..', '.' or empty parts"
+        raise ScopeError(f"{where}: got {shown(path)}, expected {expected}")
+    if not path.startswith(prefix):
+        raise ScopeError(f"{where}: {shown(path)} is outside the scope {prefix!r}")
+    data = document.text.replace("\0", "\ufffd").encode("utf-8", errors="replace")
+    return Note(rel_path=path, data=data)
+
+
+def _is_plain_path(path: str) -> bool:
+    """Tell whether a path is relative, in normal form, and cannot leave its folder."""
+    parts = PurePosixPath(path).parts
+    normal = bool(parts) and "/".join(parts) == path and path.isprintable()
+    return normal and ".." not in parts and "\\" not in path and ":" not in parts[0]
+
+
+_Parsed = TypeVar("_Parsed", bound=Body)
+
+
+def parse_body(model: type[_Parsed], body: object) -> _Parsed:
+    """Return a decoded request body as its model.
+
+    Raises:
+        RequestError: A field is unknown, missing, of the wrong type or out of range.
+    """
+    try:
+        return model.model_validate(body)
+    except ValidationError as caught:
+        raise _translated(caught.errors(include_url=False)[0], body) from None
+
+
+def _translated(fault: ErrorDetails, body: Any) -> RequestError:
+    kind, steps, context = fault["type"], list(fault["loc"]), fault.get("ctx", {})
+    expected = _EXPECTED.get(kind, f"an integer from 1 to {MAX_K}")
+    if kind == "unknown":
         return RequestError(
-            f"{self._name(name)}: got {shown(self._values[name])}, expected {expected}"
+            f"{_place([*steps, context['name']])}: unknown, expected {fault['msg']}"
         )
+    if kind == "missing":
+        kinds = "a list of documents" if steps == ["documents"] else "a string"
+        return RequestError(f"{_place(steps)}: missing, expected {kinds}")
+    if kind == "literal_error":
+        expected = context["expected"].replace("'", "").replace(", ", " or ")
+    elif kind == "list_type" and steps == ["documents"]:
+        expected = "a list of documents"
+    elif kind == "is_instance_of" and isinstance(steps[-1], int):
+        # The whole list is shown, since its other entries may be wrong, too.
+        return refusal(str(steps[0]), body[steps[0]], "a list of strings")
+    return refusal(_place(steps), fault["input"], expected)
 
-    def raw(self, name: str) -> Any:
-        """Return the value as it came; None when absent."""
-        return self._values.get(name)
 
-    def string(self, name: str) -> str:
-        """Return a required string."""
-        value = self.raw(name)
-        if not isinstance(value, str):
-            raise self.fail(name, "a string")
-        return value
+def _place(steps: Sequence[int | str]) -> str:
+    written = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return written.removeprefix(".") or "body"
 
-    def strings(self, name: str) -> tuple[str, ...]:
-        """Return a list of strings, empty when absent or null."""
-        value = self.raw(name)
-        if value is None:
-            return ()
-        if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-            raise self.fail(name, "a list of strings")
-        return tuple(value)
 
-    def cutoff(self, name: str, default: int) -> int:
-        """Return a number of results."""
-        value = self.raw(name)
-        if value is None:
-            return default
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_K:
-            raise self.fail(name, f"an integer from 1 to {MAX_K}")
-        return value
-
-    def number(self, name: str) -> float | None:
-        """Return a finite number, None when absent or null."""
-        value = self.raw(name)
-        if value is None:
-            return None
-        try:
-            finite = not isinstance(value, bool) and math.isfinite(value)
-        except (TypeError, OverflowError):
-            finite = False
-        if not finite:
-            raise self.fail(name, "a finite number")
-        return float(value)
-
-    def boolean(self, name: str, default: bool) -> bool:
-        """Return true or false."""
-        value = self.raw(name)
-        if value is None:
-            return default
-        if not isinstance(value, bool):
-            raise self.fail(name, "true or false")
-        return value
-
-    def choice(self, name: str, allowed: Sequence[_Choice], default: _Choice) -> _Choice:
-        """Return one of the allowed words."""
-        value = self.raw(name)
-        if value is None:
-            return default
-        for word in allowed:
-            if value == word:
-                return word
-        raise self.fail(name, " or ".join(allowed))
+def refusal(place: str, came: object, expected: str) -> RequestError:
+    """Return the error for a field that holds something else than expected."""
+    return RequestError(f"{place}: got {shown(came)}, expected {expected}")
 
 
 def shown(value: object) -> str:

@@ -146,8 +146,8 @@ def _fused(query: AskQuery, sides: _Sides, scope: Mask) -> Scores:
         np.where(scope, sides.vector, 0.0),
         np.where(scope, sides.lexical, 0.0),
         method=query.fusion,
-        vector_weight=query.vector_weight,
-        lexical_weight=query.lexical_weight,
+        vector_weight=query.rerank_weights.vector or 0.0,
+        lexical_weight=query.rerank_weights.lexical or 0.0,
     )
 
 
