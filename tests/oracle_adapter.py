@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pytest_rageval.analysis.embeddings.figures import compute_silhouette
+from pytest_rageval.analysis.embeddings import compute_silhouette
 from pytest_rageval.metrics.judged import (
     claim_support,
     composite,

@@ -20,7 +20,7 @@ import httpx
 import numpy as np
 import numpy.typing as npt
 
-from pytest_rageval.analysis.embeddings.run import VectorTable
+from pytest_rageval.analysis.embeddings import VectorTable
 from pytest_rageval.support.http.address import Address, blot_out, join_url
 from pytest_rageval.support.http.deadline import mind_deadlines, within
 from pytest_rageval.support.http.exchange import (

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-_Array = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 
-Vector = Sequence[float] | _Array
+Vector = Sequence[float] | Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,8 @@ def compute_query_similarity(
         raise ValueError(f"relevant: expected {len(chunks)} flags, got {len(relevant)}")
     if any(len(chunk) != len(query) for chunk in chunks):
         raise ValueError(f"chunks: expected vectors of length {len(query)}")
-    unit = _unit(np.asarray([query], dtype=np.float64))[0]
-    vectors = _unit(np.asarray(chunks, dtype=np.float64).reshape(len(chunks), len(query)))
+    unit = unit_vector(np.asarray([query], dtype=np.float64))[0]
+    vectors = unit_vector(np.asarray(chunks, dtype=np.float64).reshape(len(chunks), len(query)))
     # A zero vector has no direction, so no cosine with anything.
     usable = vectors.any(axis=1) & bool(unit.any())
     # Rounding may carry the cosine of equal directions past 1.
@@ -61,14 +61,15 @@ def compute_query_similarity(
     )
 
 
-def _unit(vectors: _Array) -> _Array:
+def unit_vector(vectors: Floats) -> Floats:
+    """Return each row at length 1; rows of zeros stay."""
     # Divided by their largest number first: squares of 1e200 overflow, those of 1e-200 vanish.
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
     vectors = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: _Array = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+    unit: Floats = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
     return unit
 
 
-def _mean(values: _Array) -> float | None:
+def _mean(values: Floats) -> float | None:
     return float(values.mean()) if values.size else None

@@ -16,7 +16,7 @@ from pytest_rageval.metrics.matching import anchor_segments, norm_text, starts_w
 from pytest_rageval.values.case import Anchor, Case
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.notes.sections import Note, Section
+    from pytest_rageval.authoring.notes import Note, Section
 
 _MARKUP: Final = re.compile(
     r"[*_`~]+|!?\[(?P<text>[^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?|<[^<>]*>|\\"

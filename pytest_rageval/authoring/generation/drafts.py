@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pytest_rageval.authoring.generation.passages import Passage, passages_of, split_sentences
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.notes.sections import Note, Section
+    from pytest_rageval.authoring.notes import Note, Section
 
 Kind = Literal["heading", "qa", "faq", "definition", "model"]
 

@@ -14,7 +14,7 @@ from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.values.errors import JudgeError
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.notes.sections import Note, Section
+    from pytest_rageval.authoring.notes import Note, Section
     from pytest_rageval.judges.model.chat import ChatModel
 
 PROMPT_VERSION: Final = "generate-1"

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from pytest_rageval.authoring.notes.sections import inline_tokens
+from pytest_rageval.authoring.notes import inline_tokens
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-    from pytest_rageval.authoring.notes.sections import Section
+    from pytest_rageval.authoring.notes import Section
 
 _TEXTUAL: Final = frozenset({"text", "code_inline", "image"})
 _BREAKS: Final = frozenset({"softbreak", "hardbreak"})

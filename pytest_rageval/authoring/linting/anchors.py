@@ -16,7 +16,7 @@ from pytest_rageval.support.text import cut, nearest
 from pytest_rageval.values.case import Anchor
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.notes.sections import Note, Section
+    from pytest_rageval.authoring.notes import Note, Section
 
 _NEAR: Final = 0.6
 """Similarity, 0 to 1, from which another text is offered."""

@@ -189,7 +189,7 @@ def _lint(
 
 def _in_vault(placed: list[PlacedCase], vault: Path) -> Iterator[LintFinding]:
     from pytest_rageval.authoring.linting.anchors import AnchorIndex
-    from pytest_rageval.authoring.notes.folder import read_notes
+    from pytest_rageval.authoring.notes import read_notes
 
     read = read_notes(vault)
     for skipped in read.skipped:
@@ -201,7 +201,7 @@ def _in_vault(placed: list[PlacedCase], vault: Path) -> Iterator[LintFinding]:
 
 
 def _in_index(placed: list[PlacedCase], rag_url: str) -> list[LintFinding]:
-    from pytest_rageval.authoring.linting.index_search import find_lost_anchors
+    from pytest_rageval.authoring.linting.index import find_lost_anchors
     from pytest_rageval.cli.judge_options import project_settings
 
     settings = project_settings({"rageval_rag_url": rag_url})

@@ -14,7 +14,7 @@ from pytest_rageval.cli.output import CommandError, UnreachableError, json_optio
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.embeddings.run import VectorTable, WantedTexts
+    from pytest_rageval.analysis.embeddings import VectorTable, WantedTexts
     from pytest_rageval.runs.read import StoredRun
 
 DOCUMENT = "embeddings.json"
@@ -112,7 +112,7 @@ def _save(folder: Path, document: Mapping[str, Any]) -> None:
 
 
 def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict[str, Any]:
-    from pytest_rageval.analysis.embeddings.run import (
+    from pytest_rageval.analysis.embeddings import (
         analyse_embeddings,
         compare_translations,
         wanted_texts,
@@ -149,7 +149,7 @@ def _read(file: Path) -> _Obtained:
 
 
 def _ask(folder: Path, source: _Source, wanted: WantedTexts) -> _Obtained:
-    from pytest_rageval.analysis.embeddings.run import VectorTable
+    from pytest_rageval.analysis.embeddings import VectorTable
     from pytest_rageval.engine.vectors import EmbeddingsClient, EmbeddingsEndpoint
     from pytest_rageval.values.errors import EndpointError
 

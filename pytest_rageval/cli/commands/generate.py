@@ -92,7 +92,7 @@ def command(
     has reviewed it.
     """
     from pytest_rageval.authoring.generation.generate import Wish, case_file, generate
-    from pytest_rageval.authoring.notes.folder import read_notes
+    from pytest_rageval.authoring.notes import read_notes
 
     if os.path.lexists(output):
         raise CommandError(_EXISTS.format(output))

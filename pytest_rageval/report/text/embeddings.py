@@ -11,7 +11,7 @@ from pytest_rageval.support.numbers import format_value
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.embeddings.run import (
+    from pytest_rageval.analysis.embeddings import (
         CaseKey,
         EmbeddingAnalysis,
         SilhouetteSummary,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pytest_rageval.authoring.generation.checks import Dropped, comparable, grounded
 from pytest_rageval.authoring.generation.drafts import Draft, as_question, drafts_of
-from pytest_rageval.authoring.notes.sections import parse_note
+from pytest_rageval.authoring.notes import parse_note
 
 
 def drafts(text: str, path: str = "notes/bike.md") -> list[Draft]:

@@ -10,17 +10,17 @@ import pytest
 from pytest_rageval.authoring.generation.checks import Dropped
 from pytest_rageval.authoring.generation.drafts import Draft
 from pytest_rageval.authoring.generation.generate import (
+    NAMES,
     Generated,
     Wish,
     case_file,
     generate,
     spread,
+    swap_subjects,
 )
-from pytest_rageval.authoring.generation.withholding import NAMES, swap_subjects
 from pytest_rageval.authoring.linting.anchors import AnchorIndex
 from pytest_rageval.authoring.linting.findings import PlacedCase
-from pytest_rageval.authoring.notes.folder import read_notes
-from pytest_rageval.authoring.notes.sections import Note, parse_note
+from pytest_rageval.authoring.notes import Note, parse_note, read_notes
 from pytest_rageval.metrics.matching import decide_chunks, norm_text
 from pytest_rageval.project.case_reader import load_cases, parse_case
 from pytest_rageval.server.config import ReferenceConfig

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_rageval.authoring.generation.generate import Generated, Wish, generate
 from pytest_rageval.authoring.generation.model import read_reply
-from pytest_rageval.authoring.notes.sections import parse_note
+from pytest_rageval.authoring.notes import parse_note
 from pytest_rageval.judges.model.chat import ChatModel
 from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.settings import JudgeSettings

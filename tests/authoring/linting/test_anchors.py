@@ -4,7 +4,7 @@ import pytest
 
 from pytest_rageval.authoring.linting.anchors import AnchorIndex
 from pytest_rageval.authoring.linting.findings import LintFinding
-from pytest_rageval.authoring.notes.sections import parse_note
+from pytest_rageval.authoring.notes import parse_note
 from pytest_rageval.values.case import Anchor
 from tests.authoring.linting.builders import anchor, placed
 

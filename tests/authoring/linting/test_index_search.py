@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
-from pytest_rageval.authoring.linting.index_search import find_lost_anchors
+from pytest_rageval.authoring.linting.index import find_lost_anchors
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.values.errors import EndpointError

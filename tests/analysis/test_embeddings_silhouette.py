@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.analysis.embeddings import figures as embedding
-from pytest_rageval.analysis.embeddings.figures import compute_silhouette
+from pytest_rageval.analysis import embeddings as embedding
+from pytest_rageval.analysis.embeddings import compute_silhouette
 from pytest_rageval.metrics.similarity import compute_query_similarity
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.authoring.notes.sections import parse_note
+from pytest_rageval.authoring.notes import parse_note
 from pytest_rageval.server.chunking import chunk_note
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 VAULTS = (ROOT / "evals/vault", ROOT / "pytest_rageval/authoring/scaffold/files/vault")
 
 

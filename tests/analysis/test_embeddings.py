@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.analysis.embeddings.run import (
+from pytest_rageval.analysis.embeddings import (
     EmbeddingAnalysis,
     VectorTable,
     analyse_embeddings,

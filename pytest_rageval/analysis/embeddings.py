@@ -6,10 +6,10 @@ stored questions and chunk texts: a target need not report any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     group_repeats,
 )
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
-from pytest_rageval.analysis.embeddings.figures import compute_silhouette
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.cross_lingual import (
     CrossLingualConsistency,
@@ -37,12 +36,11 @@ from pytest_rageval.metrics.matching import (
     norm_heading,
 )
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, MetricInfo
-from pytest_rageval.metrics.similarity import compute_query_similarity
+from pytest_rageval.metrics.similarity import Floats, Vector, compute_query_similarity, unit_vector
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 
-_Array = npt.NDArray[np.float64]
 CaseKey = tuple[str, str]
 """File and id of a case."""
 
@@ -77,10 +75,10 @@ most specific gold section that any case of the run found them at."""
 class VectorTable:
     """Vectors of one length, by what they stand for."""
 
-    by_text: Mapping[str, _Array]
-    by_chunk_id: Mapping[str, _Array] = field(default_factory=dict)
+    by_text: Mapping[str, Floats]
+    by_chunk_id: Mapping[str, Floats] = field(default_factory=dict)
 
-    def of_chunk(self, chunk: RetrievedChunk) -> _Array | None:
+    def of_chunk(self, chunk: RetrievedChunk) -> Floats | None:
         """Return the vector of a chunk, by its id or else by its text."""
         found = self.by_chunk_id.get(chunk.chunk_id) if chunk.chunk_id is not None else None
         if found is None and chunk.text is not None:
@@ -321,7 +319,7 @@ def _gold_sections(record: CaseRecord, chunk: RetrievedChunk) -> Iterator[Segmen
             yield anchor_segments(record.case.gold_supports[index])
 
 
-def _silhouette(chunks: Sequence[tuple[_LabelledChunk, _Array]], name: str) -> SilhouetteSummary:
+def _silhouette(chunks: Sequence[tuple[_LabelledChunk, Floats]], name: str) -> SilhouetteSummary:
     labelled = [(label, v) for c, v in chunks if (label := c.label(name)) is not None]
     labels = [label for label, _ in labelled]
     return SilhouetteSummary(
@@ -329,3 +327,70 @@ def _silhouette(chunks: Sequence[tuple[_LabelledChunk, _Array]], name: str) -> S
         n=len(labels),
         n_labels=len(set(labels)),
     )
+
+
+Vectors = Sequence[Vector] | Floats
+_ROUNDING = 1e-12
+_CELLS = 4_000_000
+"""Summed distances held at a time, 32 MB."""
+
+
+def compute_silhouette(vectors: Vectors, labels: Sequence[Hashable]) -> float | None:
+    """Mean silhouette of labelled vectors under cosine distance (Rousseeuw 1987).
+
+    Equal to scikit-learn's ``silhouette_score(metric="cosine")``: a label with one vector scores
+    0, and a zero vector lies at distance 1 from every other.
+
+    Args:
+        vectors: one per chunk, all of one length.
+        labels: document or gold section of each.
+
+    Returns:
+        -1 to 1, higher is better; None unless 2 <= labels <= vectors - 1.
+
+    Raises:
+        ValueError: there are not as many labels as vectors.
+    """
+    if len(labels) != len(vectors):
+        raise ValueError(f"labels: expected {len(vectors)}, got {len(labels)}")
+    codes = {label: code for code, label in enumerate(dict.fromkeys(labels))}
+    if not 2 <= len(codes) <= len(labels) - 1:
+        return None
+    own = np.asarray([codes[label] for label in labels])
+    order = np.argsort(own, kind="stable")
+    own, sizes = own[order], np.bincount(own)
+    unit = unit_vector(np.asarray(vectors, dtype=np.float64))[order]
+    totals = np.add.reduceat(unit, np.cumsum(sizes) - sizes, axis=0)
+    scores = np.empty(len(own))
+    step = max(1, _CELLS // len(sizes))
+    for begin in range(0, len(own), step):
+        rows = slice(begin, begin + step)
+        scores[rows] = _silhouettes(_summed(unit[rows], own[rows], totals, sizes), own[rows], sizes)
+    return float(np.mean(scores))
+
+
+def _summed(unit: Floats, own: npt.NDArray[Any], totals: Floats, sizes: npt.NDArray[Any]) -> Floats:
+    """Return the summed cosine distances of vectors to every label (vectors x labels).
+
+    A cosine distance is linear in each vector: the distances to a label sum to its size minus the
+    product with the sum of its vectors, which takes no table of all pairs.
+    """
+    sums: Floats = sizes - unit @ totals.T
+    # A vector is at distance 0 from itself; for a zero vector the product says 1.
+    sums[np.arange(len(own)), own] -= 1.0 - (unit**2).sum(axis=1)
+    # Equal directions differ by rounding alone, and a silhouette would magnify that to -1 or 1.
+    sums[sums < _ROUNDING * sizes] = 0.0
+    return sums
+
+
+def _silhouettes(sums: Floats, own: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> Floats:
+    """Score each vector from its summed distances to every label (vectors x labels)."""
+    rows = np.arange(len(own))
+    own_sizes = sizes[own]
+    within = sums[rows, own] / np.maximum(own_sizes - 1, 1)
+    means = sums / sizes
+    means[rows, own] = np.inf
+    nearest = means.min(axis=1)
+    larger = np.maximum(within, nearest)
+    spread = np.divide(nearest - within, larger, out=np.zeros_like(larger), where=larger > 0)
+    return np.where(own_sizes > 1, spread, 0.0)

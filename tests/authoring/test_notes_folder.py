@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.authoring.notes.folder import NotesError, read_notes
+from pytest_rageval.authoring.notes import NotesError, read_notes
 from tests.root_rights import without_root_rights
 
 

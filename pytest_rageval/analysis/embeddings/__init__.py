@@ -1,1 +1,0 @@
-"""Figures of embeddings: similarity, margin and silhouette over a run."""

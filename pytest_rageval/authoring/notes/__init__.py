@@ -1,1 +1,0 @@
-"""Markdown notes of a folder, with their sections; imports markdown-it."""
