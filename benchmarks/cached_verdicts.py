@@ -28,6 +28,7 @@ from statistics import median
 from typing import Any
 
 from pytest_rageval.judges.cache.store import JudgeCache
+from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.judge import OpenAIJudge
 from pytest_rageval.judges.model.memory import document_of
 from pytest_rageval.values.settings import JudgeSettings
@@ -127,7 +128,7 @@ class _Keys:
 def fill(file: Path, asks: Sequence[Ask], seed: int = 0) -> list[str]:
     """Put one verdict for each question into a new cache; return their keys."""
     keys, chance = _Keys(), random.Random(seed)
-    with OpenAIJudge(MODEL, SETTINGS, environ=ENVIRON, cache=keys) as judge:
+    with OpenAIJudge(ChatEndpoint(MODEL, SETTINGS, environ=ENVIRON), cache=keys) as judge:
         for rubric, request in asks:
             judge.plan(rubric, request)
         with JudgeCache(file) as cache:
@@ -157,7 +158,7 @@ def replay_verdicts(file: Path, asks: Sequence[Ask]) -> list[Judgement]:
     """
     with (
         _FullCache(file) as cache,
-        OpenAIJudge(MODEL, SETTINGS, environ=ENVIRON, cache=cache) as judge,
+        OpenAIJudge(ChatEndpoint(MODEL, SETTINGS, environ=ENVIRON), cache=cache) as judge,
     ):
         judgements = [judge.judge(rubric, request) for rubric, request in asks]
     if not all(judgement.usage.cached for judgement in judgements):

@@ -1,4 +1,4 @@
-"""What a person writes without the package: ask and judge with asyncio and the openai client.
+"""What a person writes without the package: ask and judge with asyncio and httpx.
 
 Started by ``throughput.py``: URL of the mock, file of cases, requests in flight, file of records.
 """
@@ -12,22 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import openai
 
 
 async def run(url: str, cases: Path, concurrency: int, records: Path) -> None:
     limit = asyncio.Semaphore(concurrency)
-    judge = openai.AsyncOpenAI(api_key="none", base_url=f"{url}/v1")
-    target = httpx.AsyncClient(limits=httpx.Limits(max_connections=None))
+    limits = httpx.Limits(max_connections=None)
+    target, judge = httpx.AsyncClient(limits=limits), httpx.AsyncClient(limits=limits)
 
     async def verdict(what: str, answer: dict[str, Any]) -> Any:
         texts = " ".join(chunk["text"] for chunk in answer["debug"]["retrieved_chunks"])
         prompt = f"Rate the {what} of: {answer['answer']}\n{texts}"
         async with limit:
-            completion = await judge.chat.completions.create(
-                model="m-1", temperature=0, messages=[{"role": "user", "content": prompt}]
-            )
-        return json.loads(completion.choices[0].message.content or "null")
+            message = {"role": "user", "content": prompt}
+            body = {"model": "m-1", "temperature": 0, "messages": [message]}
+            reply = await judge.post(f"{url}/v1/chat/completions", json=body)
+        return json.loads(reply.json()["choices"][0]["message"]["content"])
 
     async def one(case: dict[str, Any]) -> None:
         async with limit:
@@ -43,7 +42,7 @@ async def run(url: str, cases: Path, concurrency: int, records: Path) -> None:
     with cases.open(encoding="utf-8") as lines, records.open("w", encoding="utf-8") as out:
         await asyncio.gather(*(one(json.loads(line)) for line in lines))
     await target.aclose()
-    await judge.close()
+    await judge.aclose()
 
 
 if __name__ == "__main__":

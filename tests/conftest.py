@@ -11,12 +11,9 @@ from __future__ import annotations
 import os
 
 import httpcore  # noqa: F401
-import httpcore2  # noqa: F401
 import httpx  # noqa: F401
-import httpx2  # noqa: F401
 import jinja2  # noqa: F401
 import numpy as np  # noqa: F401
-import openai  # noqa: F401
 import pydantic  # noqa: F401
 import sqlalchemy.dialects.sqlite  # noqa: F401
 import yaml  # type: ignore[import-untyped]  # noqa: F401

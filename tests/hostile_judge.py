@@ -131,7 +131,7 @@ class HostileJudge:
                 length = int(self.headers.get("content-length", "0"))
                 asked = Asked(
                     path=self.path,
-                    headers=dict(self.headers.items()),
+                    headers={name.lower(): value for name, value in self.headers.items()},
                     body=json.loads(self.rfile.read(length)),
                     at_s=time.monotonic(),
                 )

@@ -22,15 +22,16 @@ import numpy.typing as npt
 
 from pytest_rageval.analysis.embeddings import VectorTable
 from pytest_rageval.support.http.address import Address, blot_out, join_url
-from pytest_rageval.support.http.deadline import mind_deadlines, within
+from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import (
     Attempt,
-    Sleep,
+    Request,
+    attempt,
     failure,
-    post,
-    post_until_settled,
+    open_client,
     silence_loggers,
 )
+from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.json_text import UnfitJsonError, parse
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.text import excerpt
@@ -106,8 +107,7 @@ class EmbeddingsClient:
         self._endpoint = endpoint
         self._address = _address(endpoint.url)
         self._key = _key(endpoint.api_key_env, environ)
-        self._sleep = sleep
-        self._rng = rng or random.Random()
+        self._pacing = Pacing(sleep=sleep, rng=rng or random.Random())
 
     @property
     def shown(self) -> str:
@@ -176,41 +176,28 @@ class EmbeddingsClient:
     def _post(self, http: httpx.Client, batch: Sequence[str]) -> bytes:
         # ASCII, so that even a lone surrogate in a text can be sent.
         content = json.dumps({"model": self._endpoint.model, "input": list(batch)}).encode("ascii")
-        attempt, attempts = post_until_settled(
-            lambda: self._attempt(http, content),
-            retries=self._endpoint.retries,
-            sleep=self._sleep,
-            rng=self._rng,
+        last, attempts = self._pacing.until_settled(
+            lambda: self._attempt(http, content), retries=self._endpoint.retries
         )
-        error = attempt.error
+        error = last.error
         if error is None:
-            return attempt.body
+            return last.body
         message = blot_out(error.message, self._secrets)
         message += f" (after {attempts} attempts)" if attempts > 1 else ""
-        kind = _RefusedError if attempt.status in _TEXT_REFUSED else EndpointError
+        kind = _RefusedError if last.status in _TEXT_REFUSED else EndpointError
         raise kind(error.kind, message, attempts=attempts) from error.__cause__
 
     def _attempt(self, http: httpx.Client, content: bytes) -> Attempt:
         limit = self._endpoint.timeout_s
-        try:
-            with within(limit):
-                return post(http, self._address, content)
-        except httpx.TimeoutException as error:
-            text = f"no complete reply within {limit:g} s"
-            return Attempt(error=failure("timeout", self._address, text, cause=error))
+        request = Request(address=self._address, content=content)
+        with within(limit):
+            return attempt(http, request, lambda _: f"no complete reply within {limit:g} s")
 
     def _http(self) -> httpx.Client:
         headers = {"Content-Type": "application/json", "User-Agent": "pytest-rageval"}
         if self._key is not None:
             headers["Authorization"] = f"Bearer {self._key}"
-        client = httpx.Client(
-            headers=headers,
-            # A redirect would carry texts and the key to another host.
-            follow_redirects=False,
-            timeout=None,  # the deadline of the whole attempt stands in _attempt
-            trust_env=not self._address.loopback,
-        )
-        return mind_deadlines(client)
+        return open_client(self._address, headers=headers)
 
     # --- the reply -------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_rageval.judges.spot_check import asks_second_judge
+from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
@@ -27,7 +28,7 @@ def open_judge(
     settings: Settings,
     *,
     environ: Mapping[str, str],
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Sleep = time.sleep,
     slots: Slots | None = None,
 ) -> Iterator[Judge | None]:
     """Yield the judge and close it afterwards; None where answers are not judged.
@@ -57,27 +58,25 @@ def open_judge(
 def _open_model(
     settings: Settings,
     environ: Mapping[str, str],
-    sleep: Callable[[float], None],
+    sleep: Sleep,
     slots: Slots | None,
     *,
     alternate: bool = False,
 ) -> Iterator[Judge]:
     # Rubrics here as well, before there are threads: where pytest parses what it loads, Python
     # 3.11 can do so on one thread only.
+    from pytest_rageval.judges.model.endpoint import ChatEndpoint
     from pytest_rageval.judges.model.judge import OpenAIJudge
     from pytest_rageval.judges.rubrics import load as rubric  # noqa: F401
 
+    pacing = Pacing(sleep=sleep, slots=slots)
     with (
         open_cache(settings) as cache,
         OpenAIJudge(
-            settings.judge,
-            settings.judging,
-            environ=environ,
+            ChatEndpoint(settings.judge, settings.judging, environ=environ, pacing=pacing),
             cache=cache,
             alternate=alternate,
             rubric_root=Path(settings.rootdir),
-            sleep=sleep,
-            slots=slots,
         ) as judge,
     ):
         yield judge
@@ -88,7 +87,7 @@ def open_second_judge(
     settings: Settings,
     *,
     environ: Mapping[str, str],
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Sleep = time.sleep,
     slots: Slots | None = None,
 ) -> Iterator[Judge | None]:
     """Yield the judge of the spot check and close it afterwards; None where there is none.
@@ -121,7 +120,7 @@ def second_settings(settings: Settings) -> Settings:
 def _open_second(
     settings: Settings,
     environ: Mapping[str, str],
-    sleep: Callable[[float], None],
+    sleep: Sleep,
     slots: Slots | None,
 ) -> Iterator[Judge]:
     named = settings.judging.spot_check_model

@@ -80,19 +80,17 @@ def _plan(
     if settings.judge == "offline":
         return "judge: the offline judge asks nobody and costs nothing"
     from pytest_rageval.judges.cost import describe, estimate
+    from pytest_rageval.judges.model.endpoint import ChatEndpoint
     from pytest_rageval.judges.model.judge import OpenAIJudge
 
     judging = settings.judging
     with (
         open_cache(settings) as cache,
         OpenAIJudge(
-            settings.judge,
-            judging,
-            environ=environ,
+            ChatEndpoint(settings.judge, judging, environ=environ, needs_key=False),
             cache=cache,
             alternate=alternate,
             rubric_root=Path(settings.rootdir),
-            needs_key=False,
         ) as judge,
     ):
         planner = _Planner(judge, frozenset(rubrics) if second else None)

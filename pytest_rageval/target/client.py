@@ -13,7 +13,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from http.cookiejar import CookieJar, DefaultCookiePolicy
+from functools import cached_property
 
 import httpx
 
@@ -24,17 +24,17 @@ from pytest_rageval.support.http.address import (
     resolve_headers,
     secret_values,
 )
-from pytest_rageval.support.http.deadline import mind_deadlines, within
+from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import (
     Attempt,
-    Sleep,
-    failure,
-    post,
-    post_until_settled,
+    Request,
+    attempt,
+    open_client,
     silence_loggers,
     tls_context,
 )
 from pytest_rageval.support.http.pool import ClientPool
+from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import excerpt
 from pytest_rageval.target.calling import answered
@@ -76,13 +76,10 @@ class HttpRagClient:
         self._map_request = compile_mapping(target.request, "request")
         self._map_response = compile_mapping(target.response, "response")
         self._environ = environ
-        self._sleep = sleep
         self._clock = clock
-        self._rng = rng or random.Random()
-        self._slots = slots
+        self._pacing = Pacing(sleep=sleep, rng=rng or random.Random(), slots=slots)
         self.takes_slots = slots is not None
         self._clients = ClientPool(self._new_client)
-        self._tls: ssl.SSLContext | None = None
 
     def __repr__(self) -> str:
         return f"HttpRagClient({self._address.shown!r})"
@@ -118,33 +115,24 @@ class HttpRagClient:
             content = _encoded(self._map_request(request_body(request)))
         except EndpointError as error:
             return _failed(error, attempts=0, total_ms=None, secrets=secrets)
-        attempt, attempts = post_until_settled(
-            lambda: self._attempt(content, headers),
+        sent = Request(address=self._address, content=content, headers=headers)
+        last, attempts = self._pacing.until_settled(
+            lambda: self._pacing.in_slot(lambda: self._attempt(sent)),
             retries=self._target.retries,
-            sleep=self._sleep,
-            rng=self._rng,
         )
-        return self._result(attempt, attempts, secrets)
+        return self._result(last, attempts, secrets)
 
     def close(self) -> None:
         """Close the connections; the client may be used again and then opens new ones."""
         for http in self._clients.drain():
             http.close()
 
-    def _attempt(self, content: bytes, headers: Mapping[str, str]) -> Attempt:
-        if self._slots is None:
-            return self._sent(content, headers)
-        with self._slots.hold():
-            attempt = self._sent(content, headers)
-            self._slots.saw(200 if attempt.error is None else attempt.status)
-            return attempt
-
-    def _sent(self, content: bytes, headers: Mapping[str, str]) -> Attempt:
+    def _attempt(self, request: Request) -> Attempt:
         # Leased before the clock starts: the first one takes a while to build.
         with self._clients.lease() as http:
-            return self._timed(http, content, headers)
+            return self._timed(http, request)
 
-    def _timed(self, http: httpx.Client, content: bytes, headers: Mapping[str, str]) -> Attempt:
+    def _timed(self, http: httpx.Client, request: Request) -> Attempt:
         started = ended = self._clock()
 
         def note_time() -> None:
@@ -152,70 +140,58 @@ class HttpRagClient:
             nonlocal ended
             ended = self._clock()
 
-        with within(self._target.timeout_s, note_time) as deadline:
-            try:
-                attempt = post(http, self._address, content, headers)
-            except httpx.TimeoutException as error:
-                if deadline.passed:
-                    attempt = self._timeout("no complete reply", "timeout_s")
-                elif isinstance(error, httpx.ConnectTimeout):
-                    attempt = self._timeout("no connection", "connect_timeout_s")
-                else:
-                    attempt = self._timeout("nothing received or sent", "read_timeout_s")
-        if attempt.error is not None and attempt.status is None:
-            note_time()
-        return replace(attempt, total_ms=(ended - started) * 1000)
+        def timeout_text(error: httpx.TimeoutException) -> str:
+            if deadline.passed:
+                return self._timeout("no complete reply", "timeout_s")
+            if isinstance(error, httpx.ConnectTimeout):
+                return self._timeout("no connection", "connect_timeout_s")
+            return self._timeout("nothing received or sent", "read_timeout_s")
 
-    def _timeout(self, what: str, setting: str) -> Attempt:
-        limit = getattr(self._target, setting)
-        text = f"{what} within {limit:g} s ({setting})"
-        return Attempt(error=failure("timeout", self._address, text))
+        with within(self._target.timeout_s, note_time) as deadline:
+            done = attempt(http, request, timeout_text)
+        if done.status is None:
+            note_time()
+        return replace(done, total_ms=(ended - started) * 1000)
+
+    def _timeout(self, what: str, setting: str) -> str:
+        return f"{what} within {getattr(self._target, setting):g} s ({setting})"
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return tls_context(self._address)
 
     def _new_client(self) -> httpx.Client:
         target = self._target
-
-        if self._tls is None:
-            self._tls = tls_context(self._address)
 
         def unless_total(limit: float) -> float | None:
             # The total fires first anyway; of two equal limits always the same one must.
             return limit if limit < target.timeout_s else None
 
-        client = httpx.Client(
+        return open_client(
+            self._address,
             headers={
                 "Content-Type": "application/json",
                 "Accept": "application/json",
                 "User-Agent": "pytest-rageval",
             },
-            # A session kept from one case to the next would make scores depend on their order.
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            # A redirect turns POST into GET (301 to 303) or carries headers to another host.
-            follow_redirects=False,
-            # How many cases are in flight is the engine's to decide. Idle connections go before
-            # a server would close them (uvicorn: 5 s) and the next request would run into that.
-            limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
             timeout=httpx.Timeout(
                 connect=unless_total(target.connect_timeout_s),
                 read=unless_total(target.read_timeout_s),
                 write=unless_total(target.read_timeout_s),
                 pool=None,
             ),
-            # A proxy would look for a loopback target on its own machine; for other targets it
-            # may be the only way out (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
-            trust_env=not self._address.loopback,
-            verify=self._tls,
+            tls=self._tls,
         )
-        return mind_deadlines(client)
 
-    def _result(self, attempt: Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:
+    def _result(self, last: Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:
         try:
-            if attempt.error is not None:
-                raise attempt.error
-            reply = self._map_response(parse_reply_bytes(attempt.body))
+            if last.error is not None:
+                raise last.error
+            reply = self._map_response(parse_reply_bytes(last.body))
             response = parse_ask_response(blot_out_of_reply(reply, secrets))
         except EndpointError as error:
-            return _failed(error, attempts=attempts, total_ms=attempt.total_ms, secrets=secrets)
-        return answered(response, total_ms=attempt.total_ms, attempts=attempts)
+            return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets)
+        return answered(response, total_ms=last.total_ms, attempts=attempts)
 
 
 def _encoded(body: object) -> bytes:

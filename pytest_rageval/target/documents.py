@@ -7,23 +7,22 @@ with ``{"scope_prefix"}`` takes away what is below, as the embedded reference se
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-import httpx
-
 from pytest_rageval.project.documents import LoadedDocument, scope_prefix_fault
 from pytest_rageval.support.http.address import blot_out, join_url, resolve_headers, secret_values
+from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import (
     Attempt,
-    Sleep,
-    failure,
-    post_until_settled,
+    Reply,
+    Request,
+    attempt,
+    open_client,
     silence_loggers,
-    tls_context,
 )
+from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.text import excerpt
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
@@ -64,7 +63,7 @@ class DocumentsClient:
             *self._address.secrets,
         )
         self._retries = target.retries
-        self._sleep = sleep
+        self._pacing = Pacing(sleep=sleep)
         self.has_put = False
         """Whether the target has taken any document."""
 
@@ -96,43 +95,27 @@ class DocumentsClient:
         self._send("DELETE", {"scope_prefix": scope_prefix})
 
     def _send(self, method: str, body: Mapping[str, object]) -> None:
-        content = json.dumps(body, allow_nan=False).encode("ascii")
-        with httpx.Client(
-            timeout=TIMEOUT_S,
-            follow_redirects=False,
-            trust_env=not self._address.loopback,
-            verify=tls_context(self._address),
-        ) as http:
-            attempt, attempts = post_until_settled(
-                lambda: self._attempt(http, method, content),
-                retries=self._retries,
-                sleep=self._sleep,
-                rng=random.Random(),
-            )
-        if attempt.error is not None:
-            message = blot_out(attempt.error.message, self._secrets)
-            raise EndpointError(attempt.error.kind, message, attempts=attempts)
-
-    def _attempt(self, http: httpx.Client, method: str, content: bytes) -> Attempt:
-        headers = {"Content-Type": "application/json", **self._headers}
-        auth = httpx.BasicAuth(*self._address.credentials) if self._address.credentials else None
-        try:
-            reply = http.request(
-                method, self._address.url, content=content, headers=headers, auth=auth
-            )
-        except httpx.TimeoutException as error:
-            text = f"no answer within {TIMEOUT_S:g} s"
-            return Attempt(error=failure("timeout", self._address, text, cause=error))
-        except httpx.HTTPError as error:
-            reason = excerpt(str(error), 160) or type(error).__name__
-            text = f"connection failed: {reason}"
-            return Attempt(error=failure("connection", self._address, text, cause=error))
-        if reply.is_success:
-            return Attempt()
-        return Attempt(
-            error=failure("http", self._address, _status_text(method, reply)),
-            status=reply.status_code,
+        request = Request(
+            address=self._address,
+            content=json.dumps(body, allow_nan=False).encode("ascii"),
+            method=method,
+            headers=self._headers,
         )
+        with open_client(self._address, headers={"Content-Type": "application/json"}) as http:
+
+            def once() -> Attempt:
+                with within(TIMEOUT_S):
+                    return attempt(
+                        http,
+                        request,
+                        lambda _: f"no answer within {TIMEOUT_S:g} s",
+                        lambda reply: _status_text(method, reply),
+                    )
+
+            last, attempts = self._pacing.until_settled(once, retries=self._retries)
+        if last.error is not None:
+            message = blot_out(last.error.message, self._secrets)
+            raise EndpointError(last.error.kind, message, attempts=attempts)
 
 
 def _refuse(scope_prefix: str) -> None:
@@ -142,15 +125,15 @@ def _refuse(scope_prefix: str) -> None:
         raise ConfigError(f"scope prefix: {fault}")
 
 
-def _status_text(method: str, reply: httpx.Response) -> str:
-    if reply.status_code in {404, 405, 501}:
+def _status_text(method: str, reply: Reply) -> str:
+    if reply.status in {404, 405, 501}:
         return (
-            f"HTTP {reply.status_code} to {method}: the target takes no documents here; name "
+            f"HTTP {reply.status} to {method}: the target takes no documents here; name "
             "another place with [tool.rageval.documents] path, or let a rag_client fixture of "
             "your own take them from the fixture rageval_documents"
         )
-    shown = excerpt(reply.text, _SHOWN_CHARS)
-    return f"HTTP {reply.status_code} to {method}; the reply begins: {shown or 'nothing'}"
+    shown = excerpt(reply.body.decode("utf-8", "replace"), _SHOWN_CHARS)
+    return f"HTTP {reply.status} to {method}; the reply begins: {shown or 'nothing'}"
 
 
 def _batches(documents: Iterable[LoadedDocument]) -> Iterator[list[LoadedDocument]]:

@@ -18,10 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.judges.model.judge import OpenAIJudge
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeRequest, Passage
-from tests.judges.model.conftest import DictCache
+from tests.judges.model.conftest import DictCache, model_judge
 from tests.llama.make_tiny_model import CONTEXT, write_model
 
 pytestmark = pytest.mark.slow
@@ -85,7 +84,7 @@ def test_a_model_that_knows_nothing_gives_valid_verdicts_under_a_schema(
     llama_url: str, rubric: str
 ) -> None:
     settings = JudgeSettings(base_url=llama_url, max_tokens=8192, timeout_s=300.0, retries=0)
-    with OpenAIJudge("tiny-random", settings, environ={}, cache=DictCache()) as judge:
+    with model_judge("tiny-random", settings, environ={}, cache=DictCache()) as judge:
         judgement = judge.judge(rubric, REQUEST)
         again = judge.judge(rubric, REQUEST)
     assert judgement.failure is None

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 # pytester forgets every module that a run inside it was the first to import.
-import httpx2  # noqa: F401
-import openai  # noqa: F401
 import pytest
 import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
 

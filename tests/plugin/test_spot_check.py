@@ -8,10 +8,7 @@ from typing import Any
 
 # pytester forgets every module that a run inside it was the first to import.
 import genai_prices  # noqa: F401
-import httpx2  # noqa: F401
 import numpy as np  # noqa: F401
-import openai  # noqa: F401
-import openai.resources.chat.completions  # noqa: F401
 import pytest
 import sqlalchemy.dialects.sqlite  # noqa: F401
 

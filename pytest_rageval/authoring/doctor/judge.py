@@ -83,13 +83,14 @@ def _asked(
     probe_chars: int,
     sleep: Callable[[float], None],
 ) -> Iterator[Finding]:
+    from pytest_rageval.judges.model.endpoint import ChatEndpoint
     from pytest_rageval.judges.model.judge import OpenAIJudge
     from pytest_rageval.judges.model.tally import unpinned_alias
+    from pytest_rageval.support.http.retry import Pacing
 
-    root = Path(settings.rootdir)
-    with OpenAIJudge(
-        settings.judge, judging, environ=environ, rubric_root=root, sleep=sleep
-    ) as judge:
+    root, pacing = Path(settings.rootdir), Pacing(sleep=sleep)
+    endpoint = ChatEndpoint(settings.judge, judging, environ=environ, pacing=pacing)
+    with OpenAIJudge(endpoint, rubric_root=root) as judge:
         yield _pinned(unpinned_alias(settings.judge), settings.judge)
         for rubric in judging.rubrics:
             judgement = judge.judge(rubric, _REQUEST)

@@ -154,7 +154,7 @@ def _first_lines(error: Exception) -> str:
     return "; ".join(lines[:_SHOWN_FAULTS]) + more
 
 
-SHOWN: Final = ("pytest", "pytest-xdist", "pytest-recording", "vcrpy", "openai")
+SHOWN: Final = ("pytest", "pytest-xdist", "pytest-recording", "vcrpy", "httpx")
 _RIVALS: Final = {
     "pytest-vcr": "it and pytest-recording both define the marker vcr and replace cassettes",
     "pytest-parallel": "it runs items in threads, which pytest-xdist and the plugin do not expect",
@@ -183,13 +183,6 @@ def judge_versions(installed: Mapping[str, str], required: list[str]) -> Iterato
     shown = ", ".join(f"{name} {installed[name]}" for name in SHOWN if name in installed)
     yield _FOUND.ok("versions", f"Python {platform.python_version()}, {shown}")
     yield from _unmet(installed, required)
-    if _older(installed, "vcrpy", 8, 2) and not _older(installed, "openai", 3, 0):
-        yield _FOUND.fail(
-            "cassettes",
-            f"vcrpy {installed['vcrpy']} does not see what openai {installed['openai']} sends, "
-            "which then reaches the live API",
-            "pip install -U vcrpy",
-        )
     if _older(installed, "pytest", 8, 3):
         yield _FOUND.warn(
             "pytest",

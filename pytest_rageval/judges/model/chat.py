@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.endpoint import Answer, ChatEndpoint
-from pytest_rageval.judges.model.tally import shared_limiter
 from pytest_rageval.judges.model.wire import (
     Form,
     Reply,
@@ -22,6 +21,7 @@ from pytest_rageval.judges.model.wire import (
     read_completion,
     response_format,
 )
+from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeFailure, OutputLevel
 
@@ -61,12 +61,11 @@ class ChatModel:
         settings: JudgeSettings,
         *,
         environ: Mapping[str, str] = os.environ,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Sleep = time.sleep,
     ) -> None:
-        self._model = model
         self._settings = settings
-        self._endpoint = ChatEndpoint(settings, environ=environ, sleep=sleep)
-        self._endpoint.limiter = shared_limiter(self._endpoint.base_url, model, settings)
+        pacing = Pacing(sleep=sleep)
+        self._endpoint = ChatEndpoint(model, settings, environ=environ, pacing=pacing)
         self._form = first_form(settings)
 
     def __repr__(self) -> str:
@@ -86,7 +85,7 @@ class ChatModel:
     @property
     def identity(self) -> str:
         """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
-        return f"{self._model} at {self._endpoint.host}"
+        return self._endpoint.identity
 
     def close(self) -> None:
         """Close the connections."""
@@ -129,7 +128,7 @@ class ChatModel:
         self, form: Form, system: str, user: str, name: str, schema: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         payload: dict[str, Any] = {
-            "model": self._model,
+            "model": self._endpoint.model,
             "messages": [
                 {"role": "system", "content": system},
                 {"role": "user", "content": user},

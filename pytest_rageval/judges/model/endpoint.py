@@ -1,62 +1,64 @@
-"""One chat-completions endpoint: its address, its key, and one question over the openai client.
+"""One chat-completions endpoint: its address, its key, and one question over HTTP.
 
-The client's own retries are off: here each attempt waits for the rate limits, counts as a call and
-is bounded in time and size, and pauses are those of the target's client.
+Each attempt waits for the rate limits, counts as a call and is bounded in time and size. httpx is
+imported at the first one.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
-import logging
-import random
+import os
 import re
 import ssl
+import tempfile
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from pytest_rageval.judges.cost import OPENAI_URL
 from pytest_rageval.judges.model.wire import error_text
 from pytest_rageval.support.http.address import Address, blot_out, blot_out_of_reply, join_url
-from pytest_rageval.support.http.deadline import mind_deadlines, within
 from pytest_rageval.support.http.pool import ClientPool
-from pytest_rageval.support.http.retry import retry_after_seconds, wait_seconds
+from pytest_rageval.support.http.rate_limit import RateLimiter
+from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.support.process import leave_out_what_is_loaded
-from pytest_rageval.support.slots import Slots, waiting
+from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import excerpt
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeErrorKind, JudgeFailure
 
 if TYPE_CHECKING:
-    import httpx2
+    import httpx
+
+    from pytest_rageval.support.http.exchange import Reply
 
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
 CONNECT_TIMEOUT_S: Final = 10.0
 TIMEOUT_RETRIES: Final = 1
 """A slow endpoint has already cost the whole limit, and may bill what nobody read."""
 _RETRYABLE: Final = frozenset({408, 409, 429})
-_LOGGERS: Final = ("openai", "httpx", "httpcore", "httpx2", "httpcore2")
 _PATH: Final = "chat/completions"
+_ACCOUNT: Final = {
+    "OpenAI-Organization": "OPENAI_ORG_ID",
+    "OpenAI-Project": "OPENAI_PROJECT_ID",
+}
+"""Header by header, the variable that names whose account is billed."""
+_HEADERS: Final = {
+    "Accept": "application/json",
+    "Content-Type": "application/json",
+    "User-Agent": "pytest-rageval",
+}
 _NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _KEY_REST: Final = r"[\w*.+/=\-]"
 _KEY_LIKE: Final = re.compile(rf"\bsk-{_KEY_REST}+")
 _MIN_HEAD: Final = 8
-
-
-class Limiter(Protocol):
-    """What keeps requests and tokens per minute."""
-
-    def wait(self, tokens: float) -> float:
-        """Wait for a place."""
-
-    def settle(self, expected: float, used: float) -> None:
-        """Tell how many tokens were really used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,55 +81,50 @@ class _Attempt:
     status: int | None = None
     body: Any = None
     fault: str = ""
-    """What went wrong, where no status says it."""
+    """Says what went wrong, where no status does."""
     timed_out: bool = False
     retry_after_s: float | None = None
+    retryable: bool = True
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Connections:
-    http: httpx2.Client
-    headers: Mapping[str, str]
+    @property
+    def is_success(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
 
 
 class ChatEndpoint:
     """A model behind an OpenAI-compatible API; safe to share between threads.
 
     Args:
+        model: its name as the endpoint knows it.
         settings: of the judge.
         environ: where the key is, looked up once.
-        limiter: keeps the rate limits; None: there are none.
         needs_key: whether a missing key is an error; False where nobody will be asked.
-        sleep: pauses between attempts, in seconds.
-        clock: seconds, for limits and durations.
-        rng: jitter of the pauses.
-        slots: of which every request holds one, waits and pauses none; None: no limit.
+        pacing: of the requests; without a limiter, all processes of this machine share one where
+            the settings name limits.
 
     Raises:
-        ConfigError: the URL is wrong, or the key is missing or cannot be sent.
+        ConfigError: the URL or a limit is wrong, or the key is missing or cannot be sent.
     """
 
     def __init__(
         self,
+        model: str,
         settings: JudgeSettings,
         *,
-        environ: Mapping[str, str],
-        limiter: Limiter | None = None,
+        environ: Mapping[str, str] = os.environ,
         needs_key: bool = True,
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-        rng: random.Random | None = None,
-        slots: Slots | None = None,
+        pacing: Pacing | None = None,
     ) -> None:
-        self._settings = settings
+        self.model: Final = model
+        self.settings: Final = settings
+        self.needs_key: Final = needs_key
         self._address = _address(settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL)
         self._key = _key(settings.api_key_env, environ, needed=needs_key and not self.loopback)
-        self.limiter = limiter
-        self._sleep = sleep
-        self._clock = clock
-        self._rng = rng or random.Random()
-        self._slots = slots
-        self._tls: ssl.SSLContext | None = None
+        self._headers = {**_HEADERS, **_account(environ)}
+        # A server of one's own asks for no key, but some want the header.
+        self._headers["Authorization"] = f"Bearer {self._key or 'none'}"
+        self.pacing: Final = pacing or Pacing()
+        self._limiter = self.pacing.limiter or shared_limiter(self.base_url, model, settings)
         self._clients = ClientPool(self._open)
 
     def __repr__(self) -> str:
@@ -149,6 +146,11 @@ class ChatEndpoint:
         return urlsplit(self.base_url).netloc
 
     @property
+    def identity(self) -> str:
+        """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
+        return f"{self.model} at {self.host}"
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """What must reach no text: the key, also as it may be written elsewhere."""
         key = self._key
@@ -166,8 +168,8 @@ class ChatEndpoint:
 
     def close(self) -> None:
         """Close the connections; a later question opens new ones."""
-        for connections in self._clients.drain():
-            connections.http.close()
+        for http in self._clients.drain():
+            http.close()
 
     def ask(
         self,
@@ -183,94 +185,83 @@ class ChatEndpoint:
             tokens: how many the request is expected to use.
             is_refusal: says of a status and a body whether to ask in another way instead of again.
         """
-        calls, timeouts, spent_s = 0, 0, 0.0
-        while True:
-            if self.limiter is not None:
-                # A client that were opened only then would send long after its place in the line,
-                # and those of several processes all at once.
-                with self._clients.lease():
-                    pass
-                with waiting():
-                    self.limiter.wait(tokens)
-            with self._slots.hold() if self._slots is not None else nullcontext():
-                began = self._clock()
-                attempt = self._attempt(request, began)
-                spent_s += self._clock() - began
-                if self._slots is not None:
-                    self._slots.saw(attempt.status)
-            calls += 1
+        content = json.dumps(request).encode("ascii")
+        timeouts, spent_s = 0, 0.0
+
+        def once() -> _Attempt:
+            nonlocal timeouts, spent_s
+            began = time.monotonic()
+            attempt = self._attempt(content)
+            spent_s += time.monotonic() - began
             timeouts += attempt.timed_out
-            if (
-                calls > self._settings.retries
-                or timeouts > TIMEOUT_RETRIES
-                or not _may_pass(attempt)
-                or (attempt.status is not None and is_refusal(attempt.status, attempt.body))
-            ):
-                return replace(
-                    self._answer(attempt, calls), calls=calls, duration_ms=spent_s * 1000
-                )
-            with waiting():
-                self._sleep(wait_seconds(calls, self._rng, attempt.retry_after_s))
+            refused = attempt.status is not None and is_refusal(attempt.status, attempt.body)
+            again = _may_pass(attempt) and not refused and timeouts <= TIMEOUT_RETRIES
+            return replace(attempt, retryable=again)
+
+        def in_line() -> _Attempt:
+            self._wait(tokens)
+            return self.pacing.in_slot(once)
+
+        last, calls = self.pacing.until_settled(in_line, retries=self.settings.retries)
+        return replace(self._answer(last, calls), calls=calls, duration_ms=spent_s * 1000)
 
     def settle(self, expected: int, used: int) -> None:
         """Tell the rate limits how many tokens a request really used."""
-        if self.limiter is not None:
-            self.limiter.settle(expected, used)
+        if self._limiter is not None:
+            self._limiter.settle(expected, used)
 
     # --- one attempt -----------------------------------------------------------------------
 
-    def _attempt(self, request: Mapping[str, Any], began: float) -> _Attempt:
-        content = json.dumps(request).encode("ascii")
-        with self._clients.lease() as connections:
-            try:
-                # Not the client's own ``create``, which takes longer to look through a request
-                # that is plain JSON already than to send it.
-                with (
-                    within(self._settings.timeout_s),
-                    connections.http.stream(
-                        "POST", self._address.url, headers=connections.headers, content=content
-                    ) as response,
-                ):
-                    return self._received(response, began)
-            # The transport's own errors, whose library depends on openai's version.
-            except Exception as error:
-                if "Timeout" in type(error).__name__:
-                    return _Attempt(fault=self._too_slow(), timed_out=True)
-                said = excerpt(self.blot(str(error)), 200)
-                return _Attempt(fault=f"no connection: {type(error).__name__}: {said}".rstrip(": "))
+    def _wait(self, tokens: int) -> None:
+        if self._limiter is None:
+            return
+        # A client that were opened only then would send long after its place in the line, and
+        # those of several processes all at once.
+        with self._clients.lease():
+            pass
+        with waiting():
+            self._limiter.wait(tokens)
 
-    def _received(self, response: Any, began: float) -> _Attempt:
-        status = response.status_code
-        attempt = self._read(status, response.iter_bytes, began)
-        if 200 <= status < 300:
-            return attempt
-        header = response.headers.get("retry-after")
-        return replace(
-            attempt,
-            # A page that breaks off or never ends is still that error.
-            status=status,
-            fault="",
-            retry_after_s=retry_after_seconds(header, datetime.now(UTC)),
+    def _attempt(self, content: bytes) -> _Attempt:
+        from pytest_rageval.support.http.deadline import within
+        from pytest_rageval.support.http.exchange import Request, send
+
+        request = Request(
+            address=self._address,
+            content=content,
+            max_bytes=MAX_BODY_BYTES,
+            max_error_bytes=MAX_BODY_BYTES,
         )
+        with self._clients.lease() as http:
+            try:
+                with within(self.settings.timeout_s):
+                    reply = send(http, request)
+            except Exception as error:  # such as that of a cassette that holds no such request
+                return self._broken("no connection", error)
+        return self._read(reply)
 
-    def _read(self, status: int, chunks: Callable[[], Any], began: float) -> _Attempt:
-        """Read a body to its end, within the limits of time and size."""
-        body = bytearray()
-        try:
-            for chunk in chunks():
-                body += chunk
-                if self._clock() - began > self._settings.timeout_s:
-                    return _Attempt(fault=self._too_slow(), timed_out=True)
-                if len(body) > MAX_BODY_BYTES:
-                    return _Attempt(status=status, body=f"a reply of over {MAX_BODY_BYTES:,} bytes")
-        # The transport's own errors: openai names none for a body, and which library it is
-        # depends on openai's version.
-        except Exception as error:
-            if "Timeout" in type(error).__name__:
-                return _Attempt(fault=self._too_slow(), timed_out=True)
-            said = excerpt(self.blot(str(error)), 200)
-            return _Attempt(fault=f"the reply broke off: {type(error).__name__}: {said}")
-        return _hidden_error(_Attempt(status=status, body=self._value(bytes(body))))
+    def _read(self, reply: Reply) -> _Attempt:
+        if reply.fault is not None and reply.is_success:
+            return self._broken("the reply broke off", reply.fault)
+        if reply.fault is not None and reply.status is None:
+            return self._broken("no connection", reply.fault)
+        body: Any = None  # a page that breaks off is still that error
+        if reply.too_large:
+            body = f"a reply of over {MAX_BODY_BYTES:,} bytes"
+        elif reply.fault is None:
+            body = self._value(reply.body)
+        attempt = _Attempt(status=reply.status, body=body)
+        if reply.is_success:
+            return _hidden_error(attempt)
+        return replace(attempt, retry_after_s=reply.retry_after_s)
+
+    def _broken(self, what: str, error: Exception) -> _Attempt:
+        name = type(error).__name__
+        if "Timeout" in name:
+            limit = f"no whole reply within {self.settings.timeout_s:g} s"
+            return _Attempt(fault=limit, timed_out=True)
+        said = excerpt(self.blot(str(error)), 200)
+        return _Attempt(fault=f"{what}: {name}: {said}".rstrip(": "))
 
     def _value(self, body: bytes) -> Any:
         """Return a body's JSON value, or its text, without secrets."""
@@ -280,12 +271,9 @@ class ChatEndpoint:
         except (ValueError, RecursionError):
             return blot_out(text, self.secrets)
 
-    def _too_slow(self) -> str:
-        return f"no whole reply within {self._settings.timeout_s:g} s"
-
     def _answer(self, attempt: _Attempt, calls: int) -> Answer:
         status = attempt.status
-        if status is not None and 200 <= status < 300:
+        if attempt.is_success:
             return Answer(body=attempt.body, status=status)
         kind: JudgeErrorKind = "rate_limited" if status == 429 else "unreachable"
         said = attempt.fault
@@ -302,7 +290,7 @@ class ChatEndpoint:
 
     def _hint(self, status: int) -> str:
         if status in {401, 403}:
-            name = self._settings.api_key_env
+            name = self.settings.api_key_env
             named = f" in {name}" if _NAME.fullmatch(name) else ""
             return f"; check the key{named}"
         if 300 <= status < 400:
@@ -311,41 +299,26 @@ class ChatEndpoint:
             return "; check the model's name and the base URL, which mostly ends in /v1"
         return ""
 
-    def _open(self) -> _Connections:
-        """Return the client's connections and what it sends with every request."""
-        import openai
-
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
         from pytest_rageval.support.http.exchange import tls_context
 
-        # At DEBUG they would log prompts and headers, and at INFO addresses, into captured logs.
-        # After the import, which may set a level from the environment.
-        for name in _LOGGERS:
-            logging.getLogger(name).setLevel(logging.WARNING)
-        if self._tls is None:
-            leave_out_what_is_loaded()
-            self._tls = tls_context(self._address)
-        limit = self._settings.timeout_s
-        headers = {}
-        if self._address.credentials is not None:
-            pair = ":".join(self._address.credentials).encode()
-            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode('ascii')}"
-        http = openai.DefaultHttpxClient(
-            verify=self._tls,
-            timeout=openai.Timeout(limit, connect=min(CONNECT_TIMEOUT_S, limit)),
-            # Whose address nobody named is sent no answers and no documents.
-            follow_redirects=False,
+        leave_out_what_is_loaded()
+        return tls_context(self._address)
+
+    def _open(self) -> httpx.Client:
+        import httpx
+
+        from pytest_rageval.support.http.exchange import open_client, silence_loggers
+
+        silence_loggers()
+        limit = self.settings.timeout_s
+        return open_client(
+            self._address,
+            headers=self._headers,
+            timeout=httpx.Timeout(limit, connect=min(CONNECT_TIMEOUT_S, limit)),
+            tls=self._tls,
         )
-        client = openai.OpenAI(
-            # A server of one's own asks for no key, but the client does.
-            api_key=self._key or "none",
-            base_url=self._address.url.removesuffix(f"/{_PATH}"),
-            default_headers=headers,
-            http_client=http,
-        )
-        every = {**client.auth_headers, **client.default_headers}
-        # Some values stand for "not to be sent".
-        sent = {name.lower(): value for name, value in every.items() if isinstance(value, str)}
-        return _Connections(http=mind_deadlines(http), headers=sent)
 
 
 def _may_pass(attempt: _Attempt) -> bool:
@@ -380,6 +353,14 @@ def _address(base_url: str) -> Address:
         raise ConfigError(f"{where}: {str(error).partition(': ')[2]}") from None
 
 
+def _account(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that name whose account is billed, where variables name it."""
+    found = {name: environ.get(variable, "").strip() for name, variable in _ACCOUNT.items()}
+    for name, value in found.items():
+        _check_sendable(value, f"the environment variable {_ACCOUNT[name]}")
+    return {name: value for name, value in found.items() if value}
+
+
 def _key(variable: str, environ: Mapping[str, str], *, needed: bool) -> str | None:
     """Return the key; None: there is none, and none is needed."""
     where = "[tool.rageval.judge] api_key_env"
@@ -392,6 +373,28 @@ def _key(variable: str, environ: Mapping[str, str], *, needed: bool) -> str | No
         raise ConfigError(
             f"{where}: the environment variable {shown} is not set; it holds the judge's key"
         )
-    if not key.isascii() or not key.isprintable():
-        raise ConfigError(f"{where}: {shown} holds a character that no header may hold")
+    _check_sendable(key, f"{where}: {shown}")
     return key
+
+
+def _check_sendable(value: str, where: str) -> None:
+    if not value.isascii() or not value.isprintable():
+        raise ConfigError(f"{where} holds a character that no header may hold")
+
+
+def shared_limiter(base_url: str, model: str, settings: JudgeSettings) -> RateLimiter | None:
+    """Open the rate limits that all processes of this user share; None: there are none.
+
+    Raises:
+        ConfigError: a limit is no number above 0.
+    """
+    limits = (settings.requests_per_minute, settings.tokens_per_minute)
+    if limits == (None, None):
+        return None
+    user = getattr(os, "getuid", lambda: "")()
+    digest = hashlib.sha256(f"{base_url} {model}".encode()).hexdigest()[:16]
+    return RateLimiter(
+        Path(tempfile.gettempdir()) / f"rageval-{user}-{digest}.limit",
+        requests_per_minute=settings.requests_per_minute,
+        tokens_per_minute=settings.tokens_per_minute,
+    )

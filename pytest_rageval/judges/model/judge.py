@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import random
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
@@ -18,7 +15,7 @@ from pytest_rageval.judges.cost import (
     count_prompt_tokens,
     find_price,
 )
-from pytest_rageval.judges.model.endpoint import ChatEndpoint, Limiter
+from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.memory import (
     document_of,
     document_of_form,
@@ -26,7 +23,7 @@ from pytest_rageval.judges.model.memory import (
     judgement_of,
     recalled,
 )
-from pytest_rageval.judges.model.tally import Tally, shared_limiter, unpinned_alias
+from pytest_rageval.judges.model.tally import Tally, unpinned_alias
 from pytest_rageval.judges.model.wire import (
     Form,
     Reply,
@@ -39,9 +36,7 @@ from pytest_rageval.judges.model.wire import (
     response_format,
     without_controls,
 )
-from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.errors import JudgeError
-from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict
 
 if TYPE_CHECKING:
@@ -89,53 +84,33 @@ class _Said:
 class OpenAIJudge:
     """A model behind an OpenAI-compatible API; safe to share between threads.
 
-    Usable as a context manager; the cache is not closed with it.
+    Usable as a context manager; the endpoint is closed with it, the cache is not.
 
     Args:
-        model: its name as the endpoint knows it.
-        settings: of the judge.
-        environ: where the key is, looked up once.
+        endpoint: the model and where it is asked.
         cache: keeps verdicts; None: every question is asked.
-        limiter: keeps the rate limits; None: one that all processes of this machine share, where
-            the settings name limits.
         alternate: whether to ask in the other wording of the rubrics, for spot checks.
         rubric_root: folder that the path of a user's rubric starts at; None: the working folder.
-        needs_key: False: nobody will be asked, only planned.
-        sleep: pauses between attempts, in seconds.
-        rng: jitter of the pauses.
-        slots: of which each request holds one; None: no limit.
 
     Raises:
-        ConfigError: the URL, a limit or a price is wrong, or the key is missing.
+        ConfigError: a price is wrong.
     """
 
     def __init__(
         self,
-        model: str,
-        settings: JudgeSettings,
+        endpoint: ChatEndpoint,
         *,
-        environ: Mapping[str, str] = os.environ,
         cache: Cache | None = None,
-        limiter: Limiter | None = None,
         alternate: bool = False,
         rubric_root: str | Path | None = None,
-        needs_key: bool = True,
-        sleep: Callable[[float], None] = time.sleep,
-        rng: random.Random | None = None,
-        slots: Slots | None = None,
     ) -> None:
-        self.takes_slots = slots is not None
-        self._model = model
-        self._settings = settings
-        self._endpoint = ChatEndpoint(
-            settings, environ=environ, needs_key=needs_key, sleep=sleep, rng=rng, slots=slots
-        )
-        self._endpoint.limiter = limiter or shared_limiter(self._endpoint.base_url, model, settings)
-        self._price = find_price(model, settings, self._endpoint.base_url)
+        self.takes_slots = endpoint.pacing.slots is not None
+        self._endpoint = endpoint
+        self._settings = endpoint.settings
+        self._price = find_price(endpoint.model, endpoint.settings, endpoint.base_url)
         self._cache = cache
         self._alternate = alternate
         self._rubric_root = rubric_root
-        self._needs_key = needs_key
         self._lock = threading.Lock()
         self._form: Form | None = None
         self._remembered: Form | None = None
@@ -152,12 +127,12 @@ class OpenAIJudge:
     @property
     def identity(self) -> str:
         """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
-        return f"{self._model} at {self._endpoint.host}"
+        return self._endpoint.identity
 
     @property
     def warning(self) -> str | None:
         """One sentence where the model's name is an unpinned alias."""
-        return unpinned_alias(self._model)
+        return unpinned_alias(self._endpoint.model)
 
     @property
     def cache_warning(self) -> str | None:
@@ -202,7 +177,7 @@ class OpenAIJudge:
             StorageError: the cache or the file of the rate limits cannot be used.
             JudgeError: the judge was opened only to plan.
         """
-        if not self._needs_key:
+        if not self._endpoint.needs_key:
             raise JudgeError(f"judge {self.identity}: opened only to plan, not to be asked")
         tally = Tally()
         while True:
@@ -247,7 +222,7 @@ class OpenAIJudge:
         from pytest_rageval.judges.cache.keys import key_of
 
         return key_of(
-            identity=f"{self._model} at {self._endpoint.base_url}",
+            identity=f"{self._endpoint.model} at {self._endpoint.base_url}",
             parameters=parameters(form, self._settings),
             rubric_version=rubric.version,
             level=form.level,
@@ -307,7 +282,7 @@ class OpenAIJudge:
     def _payload(self, question: _Question, messages: Sequence[Message]) -> dict[str, Any]:
         form = question.form
         payload: dict[str, Any] = {
-            "model": self._model,
+            "model": self._endpoint.model,
             "messages": [{"role": message.role, "content": message.text} for message in messages],
             **parameters(form, self._settings),
         }
@@ -368,7 +343,7 @@ class OpenAIJudge:
         first = first_form(self._settings)
         known = None
         if self._cache is not None:
-            known = self._cache.get_level(self._endpoint.base_url, self._model)
+            known = self._cache.get_level(self._endpoint.base_url, self._endpoint.model)
         form = None if known is None else form_of(known)
         if form is None:
             return first
@@ -389,7 +364,7 @@ class OpenAIJudge:
             if self._cache is None or self._remembered == form or self._form != form:
                 return
             self._remembered = form
-        self._cache.put_level(self._endpoint.base_url, self._model, document_of_form(form))
+        self._cache.put_level(self._endpoint.base_url, self._endpoint.model, document_of_form(form))
 
 
 def _with_prompt(judgement: Judgement, prompt: Prompt) -> Judgement:

@@ -1,27 +1,21 @@
-"""What the calls of a judge take: tokens, money, time, and their share of the rate limits."""
+"""Tokens, money and time that the calls of a judge take, and whether its model is pinned."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from pytest_rageval.judges.cost import Price
 from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import Reply
-from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.text import excerpt
-from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeUsage
 
 
 @dataclass(slots=True)
 class Tally:
-    """What one judgement took so far."""
+    """Sums of the calls of one judgement."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -58,24 +52,6 @@ class Tally:
             cost_usd_uncached=self.cost_usd,
             tokens_reported=self.tokens_reported,
         )
-
-
-def shared_limiter(base_url: str, model: str, settings: JudgeSettings) -> RateLimiter | None:
-    """Open the rate limits that all processes of this user share; None: there are none.
-
-    Raises:
-        ConfigError: a limit is no number above 0.
-    """
-    limits = (settings.requests_per_minute, settings.tokens_per_minute)
-    if limits == (None, None):
-        return None
-    user = getattr(os, "getuid", lambda: "")()
-    digest = hashlib.sha256(f"{base_url} {model}".encode()).hexdigest()[:16]
-    return RateLimiter(
-        Path(tempfile.gettempdir()) / f"rageval-{user}-{digest}.limit",
-        requests_per_minute=settings.requests_per_minute,
-        tokens_per_minute=settings.tokens_per_minute,
-    )
 
 
 _HOSTED: Final = re.compile(

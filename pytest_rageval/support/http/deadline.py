@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import socket
 import ssl
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import Any, Final
+
+import httpcore
+import httpx
 
 from pytest_rageval.support.slots import waiting
 
 _current = threading.local()
-_Client = TypeVar("_Client")
 _BUFFERED_BYTES: Final = 16 * 1024
 
 
@@ -49,18 +50,13 @@ def within(seconds: float, on_read: Callable[[], object] | None = None) -> Itera
         _current.deadline = None
 
 
-def mind_deadlines(client: _Client) -> _Client:
-    """Make a blocking client of httpx mind the deadline of the thread that uses it.
-
-    Args:
-        client: of whichever version; those of the openai client ride on httpx2.
-    """
+def mind_deadlines(client: httpx.Client) -> httpx.Client:
+    """Make a blocking client mind the deadline of the thread that uses it."""
     inner: Any = client
     for transport in (inner._transport, *inner._mounts.values()):  # the latter are its proxies
         if transport is not None:
             # Neither httpx nor its transports pass a backend on to the pool, which takes one.
-            pool = transport._pool
-            pool._network_backend = _Backend(sys.modules[type(pool).__module__.split(".")[0]])
+            transport._pool._network_backend = _Backend()
     return client
 
 
@@ -74,16 +70,11 @@ def _left(timeout: float | None, error: type[Exception]) -> float | None:
     return left if timeout is None else min(left, timeout)
 
 
-class _Backend:
-    """What opens the connections of a pool.
+class _Backend(httpcore.NetworkBackend):
+    """Opens the connections of a pool."""
 
-    Args:
-        core: httpcore, in the version of the pool, which takes its errors for its own.
-    """
-
-    def __init__(self, core: Any) -> None:
-        self._core = core
-        self._plain = core.SyncBackend()
+    def __init__(self) -> None:
+        self._plain = httpcore.SyncBackend()
 
     def connect_tcp(
         self,
@@ -93,35 +84,34 @@ class _Backend:
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> _Stream:
-        core = self._core
-        left = _left(timeout, core.ConnectTimeout)
+        left = _left(timeout, httpcore.ConnectTimeout)
         give_up_at = None if left is None else time.monotonic() + left
-        failure: Exception = core.ConnectError(f"no address for {host}")
+        failure: Exception = httpcore.ConnectError(f"no address for {host}")
         with waiting():
             addresses = self._resolve(host, port, left)
         for address in addresses:
             if give_up_at is not None:
                 left = give_up_at - time.monotonic()
                 if left <= 0:
-                    raise core.ConnectTimeout("the time is up") from failure
+                    raise httpcore.ConnectTimeout("the time is up") from failure
             try:
                 with waiting():
                     stream = self._plain.connect_tcp(
                         address, port, left, local_address, socket_options
                     )
-            except (core.ConnectError, core.ConnectTimeout) as error:
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
                 continue
-            return _Stream(core, stream)
+            return _Stream(stream)
         raise failure
 
     def _resolve(self, host: str, port: int, timeout: float | None) -> list[str]:
         try:
             return _look_up(host, port, timeout)
         except TimeoutError as error:
-            raise self._core.ConnectTimeout(f"no address for {host} in time") from error
+            raise httpcore.ConnectTimeout(f"no address for {host} in time") from error
         except OSError as error:
-            raise self._core.ConnectError(str(error)) from error
+            raise httpcore.ConnectError(str(error)) from error
 
 
 def _look_up(host: str, port: int, timeout: float | None) -> list[str]:
@@ -149,24 +139,23 @@ def _look_up(host: str, port: int, timeout: float | None) -> list[str]:
     return answer
 
 
-class _Stream:
+class _Stream(httpcore.NetworkStream):
     """One connection."""
 
-    def __init__(self, core: Any, stream: Any) -> None:
-        self._core = core
+    def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        left = _left(timeout, self._core.ReadTimeout)
+        left = _left(timeout, httpcore.ReadTimeout)
         with waiting():
-            data: bytes = self._stream.read(max_bytes, left)
+            data = self._stream.read(max_bytes, left)
             deadline: Deadline | None = getattr(_current, "deadline", None)
             if deadline is not None and deadline.on_read is not None:
                 deadline.on_read()
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        left = _left(timeout, self._core.WriteTimeout)
+        left = _left(timeout, httpcore.WriteTimeout)
         # A small one fits into the buffer of the socket.
         with waiting() if len(buffer) > _BUFFERED_BYTES else nullcontext():
             self._stream.write(buffer, left)
@@ -180,10 +169,10 @@ class _Stream:
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> _Stream:
-        left = _left(timeout, self._core.ConnectTimeout)
+        left = _left(timeout, httpcore.ConnectTimeout)
         with waiting():
             stream = self._stream.start_tls(ssl_context, server_hostname, left)
-        return _Stream(self._core, stream)
+        return _Stream(stream)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

@@ -1,32 +1,22 @@
-"""One POST and its reply over httpx, tried again while that may help; failures are values.
-
-What asking a target and asking for vectors have in common. Each client keeps its own limits of
-time, headers and way of reading a reply.
-"""
+"""One request over httpx and its reply, within limits of time and size; failures are values."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import random
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
 from urllib.parse import urljoin
 
 import httpx
 
 from pytest_rageval.support.http.address import Address, without_secrets
-from pytest_rageval.support.http.retry import (
-    is_retryable,
-    parse_http_date,
-    retry_after_seconds,
-    wait_seconds,
-)
-from pytest_rageval.support.slots import waiting
+from pytest_rageval.support.http.deadline import mind_deadlines
+from pytest_rageval.support.http.retry import is_retryable, parse_http_date, retry_after_seconds
 from pytest_rageval.support.text import excerpt
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
 
@@ -40,18 +30,54 @@ _CONNECTION_TEXTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 )
 """The first that occurs among an error and its causes tells what happened."""
 
-Sleep = Callable[[float], object]
-"""Pauses for seconds."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request, and how much of its reply is read."""
+
+    address: Address
+    content: bytes
+    method: str = "POST"
+    headers: Mapping[str, str] | None = None
+    """Besides those of the client."""
+    max_bytes: int | None = None
+    """Of the body of a reply with a 2xx status; None: ``MAX_BODY_BYTES``."""
+    max_error_bytes: int = _HEAD_BYTES
+    """Of the body of any other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A reply, or as much of one as came."""
+
+    status: int | None = None
+    """None: none came."""
+    body: bytes = b""
+    """Decoded, up to the limit of its size."""
+    too_large: bool = False
+    """Whether there is more of it than the limit allows."""
+    fault: httpx.HTTPError | None = None
+    """Broke the exchange off, before the reply or within its body."""
+    retry_after_s: float | None = None
+    """Pause that the server asked for, in seconds."""
+    location: str | None = None
+    """Absolute URL that a redirect leads to, with its secrets."""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status is 2xx."""
+        return self.status is not None and 200 <= self.status < 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What one request came to: a body or an error, and how long it took."""
+    """The body or the error that one request came to, and how long it took."""
 
     body: bytes = b""
     error: EndpointError | None = None
-    """Not yet free of secrets that a server may echo."""
+    """Not free of secrets that a server may echo."""
     status: int | None = None
+    """Of a whole reply; None: none came."""
     retry_after_s: float | None = None
     total_ms: float = 0.0
 
@@ -78,59 +104,129 @@ def tls_context(address: Address) -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def post(
-    http: httpx.Client,
+def open_client(
     address: Address,
-    content: bytes,
-    headers: Mapping[str, str] | None = None,
-) -> Attempt:
-    """Send one request and read its reply, or of an error page the beginning.
-
-    Raises:
-        httpx.TimeoutException: a limit of ``http`` passed; only its owner can name it.
-    """
-    auth = httpx.BasicAuth(*address.credentials) if address.credentials else None
-    try:
-        with http.stream(
-            "POST", address.url, content=content, headers=headers, auth=auth
-        ) as response:
-            if response.is_success:
-                return Attempt(body=_whole_body(response, address))
-            return Attempt(
-                error=failure("http", address, _status_text(response, _head(response))),
-                status=response.status_code,
-                retry_after_s=_retry_after(response.headers),
-            )
-    except httpx.TimeoutException:
-        raise
-    except httpx.DecodingError as error:
-        reason = f"the reply cannot be decoded: {excerpt(str(error))}"
-        return Attempt(error=failure("protocol", address, reason, cause=error))
-    except httpx.HTTPError as error:
-        return Attempt(error=failure("connection", address, _connection_text(error), cause=error))
-    except EndpointError as error:
-        return Attempt(error=error)
-
-
-def post_until_settled(
-    once: Callable[[], Attempt], *, retries: int, sleep: Sleep, rng: random.Random
-) -> tuple[Attempt, int]:
-    """Make attempts until one needs no other, and return the last with their number.
+    *,
+    headers: Mapping[str, str],
+    timeout: httpx.Timeout | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> httpx.Client:
+    """Open a client whose requests keep the deadlines of ``within``.
 
     Args:
-        once: makes one attempt.
-        retries: attempts after the first.
-        sleep: pauses between them, in seconds.
-        rng: jitter of the pauses.
+        address: where its requests go.
+        headers: sent with every request.
+        timeout: of single waits; None: only the deadline ends them.
+        tls: as of ``tls_context``; None: a new one.
     """
-    attempts = 1
-    attempt = once()
-    while attempts <= retries and attempt.retryable:
-        with waiting():
-            sleep(wait_seconds(attempts, rng, attempt.retry_after_s))
-        attempts += 1
-        attempt = once()
-    return attempt, attempts
+    client = httpx.Client(
+        headers=headers,
+        # A session kept from one request to the next would make scores depend on their order.
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        # A redirect turns POST into GET (301 to 303) or carries headers to another host.
+        follow_redirects=False,
+        # How many requests are in flight is the engine's to decide. Idle connections go before
+        # a server would close them (uvicorn: 5 s) and the next request would run into that.
+        limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
+        timeout=timeout,
+        # A proxy would look for a loopback address on its own machine; for others it may be
+        # the only way out (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
+        trust_env=not address.loopback,
+        verify=tls or tls_context(address),
+    )
+    return mind_deadlines(client)
+
+
+def send(http: httpx.Client, request: Request) -> Reply:
+    """Send one request and read its reply.
+
+    Raises:
+        EndpointError: it was not sent, as where a cassette holds no reply to it.
+    """
+    address = request.address
+    auth = httpx.BasicAuth(*address.credentials) if address.credentials else None
+    body, limit, too_large = bytearray(), request.max_error_bytes, False
+    head: httpx.Response | None = None
+    fault: httpx.HTTPError | None = None
+    try:
+        with http.stream(
+            request.method,
+            address.url,
+            content=request.content,
+            headers=request.headers,
+            auth=auth,
+        ) as head:
+            if head.is_success:
+                limit = MAX_BODY_BYTES if request.max_bytes is None else request.max_bytes
+                announced = head.headers.get("content-length", "")
+                too_large = announced.isdecimal() and int(announced) > limit
+            if not too_large:
+                for piece in head.iter_bytes():  # a compressed one may still grow past the limit
+                    body += piece
+                    if too_large := len(body) > limit:
+                        break
+    except httpx.HTTPError as error:
+        fault = error
+    if head is None:
+        return Reply(fault=fault)
+    return Reply(
+        status=head.status_code,
+        body=bytes(body[:limit]),
+        too_large=too_large,
+        fault=fault,
+        retry_after_s=_retry_after(head.headers),
+        location=_location(head) if head.has_redirect_location else None,
+    )
+
+
+def attempt(
+    http: httpx.Client,
+    request: Request,
+    timeout_text: Callable[[httpx.TimeoutException], str],
+    status_text: Callable[[Reply], str] | None = None,
+) -> Attempt:
+    """Send one request and say what came of it.
+
+    Args:
+        http: as of ``open_client``.
+        request: what to send.
+        timeout_text: says which limit passed.
+        status_text: says what is wrong where the status is not 2xx; None: the status and the
+            beginning of the reply.
+    """
+    address = request.address
+    try:
+        reply = send(http, request)
+    except EndpointError as error:
+        return Attempt(error=error)
+    fault = reply.fault
+    if reply.status is not None and not reply.is_success:
+        # The status is what counts: an error page that breaks off is still that error.
+        return Attempt(
+            error=failure("http", address, (status_text or _status_text)(reply)),
+            status=reply.status,
+            retry_after_s=reply.retry_after_s,
+        )
+    if fault is not None:
+        return Attempt(error=_broken(address, fault, timeout_text))
+    if reply.too_large:
+        limit = (request.max_bytes or MAX_BODY_BYTES) >> 20
+        text = f"the reply is larger than {limit} MB"
+        return Attempt(error=failure("protocol", address, text))
+    return Attempt(body=reply.body, status=reply.status)
+
+
+def _broken(
+    address: Address,
+    fault: httpx.HTTPError,
+    timeout_text: Callable[[httpx.TimeoutException], str],
+) -> EndpointError:
+    if isinstance(fault, httpx.TimeoutException):
+        return failure("timeout", address, timeout_text(fault), cause=fault)
+    if isinstance(fault, httpx.DecodingError):
+        text = f"the reply cannot be decoded: {excerpt(str(fault))}"
+        return failure("protocol", address, text, cause=fault)
+    return failure("connection", address, _connection_text(fault), cause=fault)
 
 
 def failure(
@@ -142,40 +238,23 @@ def failure(
     return error
 
 
-def _whole_body(response: httpx.Response, address: Address) -> bytes:
-    size = f"the reply is larger than {MAX_BODY_BYTES >> 20} MB"
-    announced = response.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
-        raise failure("protocol", address, size)
-    body = bytearray()
-    for piece in response.iter_bytes():  # a compressed one may still grow past the limit
-        body += piece
-        if len(body) > MAX_BODY_BYTES:
-            raise failure("protocol", address, size)
-    return bytes(body)
-
-
-def _head(response: httpx.Response) -> bytes:
-    head = bytearray()
-    # The status is what counts: an error page that breaks off is still that error.
-    with contextlib.suppress(httpx.HTTPError):
-        for piece in response.iter_bytes():
-            head += piece
-            if len(head) >= _HEAD_BYTES:
-                break
-    return bytes(head[:_HEAD_BYTES])
-
-
-def _status_text(response: httpx.Response, head: bytes) -> str:
-    text = f"HTTP {response.status_code}"
-    if response.is_redirect:
-        location = urljoin(str(response.url), response.headers["location"])
+def _status_text(reply: Reply) -> str:
+    text = f"HTTP {reply.status}"
+    if reply.location is not None:
         return (
-            f"{text} redirects to {excerpt(without_secrets(location), 200)}; redirects are "
+            f"{text} redirects to {excerpt(without_secrets(reply.location), 200)}; redirects are "
             "not followed: set the URL to the address itself"
         )
-    shown = excerpt(head.decode("utf-8", "replace"), 200)
+    shown = excerpt(reply.body.decode("utf-8", "replace"), 200)
     return f"{text}; the reply begins: {shown}" if shown else text
+
+
+def _location(head: httpx.Response) -> str:
+    location: str = head.headers["location"]
+    try:
+        return urljoin(str(head.url), location)
+    except ValueError:  # such as http://[
+        return location
 
 
 def _retry_after(headers: httpx.Headers) -> float | None:

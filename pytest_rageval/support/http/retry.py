@@ -1,13 +1,20 @@
-"""When to ask a target again, and how long to wait first: pure decisions without a clock."""
+"""Attempts one after the other: when to ask again, and how long to wait first.
+
+Imports no HTTP library, so that a client can be set up before its first request loads one.
+"""
 
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import Random
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
+from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.values.errors import TargetErrorKind
 
 MIN_BACKOFF_S: Final = 0.5
@@ -16,6 +23,77 @@ MAX_RETRY_AFTER_S: Final = 60.0
 """A server that asks for more is asked again after this long: a run must not hang for an hour."""
 
 _DELTA_SECONDS = re.compile(r"\d{1,12}(\.\d{1,9})?", re.ASCII)
+
+Sleep = Callable[[float], object]
+"""Pauses for seconds."""
+
+
+class Tried(Protocol):
+    """The outcome of one attempt, as far as the next one depends on it."""
+
+    @property
+    def status(self) -> int | None:
+        """HTTP status; None: no reply came."""
+
+    @property
+    def retryable(self) -> bool:
+        """Whether another attempt may fare better."""
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """Pause that the server asked for, in seconds."""
+
+
+class Limiter(Protocol):
+    """Requests and tokens per minute."""
+
+    def wait(self, tokens: float) -> float:
+        """Wait for a place; return the seconds waited."""
+
+    def settle(self, expected: float, used: float) -> None:
+        """Tell how many tokens were really used."""
+
+
+_Tried = TypeVar("_Tried", bound=Tried)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pacing:
+    """Everything that requests wait for before they are sent."""
+
+    sleep: Sleep = time.sleep
+    """Pauses between attempts, in seconds."""
+    rng: Random = field(default_factory=Random)
+    """Jitter of the pauses."""
+    slots: Slots | None = None
+    """Of which every request holds one, pauses between attempts none; None: no limit."""
+    limiter: Limiter | None = None
+    """Limits per minute; None: the client's own, if it has any."""
+
+    def in_slot(self, once: Callable[[], _Tried]) -> _Tried:
+        """Make one attempt, and tell the slots how it ended."""
+        if self.slots is None:
+            return once()
+        with self.slots.hold():
+            attempt = once()
+            self.slots.saw(attempt.status)
+        return attempt
+
+    def until_settled(self, once: Callable[[], _Tried], *, retries: int) -> tuple[_Tried, int]:
+        """Make attempts until one needs no other, and return the last with their number.
+
+        Args:
+            once: makes one attempt.
+            retries: attempts after the first.
+        """
+        attempts = 1
+        attempt = once()
+        while attempts <= retries and attempt.retryable:
+            with waiting():
+                self.sleep(wait_seconds(attempts, self.rng, attempt.retry_after_s))
+            attempts += 1
+            attempt = once()
+        return attempt, attempts
 
 
 def is_retryable(kind: TargetErrorKind, status: int | None = None) -> bool:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.judge import OpenAIJudge
+from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.values.settings import JudgeSettings
 from tests.hostile_judge import HostileJudge, Script
 
@@ -44,6 +46,20 @@ def _loaded(text: str | None) -> dict[str, Any] | None:
     return value
 
 
+def model_judge(
+    model: str,
+    settings: JudgeSettings,
+    *,
+    environ: Mapping[str, str],
+    needs_key: bool = True,
+    pacing: Pacing | None = None,
+    **options: Any,
+) -> OpenAIJudge:
+    """Open a judge with an endpoint of its own."""
+    endpoint = ChatEndpoint(model, settings, environ=environ, needs_key=needs_key, pacing=pacing)
+    return OpenAIJudge(endpoint, **options)
+
+
 class ReopenableJudge(OpenAIJudge):
     """A judge that can be opened once more as the next run would."""
 
@@ -71,14 +87,13 @@ def open_judge(naps: list[float]) -> Iterator[OpenJudge]:
 
             def once_more(**changes: Any) -> ReopenableJudge:
                 values = {"timeout_s": 5.0, **settings, **changes}
-                judge = ReopenableJudge(
+                endpoint = ChatEndpoint(
                     values.pop("model", model),
                     JudgeSettings(base_url=server.url, **values),
                     environ={"OPENAI_API_KEY": KEY},
-                    cache=cache,
-                    sleep=naps.append,
-                    rng=random.Random(1),
+                    pacing=Pacing(sleep=naps.append, rng=random.Random(1)),
                 )
+                judge = ReopenableJudge(endpoint, cache=cache)
                 judge.reopened = once_more
                 return stack.enter_context(judge)
 

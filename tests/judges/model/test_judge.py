@@ -10,18 +10,24 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import vcr  # type: ignore[import-untyped]
 
 from pytest_rageval.judges.cost import count_tokens
-from pytest_rageval.judges.model.judge import OpenAIJudge
 from pytest_rageval.judges.model.tally import unpinned_alias
+from pytest_rageval.support.http import exchange
+from pytest_rageval.support.http.retry import Limiter, Pacing
 from pytest_rageval.values.errors import ConfigError, JudgeError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import Judge, JudgeRequest
 from tests.hostile_judge import Asked, Canned, HostileJudge, completion, error
-from tests.judges.model.conftest import DictCache, OpenJudge
+from tests.judges.model.conftest import DictCache, OpenJudge, model_judge
 from tests.judges.model.test_replies import GOOD, REQUEST
+
+
+def paced(limiter: Limiter) -> Pacing:
+    return Pacing(limiter=limiter, sleep=lambda _: None)
 
 
 class CountingLimiter:
@@ -40,7 +46,7 @@ class CountingLimiter:
 
 
 def test_it_is_a_judge() -> None:
-    judge: Judge = OpenAIJudge(
+    judge: Judge = model_judge(
         "gpt-4o-2024-08-06", JudgeSettings(), environ={"OPENAI_API_KEY": "k"}
     )
     assert judge.identity == "gpt-4o-2024-08-06 at api.openai.com"
@@ -53,7 +59,7 @@ def test_every_attempt_waits_for_the_limits_and_the_reply_settles_them() -> None
     limiter = CountingLimiter()
     with HostileJudge([error(500, "later"), completion(GOOD)]) as server:
         settings = JudgeSettings(base_url=server.url)
-        with OpenAIJudge("m", settings, environ={}, limiter=limiter, sleep=lambda _: None) as judge:
+        with model_judge("m", settings, environ={}, pacing=paced(limiter)) as judge:
             judge.judge("groundedness", REQUEST)
     assert len(limiter.waited) == 2
     assert limiter.waited[0] == limiter.waited[1] > 300
@@ -63,24 +69,22 @@ def test_every_attempt_waits_for_the_limits_and_the_reply_settles_them() -> None
 def test_a_client_is_opened_before_its_request_takes_a_place_in_the_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import openai
-
     order: list[str] = []
+    opened = exchange.open_client
 
-    class Slow(openai.OpenAI):
-        def __init__(self, **options: Any) -> None:
-            order.append("opened")
-            super().__init__(**options)
+    def slowly(*args: Any, **options: Any) -> httpx.Client:
+        order.append("opened")
+        return opened(*args, **options)
 
     class Line(CountingLimiter):
         def wait(self, tokens: float) -> float:
             order.append("waited")
             return super().wait(tokens)
 
-    monkeypatch.setattr(openai, "OpenAI", Slow)
+    monkeypatch.setattr(exchange, "open_client", slowly)
     with HostileJudge([error(500, "later"), completion(GOOD)]) as server:
         settings = JudgeSettings(base_url=server.url)
-        with OpenAIJudge("m", settings, environ={}, limiter=Line(), sleep=lambda _: None) as judge:
+        with model_judge("m", settings, environ={}, pacing=paced(Line())) as judge:
             judge.judge("groundedness", REQUEST)
     assert order == ["opened", "waited", "waited"]
 
@@ -89,7 +93,9 @@ def test_a_cached_verdict_does_not_wait_for_the_limits() -> None:
     limiter = CountingLimiter()
     with HostileJudge([completion(GOOD)]) as server:
         settings = JudgeSettings(base_url=server.url)
-        with OpenAIJudge("m", settings, environ={}, limiter=limiter, cache=DictCache()) as judge:
+        with model_judge(
+            "m", settings, environ={}, pacing=paced(limiter), cache=DictCache()
+        ) as judge:
             judge.judge("groundedness", REQUEST)
             judge.judge("groundedness", REQUEST)
     assert len(limiter.waited) == 1
@@ -102,8 +108,8 @@ def test_limits_of_the_settings_space_the_requests_of_two_judges(
     with HostileJudge([completion(GOOD)]) as server:
         settings = JudgeSettings(base_url=server.url, requests_per_minute=600)
         with (
-            OpenAIJudge("m", settings, environ={}) as one,
-            OpenAIJudge("m", settings, environ={}) as other,
+            model_judge("m", settings, environ={}) as one,
+            model_judge("m", settings, environ={}) as other,
         ):
             # Connecting for the first time takes longer than the space between two requests.
             one.judge("groundedness", REQUEST)
@@ -123,7 +129,7 @@ def test_limits_of_the_settings_space_the_requests_of_two_judges(
 
 def test_a_wrong_limit_is_refused_when_the_judge_is_opened() -> None:
     with pytest.raises(ConfigError, match="requests_per_minute"):
-        OpenAIJudge("m", JudgeSettings(requests_per_minute=0), environ={"OPENAI_API_KEY": "k"})
+        model_judge("m", JudgeSettings(requests_per_minute=0), environ={"OPENAI_API_KEY": "k"})
 
 
 # --- threads -------------------------------------------------------------------------------
@@ -156,7 +162,7 @@ def test_threads_share_one_judge(open_judge: OpenJudge) -> None:
 
 
 def test_a_plan_asks_nobody_and_needs_no_key() -> None:
-    judge = OpenAIJudge("m", JudgeSettings(), environ={}, needs_key=False)
+    judge = model_judge("m", JudgeSettings(), environ={}, needs_key=False)
     plan = judge.plan("groundedness", REQUEST)
     assert not plan.cached
     assert plan.prompt_tokens > count_tokens(REQUEST.answer)
@@ -187,10 +193,10 @@ def test_a_cassette_replays_the_judge_without_a_server(tmp_path: Path) -> None:
     with HostileJudge([refused, completion(GOOD)]) as server:
         settings["base_url"] = server.url
         with recorder.use_cassette("case.yaml", record_mode="once"):
-            with OpenAIJudge("m", JudgeSettings(**settings), environ={}) as judge:
+            with model_judge("m", JudgeSettings(**settings), environ={}) as judge:
                 first = judge.judge("groundedness", REQUEST)
     with recorder.use_cassette("case.yaml", record_mode="none") as cassette:
-        with OpenAIJudge("m", JudgeSettings(**settings), environ={}) as judge:
+        with model_judge("m", JudgeSettings(**settings), environ={}) as judge:
             second = judge.judge("groundedness", REQUEST)
         assert cassette.play_count == 2
     assert first.verdict is not None
@@ -245,17 +251,17 @@ def test_a_dated_or_versioned_model_is_not(model: str) -> None:
 
 def test_the_variable_of_the_openai_client_names_the_address_too() -> None:
     environ = {"OPENAI_BASE_URL": "https://gateway.example/v1", "OPENAI_API_KEY": "k"}
-    assert OpenAIJudge("m", JudgeSettings(), environ=environ).identity == "m at gateway.example"
+    assert model_judge("m", JudgeSettings(), environ=environ).identity == "m at gateway.example"
     settings = JudgeSettings(base_url="https://mine.example/v1")
-    assert OpenAIJudge("m", settings, environ=environ).identity == "m at mine.example"
+    assert model_judge("m", settings, environ=environ).identity == "m at mine.example"
 
 
 def test_the_price_is_that_of_the_address() -> None:
     environ = {"OPENAI_API_KEY": "k"}
-    known = OpenAIJudge("gpt-4o-2024-08-06", JudgeSettings(), environ=environ)
+    known = model_judge("gpt-4o-2024-08-06", JudgeSettings(), environ=environ)
     assert known.price.cost_usd(1000, 0) == pytest.approx(0.0025)
     elsewhere = JudgeSettings(base_url="https://gateway.example/v1")
-    other = OpenAIJudge("gpt-4o-2024-08-06", elsewhere, environ=environ)
+    other = model_judge("gpt-4o-2024-08-06", elsewhere, environ=environ)
     assert other.price.cost_usd(1000, 0) is None
 
 
@@ -274,7 +280,9 @@ def test_the_metrics_of_a_users_rubric_are_known_before_any_verdict(tmp_path: Pa
     }
     (tmp_path / "tone.jinja").write_text("Rate the tone.", encoding="utf-8")
     (tmp_path / "tone.schema.json").write_text(json.dumps(schema), encoding="utf-8")
-    with OpenAIJudge("judge", JudgeSettings(), needs_key=False, rubric_root=tmp_path) as judge:
+    with model_judge(
+        "judge", JudgeSettings(), environ={}, needs_key=False, rubric_root=tmp_path
+    ) as judge:
         assert judge.metric_keys("tone.jinja") == ("tone.warmth",)
         with pytest.raises(ConfigError, match="no such file"):
             judge.metric_keys("other.jinja")
@@ -285,8 +293,8 @@ def test_the_alternate_wording_asks_otherwise_and_is_kept_apart() -> None:
     with HostileJudge([completion(GOOD)]) as server:
         settings = JudgeSettings(base_url=server.url)
         with (
-            OpenAIJudge("m", settings, environ={}, cache=cache) as usual,
-            OpenAIJudge("m", settings, environ={}, cache=cache, alternate=True) as alternate,
+            model_judge("m", settings, environ={}, cache=cache) as usual,
+            model_judge("m", settings, environ={}, cache=cache, alternate=True) as alternate,
         ):
             first = usual.judge("groundedness", REQUEST)
             second = alternate.judge("groundedness", REQUEST)
@@ -306,10 +314,11 @@ def test_a_closed_judge_opens_again_when_asked(open_judge: OpenJudge) -> None:
 def test_opening_a_judge_imports_no_heavy_library() -> None:
     code = (
         "import sys\n"
+        "from pytest_rageval.judges.model.endpoint import ChatEndpoint\n"
         "from pytest_rageval.judges.model.judge import OpenAIJudge\n"
         "from pytest_rageval.values.settings import JudgeSettings\n"
-        "OpenAIJudge('m', JudgeSettings(), environ={'OPENAI_API_KEY': 'k'})\n"
-        "heavy = {'openai', 'httpx', 'httpx2', 'genai_prices', 'sqlalchemy', 'jinja2'}\n"
+        "OpenAIJudge(ChatEndpoint('m', JudgeSettings(), environ={'OPENAI_API_KEY': 'k'}))\n"
+        "heavy = {'httpx', 'genai_prices', 'sqlalchemy', 'jinja2'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -15,7 +15,7 @@ from pytest_rageval.judges.model.judge import OpenAIJudge
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 from tests.hostile_judge import Canned, HostileJudge, completion, error
-from tests.judges.model.conftest import KEY, DictCache, OpenJudge
+from tests.judges.model.conftest import KEY, DictCache, OpenJudge, model_judge
 from tests.judges.model.test_replies import GOOD, REQUEST
 
 ECHO = f"you sent Authorization: Bearer {KEY}"
@@ -92,6 +92,7 @@ def test_no_prompt_and_no_header_is_logged_even_at_debug(
 
 def test_a_repr_of_an_endpoint_holds_neither_key_nor_credentials() -> None:
     endpoint = ChatEndpoint(
+        "m",
         JudgeSettings(base_url="https://ann:s3cret@gateway.example/v1"),
         environ={"OPENAI_API_KEY": KEY},
     )
@@ -101,7 +102,7 @@ def test_a_repr_of_an_endpoint_holds_neither_key_nor_credentials() -> None:
 def test_credentials_in_the_url_are_sent_but_named_nowhere() -> None:
     with HostileJudge([error(401, "who?")]) as server:
         settings = JudgeSettings(base_url=server.url.replace("//", "//ann:s3cret@"))
-        with OpenAIJudge("m", settings, environ={}) as judge:
+        with model_judge("m", settings, environ={}) as judge:
             judgement = judge.judge("groundedness", REQUEST)
     assert server.asked[0].headers["authorization"] == "Basic YW5uOnMzY3JldA=="
     assert judge.identity == f"m at {server.host}"
@@ -112,7 +113,7 @@ def test_credentials_in_the_url_are_sent_but_named_nowhere() -> None:
 
 
 def opened(environ: Mapping[str, str], **settings: Any) -> OpenAIJudge:
-    return OpenAIJudge("m", JudgeSettings(**settings), environ=environ)
+    return model_judge("m", JudgeSettings(**settings), environ=environ)
 
 
 @pytest.mark.parametrize("environ", [{}, {"OPENAI_API_KEY": ""}, {"OPENAI_API_KEY": " \n"}])
@@ -146,6 +147,21 @@ def test_a_judge_on_this_machine_needs_no_key() -> None:
         with opened({}, base_url=server.url) as judge:
             assert judge.judge("groundedness", REQUEST).verdict is not None
     assert server.asked[0].headers["authorization"] == "Bearer none"
+
+
+def test_the_account_that_is_billed_is_named_where_variables_name_it() -> None:
+    account = {"OPENAI_ORG_ID": "org-1\n", "OPENAI_PROJECT_ID": "proj-2"}
+    with HostileJudge([completion(GOOD)]) as server:
+        for environ in (account, {"OPENAI_API_KEY": KEY, "OPENAI_PROJECT_ID": " "}):
+            with opened(environ, base_url=server.url) as judge:
+                assert judge.judge("groundedness", REQUEST).verdict is not None
+    named, plain = (asked.headers for asked in server.asked)
+    assert named["openai-organization"] == "org-1"
+    assert named["openai-project"] == "proj-2"
+    assert plain["authorization"] == f"Bearer {KEY}"
+    assert not {"openai-organization", "openai-project"} & set(plain)
+    with pytest.raises(ConfigError, match="OPENAI_ORG_ID holds a character"):
+        opened({"OPENAI_ORG_ID": "org\u00e9"}, base_url="http://127.0.0.1:1/v1")
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import httpx2
 import pytest
 
 from pytest_rageval.support.http.deadline import mind_deadlines, within
 from tests.fakes import fake_target, http_reply
 
 GOOD = http_reply(b"{}")
-LIBRARIES = pytest.mark.parametrize("library", [httpx, httpx2], ids=["httpx", "httpx2"])
 
 
 @pytest.fixture
@@ -26,21 +24,19 @@ def over() -> Iterator[threading.Event]:
     event.set()
 
 
-def client_of(library: Any, **options: Any) -> Any:
-    return mind_deadlines(library.Client(trust_env=False, **options))
+def client_of(**options: Any) -> Any:
+    return mind_deadlines(httpx.Client(trust_env=False, **options))
 
 
-@LIBRARIES
-def test_a_request_within_its_deadline_is_as_any_other(library: Any) -> None:
-    with fake_target(GOOD, GOOD) as target, client_of(library) as client:
+def test_a_request_within_its_deadline_is_as_any_other() -> None:
+    with fake_target(GOOD, GOOD) as target, client_of() as client:
         with within(5) as deadline:
             assert client.post(target.url, content=b"{}").text == "{}"
         assert not deadline.passed
         assert client.post(target.url, content=b"{}").text == "{}"
 
 
-@LIBRARIES
-def test_no_single_wait_outlasts_the_deadline(library: Any, over: threading.Event) -> None:
+def test_no_single_wait_outlasts_the_deadline(over: threading.Event) -> None:
     def drip(connection: Any) -> None:
         for byte in http_reply(b" " * 1000):
             if over.wait(0.02):
@@ -50,18 +46,17 @@ def test_no_single_wait_outlasts_the_deadline(library: Any, over: threading.Even
     began = time.monotonic()
     with (
         fake_target(drip) as target,
-        client_of(library, timeout=10) as client,
+        client_of(timeout=10) as client,
         within(0.2) as deadline,
-        pytest.raises(library.ReadTimeout),
+        pytest.raises(httpx.ReadTimeout),
     ):
         client.post(target.url, content=b"{}")
     assert deadline.passed
     assert time.monotonic() - began < 2
 
 
-@LIBRARIES
 def test_a_resolver_that_hangs_is_a_connect_timeout(
-    library: Any, monkeypatch: pytest.MonkeyPatch, over: threading.Event
+    monkeypatch: pytest.MonkeyPatch, over: threading.Event
 ) -> None:
     def hang(*_: object, **__: object) -> object:
         over.wait(5)
@@ -69,30 +64,24 @@ def test_a_resolver_that_hangs_is_a_connect_timeout(
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
     with (
-        client_of(library, timeout=10) as client,
+        client_of(timeout=10) as client,
         within(0.1),
-        pytest.raises(library.ConnectTimeout),
+        pytest.raises(httpx.ConnectTimeout),
     ):
         client.post("http://target.test/", content=b"{}")
 
 
-@LIBRARIES
-def test_a_host_without_an_address_is_a_connect_error(
-    library: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_without_an_address_is_a_connect_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: object, **__: object) -> object:
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with client_of(library) as client, pytest.raises(library.ConnectError, match="not known"):
+    with client_of() as client, pytest.raises(httpx.ConnectError, match="not known"):
         client.post("http://target.test/", content=b"{}")
 
 
-@LIBRARIES
-def test_the_next_address_is_tried_where_the_first_refuses(
-    library: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with fake_target(GOOD) as target, client_of(library) as client:
+def test_the_next_address_is_tried_where_the_first_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    with fake_target(GOOD) as target, client_of() as client:
         port = httpx.URL(target.url).port
         with socket.socket() as taken:
             taken.bind(("127.0.0.2", 0))  # bound and not listening: refused
@@ -113,14 +102,13 @@ def resolver(found: list[Any]) -> Any:
     return resolve
 
 
-@LIBRARIES
-def test_each_thread_has_its_own_deadline(library: Any) -> None:
+def test_each_thread_has_its_own_deadline() -> None:
     answers: list[str] = []
 
     def ask(url: str, client: Any) -> None:
         answers.append(client.post(url, content=b"{}").text)
 
-    with fake_target(GOOD) as target, client_of(library) as client, within(0):
+    with fake_target(GOOD) as target, client_of() as client, within(0):
         other = threading.Thread(target=ask, args=(target.url, client))
         other.start()
         other.join(5)

@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rageval.support.http.exchange import Attempt
 from pytest_rageval.support.http.retry import (
+    Pacing,
+    Sleep,
     backoff_seconds,
     is_retryable,
     parse_http_date,
     retry_after_seconds,
     wait_seconds,
 )
-from pytest_rageval.values.errors import TARGET_ERROR_KINDS
+from pytest_rageval.values.errors import TARGET_ERROR_KINDS, EndpointError
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -92,3 +95,46 @@ def test_the_wait_is_never_shorter_than_the_server_asks_nor_than_the_backoff() -
     assert wait_seconds(1, Random(0), 30.0) == 30.0
     assert 0.5 <= wait_seconds(1, Random(0), 0.0) <= 1.0
     assert 0.5 <= wait_seconds(1, Random(0), None) <= 1.0
+
+
+# --- attempts one after the other ------------------------------------------------------------
+
+GOOD = Attempt(body=b"{}")
+
+
+def refused(status: int, retry_after_s: float | None = None) -> Attempt:
+    error = EndpointError("http", f"HTTP {status}")
+    return Attempt(error=error, status=status, retry_after_s=retry_after_s)
+
+
+def settle(*attempts: Attempt, retries: int = 3, sleep: Sleep) -> tuple[Attempt, int]:
+    left = iter(attempts)
+
+    return Pacing(sleep=sleep, rng=Random(7)).until_settled(lambda: next(left), retries=retries)
+
+
+class Pauses(list[float]):
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def test_a_pause_is_at_least_as_long_as_the_server_asks() -> None:
+    pauses = Pauses()
+    assert settle(refused(503, 9.0), refused(429), GOOD, sleep=pauses) == (GOOD, 3)
+    assert pauses[0] == 9.0
+    assert 1 <= pauses[1] <= 2
+    assert len(pauses) == 2
+
+
+def test_what_will_not_pass_is_the_last_attempt() -> None:
+    pauses = Pauses()
+    lasting = refused(404)
+    assert settle(refused(500), lasting, GOOD, sleep=pauses) == (lasting, 2)
+    assert len(pauses) == 1
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+def test_there_are_no_more_attempts_than_were_asked_for(retries: int) -> None:
+    busy = [refused(503) for _ in range(9)]
+    last, attempts = settle(*busy, retries=retries, sleep=Pauses())
+    assert (last, attempts) == (busy[retries], retries + 1)
