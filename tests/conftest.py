@@ -15,8 +15,8 @@ import httpx  # noqa: F401
 import jinja2  # noqa: F401
 import numpy as np  # noqa: F401
 import pydantic  # noqa: F401
-import sqlalchemy.dialects.sqlite  # noqa: F401
 import yaml  # type: ignore[import-untyped]  # noqa: F401
+from sqlalchemy.dialects import postgresql, sqlite  # noqa: F401
 
 from pytest_rageval.analysis.aggregate import run as aggregate  # noqa: F401
 from pytest_rageval.engine import judge_notes  # noqa: F401

@@ -5,7 +5,10 @@ It maps names and shapes; every number comes from the package.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pytest_rageval.analysis.embeddings import compute_silhouette
@@ -28,6 +31,15 @@ from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
 from tests.score_builders import rerank_delta, score_reply
 
 Values = dict[str, Any]
+
+EXAMPLES = Path(__file__).parent / "data" / "metric_oracles.jsonl"
+"""Inputs and expected outputs, worked out by hand or by another tool (the field ``source``)."""
+
+
+@cache
+def checked_examples() -> tuple[Values, ...]:
+    """Every row of the checked examples: ``id``, ``op``, ``input``, ``expected`` and ``tol``."""
+    return tuple(map(json.loads, EXAMPLES.read_text(encoding="utf-8").splitlines()))
 
 
 def evaluate(op: str, values: Values) -> Values:

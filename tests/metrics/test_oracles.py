@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.oracle_adapter import evaluate
-
-_ROWS = Path(
-    os.environ.get("RAGEVAL_SHARED", Path(__file__).resolve().parents[3] / "shared"),
-    "metric_oracles.jsonl",
-)
-
-
-def _rows() -> list[Any]:
-    if not _ROWS.exists():
-        absent = pytest.mark.skip(reason="metric_oracles.jsonl not found (set RAGEVAL_SHARED)")
-        return [pytest.param({}, marks=absent, id="absent")]
-    lines = _ROWS.read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines if line.strip()]
-    return [pytest.param(row, id=f"{row['id']}-{row['op']}") for row in rows]
+from tests.oracle_adapter import checked_examples, evaluate
 
 
 def _differences(expected: Any, got: Any, tol: float, where: str = "") -> list[str]:
@@ -52,7 +35,9 @@ def _equal(expected: Any, got: Any, tol: float) -> bool:
     return type(expected) is type(got) and bool(expected == got)
 
 
-@pytest.mark.parametrize("row", _rows())
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=f"{row['id']}-{row['op']}") for row in checked_examples()]
+)
 def test_the_package_reproduces_the_example(row: dict[str, Any]) -> None:
     got = evaluate(row["op"], row["input"])
     assert _differences(row["expected"], got, row["tol"]) == []

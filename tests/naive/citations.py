@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from pytest_rageval.metrics.matching import norm_path
 from tests.naive.matching import (
     Values,
     anchor_segments,
     chunk_segments,
     norm_heading,
-    norm_path,
     same_document,
 )
 

@@ -8,10 +8,6 @@ from tests.naive import matching, runs, scoring
 from tests.naive.matching import Values
 
 OPERATIONS: dict[str, Callable[[Values], Values]] = {
-    "norm_path": lambda row: {
-        "path": matching.norm_path(row["path"], row.get("path_case", "sensitive"))
-    },
-    "norm_text": lambda row: {"text": matching.norm_text(row["text"])},
     "norm_heading": lambda row: {"segments": matching.norm_heading(row["heading_path"])},
     "match": lambda row: {
         "match": matching.matches(row["anchor"], row["chunk"], row.get("settings") or {})

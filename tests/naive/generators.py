@@ -9,27 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from tests.naive.matching import Values, anchor_segments, norm_path, norm_text
+from pytest_rageval.metrics.matching import norm_path, norm_text
+from tests.naive.matching import Values, anchor_segments
 
-PATH_PARTS = (
-    *("a.md", "A.md", "docs", "Docs", "notes", "notes-archive", "b.md", "..", ".", ""),
-    *("caf\u00e9.md", "cafe\u0301.md", "caf%C3%A9.md", "cafe%CC%81.md", "a%20b.md", "a b.md"),
-    *("a+b.md", "a%2Bb.md", "%2e%2E", "x%2Fy", "x%5Cy", "%252e", "100%.md", "%zz", "%FF.md"),
-    *("%ff%20z", "%C3.md", "%E2%82", "%e2%82%ac", "stra\u00dfe", "STRASSE", "\u0130.md", "i.md"),
-    *("\ud55c.md", "\u1112\u1161\u11ab.md", " a", "a ", "...", "a..b", "#frag", "a.md#x", "%00"),
-    *(
-        "\u03a3\u03c2",
-        "\u212b",
-        "\u00c5",
-        "\u00a0",
-        "%C2%A0",
-        "%C2%AD",
-        "%41",
-        "%4",
-        "%\uff11\uff12",
-    ),
-)
-SEPARATORS = ("/", "/", "/", "//", "\\", "/./", "/../", "%2F", "\\\\")
 WORDS = (
     *("Setup", "setup", "SETUP", "Embeddings", "C#", "#", "##", "#Overview", "Vec<T>", "a>b"),
     *("caf\u00e9", "cafe\u0301", "\u0130stanbul", "i\u0307stanbul", "\u0131", "stra\u00dfe"),
@@ -93,32 +75,9 @@ def chance(rng: Random, probability: float) -> bool:
     return rng.random() < probability
 
 
-def path(rng: Random) -> Values:
-    """Input of ``norm_path``."""
-    parts = [rng.choice(PATH_PARTS) for _ in range(rng.randint(0, 5))]
-    text = "".join(part + rng.choice(SEPARATORS) for part in parts)
-    text = rng.choice(("", "", "/", "./", "../", " ", "\\", "\n")) + text
-    if chance(rng, 0.6):
-        text = text.rstrip("/\\")
-    row: Values = {"path": text}
-    if chance(rng, 0.3):
-        row["path_case"] = rng.choice(("sensitive", "insensitive"))
-    return row
-
-
 def words(rng: Random, most: int = 3) -> str:
     """Words with odd spaces between them."""
     return "".join(rng.choice(WORDS) + rng.choice(SPACES) for _ in range(rng.randint(0, most)))
-
-
-def text(rng: Random) -> Values:
-    """Input of ``norm_text``."""
-    made = rng.choice(SPACES) + words(rng, 5)
-    if chance(rng, 0.3):
-        made += "".join(
-            chr(rng.choice((rng.randint(32, 0x2FF), rng.randint(0x300, 0x2100)))) for _ in range(4)
-        )
-    return {"text": made}
 
 
 def heading_text(rng: Random) -> str:
@@ -581,8 +540,6 @@ def silhouette(rng: Random) -> Values:
 
 
 GENERATORS: dict[str, Callable[[Random], Values]] = {
-    "norm_path": path,
-    "norm_text": text,
     "norm_heading": heading,
     "match": match,
     "score": score,

@@ -1,61 +1,17 @@
-"""docs/metrics.md#matching: paths, texts, headings, and whether a chunk matches an anchor."""
+"""docs/metrics.md#matching: headings, and whether a chunk matches an anchor.
+
+Paths and texts are normalised by the package, whose examples are in ``tests/data``.
+"""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Any
+
+from pytest_rageval.metrics.matching import norm_path, norm_text
 
 Values = dict[str, Any]
 Segments = list[str]
-
-INVISIBLE = ("\u200b", "\ufeff", "\u00ad")
-
-
-def percent_decode(path: str) -> str:
-    """Decode ``%XX`` once; the whole path is left alone if the bytes are not UTF-8."""
-    out = bytearray()
-    at = 0
-    while at < len(path):
-        if re.match(r"%[0-9A-Fa-f]{2}", path[at : at + 3], re.ASCII):
-            out.append(int(path[at + 1 : at + 3], 16))
-            at += 3
-        else:
-            out += path[at].encode("utf-8", "surrogatepass")
-            at += 1
-    try:
-        return out.decode("utf-8")
-    except UnicodeDecodeError:
-        return path
-
-
-def norm_path(path: str, path_case: str = "sensitive") -> str:
-    """Remove the spelling differences of one path."""
-    path = percent_decode(path).replace("\\", "/").strip()
-    path = unicodedata.normalize("NFC", path)
-    kept: list[str] = []
-    for segment in path.split("/"):
-        if segment in ("", "."):
-            continue
-        if segment == ".." and kept and kept[-1] != "..":
-            kept.pop()
-        else:
-            kept.append(segment)
-    joined = "/".join(kept)
-    return caseless(joined) if path_case == "insensitive" else joined
-
-
-def caseless(text: str) -> str:
-    """Fold case canonically (Unicode D145)."""
-    decomposed = unicodedata.normalize("NFD", text)
-    return unicodedata.normalize("NFC", decomposed.casefold())
-
-
-def norm_text(text: str) -> str:
-    """Make two texts equal that differ only by case, whitespace or invisible characters."""
-    for character in INVISIBLE:
-        text = text.replace(character, "")
-    return " ".join(caseless(text).split())
 
 
 def norm_heading(heading: str | None) -> Segments | None:

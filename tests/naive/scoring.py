@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import math
-
+from pytest_rageval.metrics.matching import norm_path, norm_text
+from pytest_rageval.metrics.retrieval import (
+    Ranking,
+    average_precision,
+    hit_at_k,
+    ndcg_at_k,
+    precision_at_k,
+    precision_returned_at_k,
+    recall_at_k,
+    reciprocal_rank,
+)
 from tests.naive.citations import cited, in_context, points_into
 from tests.naive.matching import (
     Values,
     anchor_segments,
     chunk_segments,
     judge_chunk,
-    norm_path,
-    norm_text,
     same_document,
 )
 
@@ -20,15 +27,17 @@ ERROR = "error"
 Cell = float | str
 """A number, or one of the two other states of a metric."""
 
-UNITS = (
-    "hit_at_k",
-    "recall_at_k",
-    "mrr",
-    "precision_at_k",
-    "precision_returned_at_k",
-    "ndcg_at_k",
-    "map",
-)
+KERNELS = {
+    "hit_at_k": hit_at_k,
+    "recall_at_k": recall_at_k,
+    "mrr": reciprocal_rank,
+    "precision_at_k": precision_at_k,
+    "precision_returned_at_k": precision_returned_at_k,
+    "ndcg_at_k": ndcg_at_k,
+    "map": average_precision,
+}
+"""The package's own formulas, which trec_eval and ir_measures judge."""
+UNITS = tuple(KERNELS)
 ANCHOR_LEVEL = (*UNITS, "recall_all_at_k", "group_recall_at_k", "specificity_accuracy")
 DOCUMENT_LEVEL = tuple(f"doc_{key}" for key in UNITS)
 SCOPE = ("scope_miss_rate", "scope_selection_miss_rate", "scope_any_excluded_rate")
@@ -210,28 +219,13 @@ def unit_metrics(
     """The seven metrics shared by both levels; ``found`` holds the units met at each rank."""
     if not grades:
         return dict.fromkeys(UNITS, NA)
-    relevant_ranks = [rank for rank, units in enumerate(found, 1) if units]
-    good = sum(1 for index, units in enumerate(found) if units and index not in copies)
-    matched: set[int] = set()
-    dcg = 0.0
-    precisions: list[float] = []
-    for rank, units in enumerate(found, 1):
-        fresh = units - matched
-        matched |= units
-        if fresh and rank - 1 not in copies:
-            dcg += max(grades[unit] for unit in fresh) / math.log2(rank + 1)
-            precisions.append((len(precisions) + 1) / rank)
-    ideal = sorted(grades.values(), reverse=True)[:k]
-    idcg = sum(grade / math.log2(rank + 1) for rank, grade in enumerate(ideal, 1))
-    return {
-        "hit_at_k": float(bool(matched)),
-        "recall_at_k": len(matched) / len(grades),
-        "mrr": 1 / relevant_ranks[0] if relevant_ranks else 0.0,
-        "precision_at_k": good / k,
-        "precision_returned_at_k": good / len(found) if found else 0.0,
-        "ndcg_at_k": dcg / idcg,
-        "map": sum(precisions) / len(grades),
-    }
+    ranking = Ranking(
+        matched=tuple(map(frozenset, found)),
+        duplicate=tuple(index in copies for index in range(len(found))),
+        grades=tuple(grades[unit] for unit in range(len(grades))),
+        k=k,
+    )
+    return {key: kernel(ranking) for key, kernel in KERNELS.items()}
 
 
 def scope(of: Row) -> dict[str, Cell]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,9 @@ from pytest_rageval.server.chunking import Chunk, chunk_note, count_tokens
 from tests.shared_data import shared_path
 
 LONG = "One sentence of eight words stands here again. " * 40
+
+
+EXAMPLES = Path(__file__).parents[2] / "evals" / "vault"
 
 
 def chunks_of(
@@ -203,8 +207,17 @@ def test_ids_are_32_hex_and_depend_on_every_part_of_the_identity() -> None:
 
 
 @pytest.mark.parametrize("max_tokens", [60, 250, 400])
+def test_byte_ranges_hold_for_every_example_note(max_tokens: int) -> None:
+    assert_byte_ranges_hold(EXAMPLES, max_tokens)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("max_tokens", [60, 250, 400])
 def test_byte_ranges_hold_for_every_shared_note(max_tokens: int) -> None:
-    root = shared_path("data", "rag", "vault", "claude_docs")
+    assert_byte_ranges_hold(shared_path("data", "rag", "vault", "claude_docs"), max_tokens)
+
+
+def assert_byte_ranges_hold(root: Path, max_tokens: int) -> None:
     notes = sorted(root.rglob("*.md"))
     ids: set[tuple[str, str]] = set()
     total = 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,8 @@ from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import DatasetError
 from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
-from tests.shared_data import shared_path
+
+EXAMPLES = Path(__file__).parents[3] / "evals" / "eval_set.jsonl"
 
 
 def test_expected_references_become_golds() -> None:
@@ -39,7 +41,7 @@ def test_a_suite_in_yaml_is_read_the_same() -> None:
 
 
 def test_our_own_cases_come_in_as_they_are() -> None:
-    text = shared_path("data", "rag", "eval_set.jsonl").read_text(encoding="utf-8")
+    text = EXAMPLES.read_text(encoding="utf-8")
     cases = [parse_case(json.loads(line)) for line in text.splitlines()]
     found = read_texts("json", {"s.json": json.dumps({"cases": [case_line(c) for c in cases]})})
     assert list(cases_of(found)) == cases
