@@ -17,22 +17,9 @@ from pytest_rageval.analysis.compare.settings import (
     judge_dependent_keys,
     shown,
 )
-from pytest_rageval.analysis.run_figures import RunFigure, Scope, mapping
+from pytest_rageval.analysis.run_figures import RunFigure, Scope
 from pytest_rageval.metrics.registry import METRICS
 
-_CONFIG: Final = (
-    "metric_definitions_version",
-    "settings",
-    "judge",
-    "judges",
-    "target_models",
-    "asked",
-    "dataset_hash",
-    "dataset_version",
-    "index_build_version",
-    "retriever_version",
-    "answerer_version",
-)
 _OF_THE_TARGET: Final = ("latency_ms", "error_rate", "timeout_rate", "empty_response_rate")
 """Figures of a whole run that no judge has a part in, by how they begin."""
 _JUDGE_DEPENDENT: Final = judge_dependent_keys(abstention=True, conflict=True)
@@ -119,28 +106,6 @@ class TrendPoint:
             ],
             "changed": list(self.changed),
         }
-
-
-def compared_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a ``config.json`` decides whether figures compare, and what else changed."""
-    kept = {key: config[key] for key in _CONFIG if key in config}
-    if "settings" in kept:
-        kept["settings"] = _settings(mapping(kept["settings"]))
-    versions = config.get("versions")
-    if isinstance(versions, Mapping) and "pytest-rageval" in versions:
-        kept["versions"] = {"pytest-rageval": versions["pytest-rageval"]}
-    return kept
-
-
-def _settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out where settings came from, and what those of foreign origin hold instead of them."""
-    kept = {key: value for key, value in settings.items() if key != "origins"}
-    judging = dict(mapping(kept.get("judging")))
-    if not isinstance(judging.get("rubrics", []), list):
-        del judging["rubrics"]
-    if not isinstance(kept.get("judge", ""), str):
-        del kept["judge"]
-    return {**kept, "judging": judging}
 
 
 def make_trend(runs: Iterable[TrendRun], query: TrendQuery) -> list[TrendPoint]:

@@ -26,6 +26,7 @@ from pytest_rageval.engine.parts import (
 )
 from pytest_rageval.judges.spot_check import DISAGREEMENT
 from pytest_rageval.project.case_reader import dataset_hash
+from pytest_rageval.project.options import SETTINGS
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.text.summary import SummaryView
@@ -35,9 +36,6 @@ from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.values.gate import GateResult, needs_baseline
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.settings import Settings
-
-_NOT_OF_A_PART = ("run_id", "resume", "failed_from", "shard")
-"""Settings that said which part of the set a run was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +233,8 @@ class _Merging:
     def _config_document(self) -> dict[str, Any]:
         facts = _facts(self.records)
         first = dict(self.parts[0].config)
-        settings = {**first["settings"], **dict.fromkeys(_NOT_OF_A_PART)}
+        of_a_part = [setting.name for setting in SETTINGS if setting.role == "part"]
+        settings = {**first["settings"], **dict.fromkeys(of_a_part)}
         hashed = self._dataset_hash()
         return {
             **first,

@@ -9,7 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.engine.parts import current_config, differences, listed
+from pytest_rageval.analysis.compare.settings import (
+    current_config,
+    listed,
+    setting_differences,
+)
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.runs.read import latest_records
 from pytest_rageval.runs.store import read_json, read_records, resolve_run
@@ -120,7 +124,7 @@ def read_resumed(folder: Path, settings: Settings, sets: Sequence[LoadedSet]) ->
         raise StorageError(
             f"{error}; nothing else tells what the records were asked with: start a new run"
         ) from None
-    found = differences(stored, current_config(settings), also=("shard",))
+    found = setting_differences(stored, current_config(settings), also=("shard",))
     if found:
         raise ConfigError(
             f"{_FLAG}: run {folder.name} was made with other settings: "

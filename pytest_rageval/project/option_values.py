@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from pytest_rageval.project.options import Kind, Option
+from pytest_rageval.project.options import Kind, Setting
 from pytest_rageval.support.text import shown
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
@@ -31,7 +31,7 @@ def fault(value: object, expected: str) -> ValueError:
     return ValueError(f"got {shown(value)}, expected {expected}")
 
 
-def read_option_text(option: Option, text: str) -> Any:
+def read_option_text(option: Setting, text: str) -> Any:
     """Read the text of a flag or of an environment variable.
 
     Args:
@@ -54,7 +54,7 @@ def read_option_text(option: Option, text: str) -> Any:
     return read_option_value(option, text)
 
 
-def read_option_value(option: Option, value: object) -> Any:
+def read_option_value(option: Setting, value: object) -> Any:
     """Read a value of pyproject.toml.
 
     Raises:
@@ -63,7 +63,7 @@ def read_option_value(option: Option, value: object) -> Any:
     return _READERS[option.kind](option, value)
 
 
-def expected_number(option: Option) -> str:
+def expected_number(option: Setting) -> str:
     """Say in words which numbers an option takes."""
     noun = "an integer" if option.kind == "integer" else "a number"
     if option.minimum is None:
@@ -84,7 +84,7 @@ def _boolean_from(text: str) -> bool:
     raise fault(text, "true or false (or 1, 0, yes, no, on, off)")
 
 
-def _number_from(option: Option, text: str) -> float:
+def _number_from(option: Setting, text: str) -> float:
     try:
         return int(text) if option.kind == "integer" else float(text)
     except ValueError:
@@ -114,13 +114,13 @@ def _json_scalar(text: str) -> Any:
 # --- TOML ----------------------------------------------------------------------------------
 
 
-def _text(option: Option, value: object) -> str:
+def _text(option: Setting, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise fault(value, "a string that is not empty")
     return value
 
 
-def _url(option: Option, value: object) -> str:
+def _url(option: Setting, value: object) -> str:
     from urllib.parse import urlsplit
 
     text = _text(option, value).strip()
@@ -141,7 +141,7 @@ def _url(option: Option, value: object) -> str:
     return text.rstrip("/")
 
 
-def _run_id(option: Option, value: object) -> str:
+def _run_id(option: Setting, value: object) -> str:
     from pytest_rageval.values.names import RUN_ID_RULE, is_run_id
 
     text = _text(option, value)
@@ -150,13 +150,13 @@ def _run_id(option: Option, value: object) -> str:
     return text
 
 
-def _shard(option: Option, value: object) -> str:
+def _shard(option: Setting, value: object) -> str:
     from pytest_rageval.project.discovery import Shard
 
     return str(Shard.parse(_text(option, value)))
 
 
-def _number(option: Option, value: object) -> float:
+def _number(option: Setting, value: object) -> float:
     kinds: tuple[type, ...] = (int,) if option.kind == "integer" else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds):
         raise fault(value, expected_number(option))
@@ -164,7 +164,7 @@ def _number(option: Option, value: object) -> float:
     return _checked_number(option, value, came=value)
 
 
-def _checked_number(option: Option, number: float, *, came: object) -> float:
+def _checked_number(option: Setting, number: float, *, came: object) -> float:
     try:
         good = math.isfinite(number)
     except OverflowError:  # an integer that no float can hold
@@ -177,23 +177,23 @@ def _checked_number(option: Option, number: float, *, came: object) -> float:
     return number
 
 
-def _boolean(option: Option, value: object) -> bool:
+def _boolean(option: Setting, value: object) -> bool:
     if not isinstance(value, bool):
         raise fault(value, "true or false")
     return value
 
 
-def _choice(option: Option, value: object) -> str:
+def _choice(option: Setting, value: object) -> str:
     if not isinstance(value, str) or value not in option.choices:
         raise fault(value, "one of " + ", ".join(option.choices))
     return value
 
 
-def _judge(option: Option, value: object) -> str:
+def _judge(option: Setting, value: object) -> str:
     return _text(option, value).strip()
 
 
-def _texts(option: Option, value: object) -> tuple[str, ...]:
+def _texts(option: Setting, value: object) -> tuple[str, ...]:
     texts = isinstance(value, list) and all(isinstance(v, str) and v.strip() for v in value)
     if not texts or not value:
         raise fault(value, "a list of strings")
@@ -201,7 +201,7 @@ def _texts(option: Option, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _gates(option: Option, value: object) -> tuple[str, ...]:
+def _gates(option: Setting, value: object) -> tuple[str, ...]:
     from pytest_rageval.project.thresholds import parse_gate_expression
     from pytest_rageval.values.errors import ConfigError
 
@@ -213,7 +213,7 @@ def _gates(option: Option, value: object) -> tuple[str, ...]:
     return _texts(option, value)
 
 
-def _params(option: Option, value: object) -> dict[str, Any]:
+def _params(option: Setting, value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise fault(value, "a table")
     for key, item in value.items():
@@ -235,7 +235,7 @@ def _refuse_request_field(key: str) -> None:
         )
 
 
-def _headers(option: Option, value: object) -> dict[str, str]:
+def _headers(option: Setting, value: object) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise ValueError(f"got a value of type {type(value).__name__}, expected a table")
     for name, item in value.items():
@@ -249,7 +249,7 @@ def _headers(option: Option, value: object) -> dict[str, str]:
     return dict(value)
 
 
-def _mapping(option: Option, value: object) -> str | dict[str, str]:
+def _mapping(option: Setting, value: object) -> str | dict[str, str]:
     if isinstance(value, str) and value.strip():
         return value
     if isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values()):
@@ -257,7 +257,7 @@ def _mapping(option: Option, value: object) -> str | dict[str, str]:
     raise fault(value, "a JMESPath expression or a table of them")
 
 
-_READERS: Final[Mapping[Kind, Callable[[Option, object], Any]]] = {
+_READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
     "text": _text,
     "url": _url,
     "run_id": _run_id,

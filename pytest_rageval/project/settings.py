@@ -11,22 +11,17 @@ value per line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pytest_rageval.project.option_values import read_option_text, read_option_value
-from pytest_rageval.project.options import OPTIONS, REPEATABLE, Option
+from pytest_rageval.project.options import OPTIONS, REPEATABLE, SETTINGS, Setting
 from pytest_rageval.support.http.address import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
 from pytest_rageval.support.text import nearest, shown
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.settings import (
-    NUMBERLESS_SETTINGS,
-    JudgeSettings,
-    Settings,
-    TargetSettings,
-)
+from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
 NO_TARGET = """\
 rageval: no target to ask. Reach one in one of three ways:
@@ -53,12 +48,12 @@ class _Found:
     origins: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
-    def put(self, option: Option, value: Any, origin: str) -> None:
+    def put(self, option: Setting, value: Any, origin: str) -> None:
         if option.kind == "params":
-            self.origins.update({f"{option.setting}.{key}": origin for key in value})
-            value = {**self.values.get(option.setting, {}), **value}
-        self.values[option.setting] = value
-        self.origins[option.setting] = origin
+            self.origins.update({f"{option.name}.{key}": origin for key in value})
+            value = {**self.values.get(option.name, {}), **value}
+        self.values[option.name] = value
+        self.origins[option.name] = origin
 
 
 def load_settings(
@@ -68,7 +63,7 @@ def load_settings(
 
     Args:
         rootdir: pytest's rootdir; its ``pyproject.toml`` is read if there is one.
-        flags: parsed flags by ``Option.dest``; None or an empty list means not given.
+        flags: parsed flags by ``Setting.dest``; None or an empty list means not given.
         environ: environment variables.
 
     Raises:
@@ -154,7 +149,7 @@ def _did_you_mean(section: str, key: str, known: set[str]) -> str:
     return f', did you mean "{close}"?' if close else ""
 
 
-def _take_text(found: _Found, option: Option, given: object, *, source: str, env: bool) -> None:
+def _take_text(found: _Found, option: Setting, given: object, *, source: str, env: bool) -> None:
     """Read one flag or variable: text, a list of texts, or True for a bare flag."""
     origin = f"env {source}" if env else "flag"
     if isinstance(given, str):
@@ -185,7 +180,7 @@ def _build(rootdir: Path, found: _Found) -> Settings:
         values["target.read_timeout_s"] = values["target.timeout_s"]
         origins["target.read_timeout_s"] = origins["target.timeout_s"]
     for option in OPTIONS:
-        origins.setdefault(option.setting, "default")
+        origins.setdefault(option.name, "default")
     sections: dict[str, dict[str, Any]] = {"target": {}, "judging": {}, "": {}}
     for name, value in values.items():
         section, _, setting = name.rpartition(".")
@@ -204,13 +199,6 @@ def _build(rootdir: Path, found: _Found) -> Settings:
 # The end of a parameter's name tells a token from a number of tokens.
 _SECRET_PARAM = re.compile(
     r"(^|[-_])(authorization|api[-_]?key|token|secret|password|passwd|cookie)$", re.IGNORECASE
-)
-
-_TARGET_NOT_COMPARED = frozenset({"connect_timeout_s", "read_timeout_s", "timeout_s", "retries"})
-
-
-_JUDGING_COMPARED = frozenset(
-    {"base_url", "rubrics", "temperature", "seed", "max_tokens", "structured_output"}
 )
 
 
@@ -252,53 +240,69 @@ def config_warnings(settings: Settings) -> list[str]:
     return warnings
 
 
+def _stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {k: v if ENV_VALUE.fullmatch(v) else "(hidden)" for k, v in headers.items()}
+
+
+_STORED_AS: Final[Mapping[str, Callable[[Any], object]]] = {
+    "params": _without_secrets,
+    "target.headers": _stored_headers,
+    "target.path": without_query_secrets,
+    # The address of a database may hold a password; where verdicts are kept changes none.
+    "judging.cache_url": lambda url: None if url is None else "(hidden)",
+}
+"""Settings that may hold a secret, and what is stored instead."""
+
+
 def settings_document(settings: Settings) -> dict[str, Any]:
     """Return the settings as JSON values without a secret, for ``config.json``.
 
     Header values stay only where they name a variable (``env:NAME``); parameters, and fields of
     the path's query, whose name looks like a secret lose their value.
     """
-    document = {
-        item.name: getattr(settings, item.name)
-        for item in fields(settings)
-        if item.name not in {"target", "judging"}
-    }
-    document["testpaths"] = list(settings.testpaths)
-    document["extra_gates"] = list(settings.extra_gates)
-    document["origins"] = dict(settings.origins)
-    document["params"] = _without_secrets(settings.params)
-    target = {item.name: getattr(settings.target, item.name) for item in fields(settings.target)}
-    target["headers"] = {
-        name: value if ENV_VALUE.fullmatch(value) else "(hidden)"
-        for name, value in settings.target.headers.items()
-    }
-    target["path"] = without_query_secrets(settings.target.path)
-    document["target"] = target
-    document["judging"] = _judging_document(settings.judging)
+    document: dict[str, Any] = {}
+    for section, values in (
+        ("", settings),
+        ("target", settings.target),
+        ("judging", settings.judging),
+    ):
+        known = {one.field: one.name for one in SETTINGS if one.section == section and one.stored}
+        stored = {
+            item.name: _STORED_AS.get(known[item.name], _plain)(getattr(values, item.name))
+            for item in fields(values)
+            if item.name in known
+        }
+        document |= {section: stored} if section else stored
     return document
 
 
-def _judging_document(judging: JudgeSettings) -> dict[str, Any]:
-    document = {item.name: getattr(judging, item.name) for item in fields(judging)}
-    document["rubrics"] = list(judging.rubrics)
-    # The address of a database may hold a password; where verdicts are kept changes none.
-    document["cache_url"] = None if judging.cache_url is None else "(hidden)"
-    return document
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+_UNCOMPARED: Final = {one.name for one in SETTINGS if one.role in {"effort", "part", "nothing"}}
 
 
 def _compared_judging(judge: object, judging: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of the judge's settings changes verdicts: nothing without a judge."""
     if judge == "none":
         return {}
-    compared = {"rubrics"} if judge == "offline" else _JUDGING_COMPARED
+    roles = {"subject"} if judge == "offline" else {"subject", "judged"}
+    compared = {one.field for one in SETTINGS if one.section == "judging" and one.role in roles}
     return {key: judging.get(key) for key in sorted(compared)}
 
 
 def compared_settings(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a ``settings_document`` makes the numbers of two runs comparable."""
-    kept = {key: value for key, value in document.items() if key not in NUMBERLESS_SETTINGS}
+    kept = {
+        key: value
+        for key, value in document.items()
+        if key not in {"target", "judging"} | _UNCOMPARED
+    }
     kept["target"] = {
-        key: value for key, value in document["target"].items() if key not in _TARGET_NOT_COMPARED
+        key: value
+        for key, value in document["target"].items()
+        if f"target.{key}" not in _UNCOMPARED
     }
     kept["judging"] = _compared_judging(document.get("judge"), document["judging"])
     return kept

@@ -73,9 +73,6 @@ def config_document(
         facts: what records tell so far.
         git: state of the repository, empty outside one.
     """
-    document = settings_document(settings)
-    # A path of one machine says nothing on another and may name its user.
-    document.pop("rootdir", None)
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": run_id,
@@ -83,7 +80,7 @@ def config_document(
         "config_hash": config_hash(settings),
         "dataset_hash": dataset_hash,
         "metric_definitions_version": DEFINITIONS_VERSION,
-        "settings": document,
+        "settings": settings_document(settings),
         "judge": None if settings.judge == "none" else settings.judge,
         "judges": list(facts.judges.values()),
         "second_judges": list(facts.second_judges.values()),

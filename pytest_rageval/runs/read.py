@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.metrics.rescoring import headings_reported, score_settings, settle_headings
+from pytest_rageval.project.option_values import read_option_value
+from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.store import read_json, read_records, resolve_run
 from pytest_rageval.values.case import Case
@@ -15,13 +18,6 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
-_CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
-    "path_case": ("sensitive", "insensitive"),
-    "snippets": ("off", "any", "all"),
-    "coarse_chunks": (True, False),
-    "folder_mode": (None, "off", "on", "on_with_fallback"),
-    "retrieval_only": (True, False),
-}
 _UNTOLD: Final = Settings(rootdir=".", judge="none")
 """What a run is taken to have been scored with where it does not say: no judge that it names."""
 _CONFIG_MISSING: Final = (
@@ -136,20 +132,15 @@ def stored_settings(folder: Path) -> Settings | None:
         return None
     if not isinstance(stored, dict):
         return None
-    return replace(_UNTOLD, **{key: stored[key] for key in _fitting(stored)})
+    return replace(_UNTOLD, **dict(_fitting(stored)))
 
 
-def _fitting(stored: Mapping[str, Any]) -> Iterator[str]:
+def _fitting(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the settings that scoring depends on, as far as they hold what they may hold."""
-    for key, choices in _CHOICES.items():
-        if key in stored and any(stored[key] is choice for choice in choices):
-            yield key
-        elif isinstance(stored.get(key), str) and stored[key] in choices:
-            yield key
-    if isinstance(stored.get("judge"), str):
-        yield "judge"
-    if type(stored.get("k")) is int and stored["k"] >= 1:
-        yield "k"
+    for option in OPTIONS:
+        if option.rescoring and option.name in stored:
+            with suppress(ValueError):  # another tool may have stored another value
+                yield option.name, read_option_value(option, stored[option.name])
 
 
 _SHOWN: Final = 5

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.run_figures import RunFigure, run_figures
-from pytest_rageval.analysis.trend import TrendQuery, TrendRun, compared_config
+from pytest_rageval.analysis.trend import TrendQuery, TrendRun
 from pytest_rageval.runs.list import (
     RunDocuments,
     config_hash_of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pytest_rageval.values.case import FolderMode
 
@@ -125,29 +125,3 @@ class Settings:
     answerer_version: str | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
     """Where each value came from: flag, environment variable, pyproject.toml or default."""
-
-
-NUMBERLESS_SETTINGS: Final = frozenset(
-    {
-        "rootdir",
-        "testpaths",
-        "results_dir",
-        "run_id",
-        "resume",
-        "failed_from",
-        "shard",
-        "origins",
-        "store_full_text",
-        "no_report",
-        "max_errors",
-        "concurrency",
-        "extra_gates",
-        "baseline",
-        "allow_regressions",
-        "documents_cleanup",
-        "documents_path",
-        "documents_loader",
-    }
-)
-"""Settings that no number of a case depends on: where a run is kept, which part of the set it asks,
-how patient it is and what decides about it."""

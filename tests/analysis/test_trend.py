@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.run_figures import RunFigure
 from pytest_rageval.analysis.trend import (
     TrendPoint,
     TrendQuery,
     TrendRun,
-    compared_config,
     count_left_out,
     make_trend,
 )

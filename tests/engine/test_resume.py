@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.parts import current_config
+from pytest_rageval.analysis.compare.settings import current_config
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, is_finished, read_resumed
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.runs.store import RunWriter

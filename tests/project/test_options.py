@@ -4,10 +4,11 @@ import argparse
 import subprocess
 import sys
 from dataclasses import fields
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from pytest_rageval.project.options import OPTIONS, Option
+from pytest_rageval.project.options import OPTIONS, SETTINGS, Setting
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
 FLAGS = [option for option in OPTIONS if option.flag is not None]
@@ -29,36 +30,47 @@ def test_a_variable_is_named_after_its_flag(flag: str, env: str) -> None:
 
 
 def test_an_option_without_flag_has_no_variable() -> None:
-    assert Option(setting="k", key="k", kind="integer", help="").env is None
+    assert Setting("k", "k", "integer", "everything").env is None
 
 
-@pytest.mark.parametrize("name", ["flag", "env", "dest", "setting", "key"])
+@pytest.mark.parametrize("name", ["flag", "env", "dest", "name", "key"])
 def test_no_two_options_share_a_name(name: str) -> None:
     names = [value for option in OPTIONS if (value := getattr(option, name))]
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.setting)
-def test_an_option_sets_a_field_that_exists(option: Option) -> None:
-    section, _, name = option.setting.rpartition(".")
-    owner = {"target": TargetSettings, "judging": JudgeSettings, "": Settings}[section]
-    assert name in {item.name for item in fields(owner)}
+OWNERS = {"": Settings, "target": TargetSettings, "judging": JudgeSettings}
 
 
-def test_every_setting_but_rootdir_and_origins_has_an_option() -> None:
-    settings = {item.name for item in fields(Settings)} - {
-        "rootdir",
-        "origins",
-        "target",
-        "judging",
-    }
-    settings |= {f"target.{item.name}" for item in fields(TargetSettings)}
-    settings |= {f"judging.{item.name}" for item in fields(JudgeSettings)}
-    assert {option.setting for option in OPTIONS} == settings
+def test_every_setting_has_its_row() -> None:
+    named = [
+        f"{section}.{item.name}".removeprefix(".")
+        for section, owner in OWNERS.items()
+        for item in fields(owner)
+    ]
+    assert sorted(row.name for row in SETTINGS) == sorted({*named} - {"target", "judging"})
+
+
+def test_every_setting_but_rootdir_and_origins_is_an_option() -> None:
+    assert {row.name for row in SETTINGS} - {o.name for o in OPTIONS} == {"rootdir", "origins"}
+    assert all(option.help and (option.key or option.flag) for option in OPTIONS)
+
+
+@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.name)
+def test_a_row_and_its_field_agree_on_what_it_may_hold(row: Setting) -> None:
+    annotation = get_type_hints(OWNERS[row.section])[row.field]
+    # What a mapping is of, and null, which stands for no value, decide no kind.
+    kinds = {part for part in get_args(annotation) or [annotation] if part is not type(None)}
+    expected = {"boolean": {bool}, "integer": {int}, "number": {float}}
+    if row.kind in expected:
+        assert kinds == expected[row.kind]
+    if row.choices or row.kind == "choice":
+        literal = next(part for part in [annotation, *kinds] if get_origin(part) is Literal)
+        assert row.choices == get_args(literal)
 
 
 @pytest.mark.parametrize("option", FLAGS, ids=lambda option: option.dest)
-def test_a_flag_that_is_not_given_is_none(option: Option) -> None:
+def test_a_flag_that_is_not_given_is_none(option: Setting) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument(str(option.flag), **option.addoption_kwargs)
     assert getattr(parser.parse_args([]), option.dest) is None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_rageval.project.options import OPTIONS, Setting
 from pytest_rageval.project.settings import (
     NO_TARGET,
     config_hash,
@@ -16,6 +17,9 @@ from pytest_rageval.project.settings import (
 )
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings, TargetSettings
+from tests.setting_values import another_value, as_flag, as_toml, as_variable, with_value
+
+FLAGS = [option for option in OPTIONS if option.flag is not None]
 
 
 def write(folder: Path, text: str) -> None:
@@ -72,121 +76,58 @@ def test_a_flag_that_is_none_or_an_empty_list_is_not_given(tmp_path: Path) -> No
     assert settings.origins["k"] == settings.origins["params"] == "default"
 
 
-def test_every_key_of_pyproject_reaches_its_setting(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        """
-        [tool.rageval]
-        testpaths = ["evals", "more"]
-        k = 7
-        folder_mode = "on_with_fallback"
-        vector_weight = 0.7
-        lexical_weight = 1
-        params = { tenant = "a", nested = { deep = [1, 2] } }
-        judge = "none"
-        retrieval_only = true
-        results = "runs"
-        max_errors = 3
-        store_full_text = true
-        gates = ["recall_at_k>=0.9"]
-        [tool.rageval.target]
-        url = "http://127.0.0.1:8000/"
-        vault = "docs"
-        path = "/ask"
-        headers = { Authorization = "env:TOKEN" }
-        request = "{q: question}"
-        response = { answer = "text" }
-        connect_timeout = 1
-        read_timeout = 2.5
-        timeout = 3
-        retries = 0
-        [tool.rageval.matching]
-        path_case = "insensitive"
-        snippets = "any"
-        coarse_chunks = true
-        [tool.rageval.versions]
-        dataset = "d1"
-        index_build = "i1"
-        retriever = "r1"
-        answerer = "a1"
-        """,
-    )
-    settings = load(tmp_path)
-    assert settings == Settings(
-        rootdir=str(tmp_path),
-        testpaths=("evals", "more"),
-        k=7,
-        folder_mode="on_with_fallback",
-        vector_weight=0.7,
-        lexical_weight=1,
-        params={"tenant": "a", "nested": {"deep": [1, 2]}},
-        judge="none",
-        retrieval_only=True,
-        results_dir="runs",
-        max_errors=3,
-        store_full_text=True,
-        extra_gates=("recall_at_k>=0.9",),
-        target=TargetSettings(
-            url="http://127.0.0.1:8000",
-            vault="docs",
-            path="/ask",
-            headers={"Authorization": "env:TOKEN"},
-            request="{q: question}",
-            response={"answer": "text"},
-            connect_timeout_s=1,
-            read_timeout_s=2.5,
-            timeout_s=3,
-            retries=0,
-        ),
-        path_case="insensitive",
-        snippets="any",
-        coarse_chunks=True,
-        dataset_version="d1",
-        index_build_version="i1",
-        retriever_version="r1",
-        answerer_version="a1",
-        origins=settings.origins,
-    )
-    assert settings.origins["coarse_chunks"] == "pyproject.toml"
+def only(folder: Path, option: Setting, origin: str) -> Settings:
+    """Settings of which one option alone is not at its default."""
+    value = another_value(option)
+    whole = with_value(Settings(rootdir=str(folder)), option, value)
+    origins = {one.name: "default" for one in OPTIONS} | {option.name: origin}
+    if option.kind == "params":
+        origins |= {f"{option.name}.{key}": origin for key in value}
+    if option.name == "target.timeout_s":
+        whole = replace(whole, target=replace(whole.target, read_timeout_s=value))
+        origins["target.read_timeout_s"] = origin
+    return replace(whole, origins=origins)
 
 
-def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
-    settings = load(
-        tmp_path,
-        {
-            "rageval_rag_url": "https://rag.example/base/",
-            "rageval_rag_k": "9",
-            "rageval_rag_folder_mode": "off",
-            "rageval_rag_vector_weight": "0.25",
-            "rageval_rag_lexical_weight": "0",
-            "rageval_rag_param": ["a=1"],
-            "rageval_rag_timeout": "1.5",
-            "rageval_judge": "none",
-            "rageval_retrieval_only": True,
-            "rageval_results": "out",
-            "rageval_run_id": "nightly-1",
-            "rageval_max_errors": "1",
-            "rageval_store_full_text": True,
-            "rageval_gate": ["mrr>=0.5", "error_rate<=0"],
-        },
-    )
-    assert settings == Settings(
-        rootdir=str(tmp_path),
-        target=TargetSettings(url="https://rag.example/base", timeout_s=1.5, read_timeout_s=1.5),
-        k=9,
-        folder_mode="off",
-        vector_weight=0.25,
-        lexical_weight=0,
-        params={"a": 1},
-        judge="none",
-        retrieval_only=True,
-        results_dir="out",
-        run_id="nightly-1",
-        max_errors=1,
-        store_full_text=True,
-        extra_gates=("mrr>=0.5", "error_rate<=0"),
-        origins=settings.origins,
-    )
+@pytest.mark.parametrize("option", [o for o in OPTIONS if o.key], ids=lambda o: o.key)
+def test_every_key_of_pyproject_reaches_its_setting(tmp_path: Path, option: Setting) -> None:
+    table, _, key = f"tool.rageval.{option.key}".rpartition(".")
+    write(tmp_path, f"[{table}]\n{key} = {as_toml(another_value(option))}\n")
+    assert load(tmp_path) == only(tmp_path, option, "pyproject.toml")
+
+
+@pytest.mark.parametrize("option", FLAGS, ids=lambda o: o.flag)
+def test_every_flag_reaches_its_setting(tmp_path: Path, option: Setting) -> None:
+    given = as_flag(another_value(option))
+    assert load(tmp_path, {option.dest: given}) == only(tmp_path, option, "flag")
+
+
+@pytest.mark.parametrize("option", FLAGS, ids=lambda o: o.env)
+def test_every_variable_reaches_its_setting(tmp_path: Path, option: Setting) -> None:
+    environ = {str(option.env): as_variable(another_value(option))}
+    expected = only(tmp_path, option, f"env {option.env}")
+    assert load(tmp_path, environ=environ) == expected
+
+
+def test_the_slash_at_the_end_of_a_url_goes(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval.target]\nurl = 'http://127.0.0.1:8000/'\n")
+    assert load(tmp_path).target.url == "http://127.0.0.1:8000"
+
+
+def test_a_mapping_may_be_one_expression(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval.target]\nrequest = '{q: question}'\n")
+    assert load(tmp_path).target.request == "{q: question}"
+
+
+def test_a_param_of_pyproject_may_be_nested(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval]\nparams = { nested = { deep = [1, 2] } }\n")
+    assert load(tmp_path).params == {"nested": {"deep": [1, 2]}}
+
+
+def test_a_number_may_be_an_integer_and_a_zero(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval]\nlexical_weight = 1\n[tool.rageval.target]\nretries = 0\n")
+    settings = load(tmp_path, {"rageval_rag_vector_weight": "0"})
+    assert (settings.lexical_weight, settings.vector_weight, settings.target.retries) == (1, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,59 +1,46 @@
-"""Whether two runs may be compared, from what their ``config.json`` say. Pure.
+"""Comparison of the settings of two runs, as their ``config.json`` hold them. Pure.
 
 A setting that numbers depend on must be the same in both (an *invariant*), or the numbers that
-depend on it are not comparable; anything else that differs is what the comparison is about.
+depend on it are not comparable; anything else that differs is what the comparison is about. The
+part that each setting has in it stands with its row in ``project.options``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
 
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.registry import DEFINITIONS_VERSION, METRICS
+from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
+from pytest_rageval.project.settings import compared_settings, settings_document
 from pytest_rageval.support.text import counted, cut
-from pytest_rageval.values.settings import NUMBERLESS_SETTINGS, Settings
-
-Affects = Literal["everything", "answers", "judged"]
-"""Which metrics an invariant stands behind: all, those of the answer, or those a judge had a part
-in."""
-
-VERSIONS: Final = (
-    "dataset_version",
-    "index_build_version",
-    "retriever_version",
-    "answerer_version",
-)
-"""What names an experiment; a comparison says most where one of them changed."""
+from pytest_rageval.support.text import shown as shown_value
+from pytest_rageval.values.settings import Settings
 
 _MISSING: Final = object()
 _DEFAULTS: Final[Mapping[str, Any]] = asdict(Settings(rootdir="."))
-
-_SETTINGS: Final[Mapping[str, tuple[str, Affects]]] = {
-    "k": ("k", "everything"),
-    "path_case": ("matching.path_case", "everything"),
-    "snippets": ("matching.snippets", "everything"),
-    "coarse_chunks": ("matching.coarse_chunks", "everything"),
-    "folder_mode": ("payload.folder_mode", "everything"),
-    "vector_weight": ("payload.vector_weight", "everything"),
-    "lexical_weight": ("payload.lexical_weight", "everything"),
-    "retrieval_only": ("retrieval_only", "answers"),
-}
-"""Invariants among the settings, under the names that they are reported by."""
-
-_JUDGING: Final[Mapping[str, str]] = {
-    "base_url": "judge.base_url",
-    "temperature": "temperature",
-    "seed": "judge.seed",
-    "max_tokens": "judge.max_tokens",
-    "structured_output": "judge.structured_output",
-}
-"""Invariants among the settings of a judge that is asked over an API."""
-
-_NOT_LISTED: Final = frozenset(
-    {*_SETTINGS, "params", "judge", "judging", *VERSIONS, *NUMBERLESS_SETTINGS}
+_INVARIANTS: Final = tuple(
+    # Parameters are compared one by one, and who judged is told by verdicts.
+    one
+    for one in SETTINGS
+    if one.affects is not None and one.kind not in {"params", "judge"}
 )
-"""Settings that are an invariant, stand among the versions, or change no number."""
+_LISTED: Final = {one.name for one in SETTINGS if one.role in {"subject", "effort"}}
+_NOT_LISTED: Final = {"judging", *VERSIONS, *(s.name for s in SETTINGS if s.name not in _LISTED)}
+_TOLD: Final = (
+    "metric_definitions_version",
+    "settings",
+    "judge",
+    "judges",
+    "target_models",
+    "asked",
+    "dataset_hash",
+    *VERSIONS,
+)
+"""Keys of ``config.json`` that a comparison reads."""
+_PACKAGE: Final = "pytest-rageval"
+_SHOWN: Final = 5
 
 _ABSTENTION_KEYS: Final = frozenset(
     {"abstention_accuracy", "hallucination_rate_unanswerable", "over_abstention_rate"}
@@ -161,16 +148,39 @@ def unaffected_keys(
 # --- comparing -------------------------------------------------------------------------------
 
 
+def compared_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a ``config.json`` decides whether figures compare, and what else changed."""
+    kept = {key: config[key] for key in _TOLD if key in config}
+    if "settings" in kept:
+        kept["settings"] = _sound_settings(_mapping(kept["settings"]))
+    versions = config.get("versions")
+    if isinstance(versions, Mapping) and _PACKAGE in versions:
+        kept["versions"] = {_PACKAGE: versions[_PACKAGE]}
+    return kept
+
+
+def _sound_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out where settings came from, and what those of another tool hold instead of them."""
+    kept = {key: value for key, value in settings.items() if key != "origins"}
+    judging = dict(_mapping(kept.get("judging")))
+    if not isinstance(judging.get("rubrics", []), list):
+        del judging["rubrics"]
+    if not isinstance(kept.get("judge", ""), str):
+        del kept["judge"]
+    return {**kept, "judging": judging}
+
+
 def compare_configs(base: Mapping[str, Any], new: Mapping[str, Any]) -> Comparability:
-    """Compare two ``config.json``; that of a run of foreign origin may be empty.
+    """Compare two ``config.json``; that of a run of another tool may be empty.
 
     What one of them does not say was made under its default.
     """
-    versions = tuple(_listed(base, new, VERSIONS))
+    versions = [{key: config.get(key) for key in VERSIONS} for config in (base, new)]
+    groups = zip(_other_things(base), _other_things(new), strict=True)
     return Comparability(
         invariants=tuple(_invariants(base, new)),
-        versions=versions,
-        config=tuple(_config(base, new)),
+        versions=tuple(_differing(*versions)),
+        config=tuple(one for pair in groups for one in _differing(*pair)),
     )
 
 
@@ -192,18 +202,10 @@ def _hash(config: Mapping[str, Any]) -> str:
 
 def _invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:
     one, other = _settings(base), _settings(new)
-    for key, (name, affects) in _SETTINGS.items():
-        if one[key] != other[key]:
-            yield Invariant(name=name, base=one[key], new=other[key], affects=affects)
-    params, others = _mapping(one["params"]), _mapping(other["params"])
-    for key in dict.fromkeys([*params, *others]):
-        if params.get(key, _MISSING) != others.get(key, _MISSING):
-            yield Invariant(
-                name=f"payload.{key}",
-                base=params.get(key),
-                new=others.get(key),
-                affects="everything",
-            )
+    yield from _differing_invariants("", one, other)
+    params = [{f"payload.{k}": v for k, v in _mapping(s["params"]).items()} for s in (one, other)]
+    for found in _differing(*params, absent=_MISSING):
+        yield Invariant(name=found.name, base=found.base, new=found.new, affects="everything")
     definitions = "metric_definitions_version"
     if base.get(definitions, 1) != new.get(definitions, 1):
         yield Invariant(
@@ -213,6 +215,17 @@ def _invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Inv
             affects="everything",
         )
     yield from _judge_invariants(base, new)
+    if not {"none", "offline"} & {one["judge"], other["judge"]}:
+        yield from _differing_invariants("judging", one["judging"], other["judging"])
+
+
+def _differing_invariants(
+    section: str, base: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[Invariant]:
+    for one in _INVARIANTS:
+        a, b = base.get(one.field), new.get(one.field)
+        if one.section == section and one.affects is not None and a != b:
+            yield Invariant(name=one.alias or one.key, base=a, new=b, affects=one.affects)
 
 
 def _judge_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:
@@ -231,13 +244,6 @@ def _judge_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
                 new=_listed_versions(other[name]),
                 affects="judged",
             )
-    before, after = _settings(base), _settings(new)
-    if {"none", "offline"} & {before["judge"], after["judge"]}:
-        return
-    for key, name in _JUDGING.items():
-        a, b = before["judging"].get(key), after["judging"].get(key)
-        if a != b:
-            yield Invariant(name=name, base=a, new=b, affects="judged")
 
 
 def _listed_versions(versions: frozenset[str]) -> str:
@@ -284,7 +290,7 @@ def _rubrics(config: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a run, those that it does not tell at their defaults."""
     stored = _mapping(config.get("settings"))
-    # Who judged a run of foreign origin is not known by a default.
+    # Who judged a run of another tool is not known by a default.
     whole = {**_DEFAULTS, "judge": config.get("judge") or "none", **stored}
     for section in ("target", "judging"):
         whole[section] = {**_DEFAULTS[section], **_mapping(stored.get(section))}
@@ -295,42 +301,82 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-# --- what else differs -------------------------------------------------------------------------
-
-
-def _config(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ConfigDifference]:
-    one = dict(_flat({k: v for k, v in _settings(base).items() if k not in _NOT_LISTED}, ""))
-    other = dict(_flat({k: v for k, v in _settings(new).items() if k not in _NOT_LISTED}, ""))
-    yield from _listed(one, other, dict.fromkeys([*one, *other]))
-    one, other = (_rubric_setting(config) for config in (base, new))
-    yield from _listed(one, other, one)
-    told = ("target_models", "asked")
-    for key in told:
-        one = dict(_flat({key: base.get(key)}, ""))
-        other = dict(_flat({key: new.get(key)}, ""))
-        yield from _listed(one, other, dict.fromkeys([*one, *other]))
-    package = "pytest-rageval"
-    versions = [_mapping(config.get("versions")).get(package) for config in (base, new)]
-    yield from _listed({package: versions[0]}, {package: versions[1]}, (package,))
-
-
-def _rubric_setting(config: Mapping[str, Any]) -> dict[str, Any]:
+def _other_things(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield by name, in groups, everything that is neither an invariant nor a version."""
     settings = _settings(config)
-    rubrics = [] if settings["judge"] == "none" else list(settings["judging"].get("rubrics") or ())
-    return {"judge.rubrics": rubrics}
+    yield dict(_flat({k: v for k, v in settings.items() if k not in _NOT_LISTED}))
+    judged = settings["judge"] != "none"
+    yield {"judge.rubrics": list(settings["judging"].get("rubrics") or ()) if judged else []}
+    yield dict(_flat({"target_models": config.get("target_models")}))
+    yield dict(_flat({"asked": config.get("asked")}))
+    yield {_PACKAGE: _mapping(config.get("versions")).get(_PACKAGE)}
 
 
-def _listed(
-    base: Mapping[str, Any], new: Mapping[str, Any], names: Any
+def _differing(
+    base: Mapping[str, Any], new: Mapping[str, Any], *, absent: object = None
 ) -> Iterator[ConfigDifference]:
-    for name in names:
-        if base.get(name) != new.get(name):
+    """Yield what two flat documents do not have in common.
+
+    Args:
+        base: values by name.
+        new: likewise.
+        absent: stands for a value that only one of them has; None is equal to a stored null.
+    """
+    for name in dict.fromkeys([*base, *new]):
+        if base.get(name, absent) != new.get(name, absent):
             yield ConfigDifference(name=name, base=base.get(name), new=new.get(name))
 
 
-def _flat(document: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in document.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", list(value) if isinstance(value, tuple) else value
+
+
+# --- parts of one run --------------------------------------------------------------------------
+
+
+def current_config(settings: Settings) -> dict[str, Any]:
+    """Return what ``config.json`` would hold of the things that ``setting_differences`` reads."""
+    return {
+        "settings": settings_document(settings),
+        "metric_definitions_version": DEFINITIONS_VERSION,
+    }
+
+
+def setting_differences(
+    one: Mapping[str, Any], other: Mapping[str, Any], *, also: tuple[str, ...] = ()
+) -> list[ConfigDifference]:
+    """Return what keeps the numbers of two runs from being put together, by flag where it has one.
+
+    Args:
+        one: a ``config.json``.
+        other: another one, or ``current_config``.
+        also: settings that must agree too although they change no number, such as ``shard``.
+    """
+    flags = {option.name: option.flag for option in OPTIONS}
+    found = _differing(_of_numbers(one, also), _of_numbers(other, also), absent=_MISSING)
+    return [replace(each, name=flags.get(each.name) or each.name) for each in found]
+
+
+def _of_numbers(config: Mapping[str, Any], also: tuple[str, ...]) -> dict[str, Any]:
+    settings, definitions = _settings(config), "metric_definitions_version"
+    compared = dict(_flat(compared_settings(settings)))
+    return {
+        **compared,
+        **{name: settings.get(name) for name in also},
+        definitions: config.get(definitions),
+    }
+
+
+def listed(found: Sequence[ConfigDifference], one: str, other: str) -> str:
+    """Put differences into words, such as ``k: 5 in run a, 10 now``."""
+    texts = [f"{d.name}: {_short(d.base)} {one}, {_short(d.new)} {other}" for d in found[:_SHOWN]]
+    more = len(found) - _SHOWN
+    return "; ".join([*texts, *([f"and {more} more"] if more > 0 else [])])
+
+
+def _short(value: object) -> str:
+    return "not set" if value is None else shown_value(value)

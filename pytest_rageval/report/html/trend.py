@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final
 
+from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import TrendRun as RunPoint
-from pytest_rageval.analysis.trend import compared_config, differences
+from pytest_rageval.analysis.trend import differences
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.report.html.charts import TrendPoint, trend_panel
 from pytest_rageval.report.html.figures import known_metrics, place_on_scale

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.run_figures import mapping, number, run_figures, whole
-from pytest_rageval.analysis.trend import compared_config
+from pytest_rageval.project.options import VERSIONS
 from pytest_rageval.runs.documents import git_repository
 from pytest_rageval.runs.list import (
     config_hash_of,
@@ -33,12 +34,6 @@ _SETTLED_S: Final = 2.0
 """A file that was changed just now may change again without another time or size to show it: some
 file systems count in seconds."""
 _BLOCK: Final = 1 << 20
-_VERSIONS: Final = (
-    "dataset_version",
-    "index_build_version",
-    "retriever_version",
-    "answerer_version",
-)
 _OUTCOMES: Final = ("passed", "missed", "errored", "unchecked")
 
 
@@ -150,7 +145,7 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
         "dataset_hash": _text(entry.dataset_hash),
         "git_commit": _text(entry.commit),
         "git_dirty": _flag(mapping(config.get("git")).get("dirty")),
-        **{name: _text(config.get(name)) for name in _VERSIONS},
+        **{name: _text(config.get(name)) for name in VERSIONS},
         "package_version": _text(mapping(config.get("versions")).get("pytest-rageval")),
         "metric_definitions_version": whole(config.get("metric_definitions_version")),
         "k": whole(mapping(config.get("settings")).get("k")),

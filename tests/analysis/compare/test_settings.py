@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +11,19 @@ import pytest
 from pytest_rageval.analysis.compare.settings import (
     Comparability,
     compare_configs,
+    current_config,
     judge_dependent_keys,
+    setting_differences,
     shown,
     unaffected_keys,
 )
+from pytest_rageval.project.options import SETTINGS, VERSIONS, Setting
+from pytest_rageval.project.settings import config_hash
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 from tests.record_builders import record
 from tests.run_builders import config_of
+from tests.setting_values import another_value, with_value
 
 BASE = Settings(rootdir=".", judge="none")
 MODEL = replace(BASE, judge="m-1")
@@ -33,6 +39,12 @@ def compared(
     return compare_configs(config_of(base or [], one), config_of(new or [], other))
 
 
+def stored(settings: Settings) -> dict[str, Any]:
+    named = {name: getattr(settings, name) for name in VERSIONS}
+    config: dict[str, Any] = json.loads(json.dumps({**current_config(settings), **named}))
+    return config
+
+
 def judged(judge: str = "m-1", model: str | None = "m-1-2026", version: str = "g/1") -> CaseRecord:
     found = {"judge": judge, "model": model, "rubric_version": version}
     return record("a", {"groundedness": 5.0}, judgements={"groundedness": found})
@@ -42,6 +54,30 @@ def test_runs_of_the_same_settings_are_comparable() -> None:
     found = compared(BASE, replace(BASE, concurrency=1, store_full_text=True, run_id="x"))
     assert found.comparable
     assert (found.invariants, found.versions, found.config, found.warning) == ((), (), (), None)
+
+
+@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.name)
+def test_a_difference_in_a_setting_does_what_its_row_says(row: Setting) -> None:
+    one = replace(MODEL, rootdir="a")
+    other = with_value(one, row, another_value(row))
+    found = compare_configs(stored(one), stored(other))
+    affected = {row.affects} - {None}
+    if row.name == "retrieval_only":  # then nobody judges
+        affected.add("judged")
+    assert {invariant.affects for invariant in found.invariants} == affected
+    listed = row.role in {"subject", "effort"}
+    assert bool(found.versions) == (row.name in VERSIONS)
+    assert bool(found.config) == (listed and row.name not in VERSIONS)
+    numbers_differ = row.affects is not None or row.role == "subject"
+    assert (config_hash(one) != config_hash(other)) == numbers_differ
+    assert bool(setting_differences(stored(one), stored(other))) == numbers_differ
+
+
+@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.name)
+def test_config_json_holds_a_setting_if_its_row_says_so(row: Setting) -> None:
+    document = stored(Settings(rootdir="a"))["settings"]
+    owner = document[row.section] if row.section else document
+    assert (row.field in owner) == row.stored
 
 
 @pytest.mark.parametrize(

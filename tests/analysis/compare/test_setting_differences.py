@@ -4,7 +4,12 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from pytest_rageval.engine.parts import current_config, differences, listed
+from pytest_rageval.analysis.compare.settings import (
+    ConfigDifference,
+    current_config,
+    listed,
+    setting_differences,
+)
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
 BASE = Settings(rootdir="a", params={"mode": "fast", "deep": {"x": 1}})
@@ -16,8 +21,8 @@ def config(settings: Settings) -> dict[str, Any]:
 
 
 def names(one: Settings, other: Settings, *also: str) -> list[str]:
-    found = differences(config(one), current_config(other), also=also)
-    return [name for name, _, _ in found]
+    found = setting_differences(config(one), current_config(other), also=also)
+    return [one.name for one in found]
 
 
 def test_the_same_settings_do_not_differ_by_being_stored() -> None:
@@ -54,19 +59,20 @@ def test_what_changes_no_number_does_not_differ() -> None:
 def test_a_setting_that_did_not_exist_then_had_its_default() -> None:
     old = config(BASE)
     del old["settings"]["repeats"], old["settings"]["target"]["path"]
-    assert differences(old, current_config(BASE)) == []
-    (found,) = differences(old, current_config(replace(BASE, repeats=2)))
-    assert found == ("--rageval-repeats", "1", "2")
+    assert setting_differences(old, current_config(BASE)) == []
+    (found,) = setting_differences(old, current_config(replace(BASE, repeats=2)))
+    assert found == ConfigDifference(name="--rageval-repeats", base=1, new=2)
+    assert listed([found], "then", "now") == "--rageval-repeats: 1 then, 2 now"
 
 
 def test_other_definitions_of_the_metrics_differ() -> None:
     old = {**config(BASE), "metric_definitions_version": "0"}
-    assert [name for name, _, _ in differences(old, current_config(BASE))] == [
+    assert [one.name for one in setting_differences(old, current_config(BASE))] == [
         "metric_definitions_version"
     ]
 
 
 def test_only_the_first_few_differences_are_put_into_words() -> None:
-    found = [(f"n{i}", "1", "2") for i in range(7)]
+    found = [ConfigDifference(name=f"n{i}", base=1, new=2) for i in range(7)]
     assert listed(found[:1], "then", "now") == "n0: 1 then, 2 now"
     assert listed(found, "then", "now").endswith("n4: 1 then, 2 now; and 2 more")
