@@ -9,12 +9,14 @@ own rooms anew for every inner run would take most of its time.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import httpcore  # noqa: F401
 import httpx  # noqa: F401
 import jinja2  # noqa: F401
 import numpy as np  # noqa: F401
 import pydantic  # noqa: F401
+import pytest
 import yaml  # type: ignore[import-untyped]  # noqa: F401
 from sqlalchemy.dialects import postgresql, sqlite  # noqa: F401
 
@@ -30,6 +32,22 @@ from pytest_rageval.project import thresholds  # noqa: F401
 from pytest_rageval.report.html import files as report_files  # noqa: F401
 from pytest_rageval.server import server  # noqa: F401
 from pytest_rageval.target import client  # noqa: F401
+from tests.postgres_server import execute, postgres_server
 
 # Runs inside a test are not what the step of a CI job is about.
 os.environ.pop("GITHUB_STEP_SUMMARY", None)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """URL of the database of a PostgreSQL server of our own, which starts when it is first used."""
+    with postgres_server("lead", "hunter2secret") as url:
+        yield url
+
+
+@pytest.fixture
+def postgres(postgres_url: str) -> str:
+    """URL of a PostgreSQL database that holds nothing."""
+    execute(postgres_url, "DROP SCHEMA public CASCADE")
+    execute(postgres_url, "CREATE SCHEMA public")
+    return postgres_url

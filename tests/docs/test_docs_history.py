@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from pytest_rageval.analysis.run_figures import SCOPES
 from pytest_rageval.runs.history.tables import tables
 from tests.docs_examples import DOCS
-from tests.postgres_server import execute, postgres_server
+from tests.postgres_server import execute
 from tests.runs.history.builders import RESULTS, cases, full_run, rows, sync
 
 PAGE = (DOCS / "history.md").read_text(encoding="utf-8")
@@ -28,18 +27,12 @@ def ask(url: str, question: str) -> list[tuple[Any, ...]]:
     return rows(url, f"({question})")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgres_server("lead", "hunter2secret") as url:
-        yield url
-
-
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     if request.param == "sqlite":
         return str(tmp_path / "history.sqlite")
-    found: str = request.getfixturevalue("server")
+    found: str = request.getfixturevalue("postgres")
     return found
 
 

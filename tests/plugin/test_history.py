@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.plugin.scratch import REFUSED, Project
-from tests.postgres_server import execute, postgres_server
+from tests.postgres_server import execute
 
 
 def rows(file: Path, statement: str) -> list[tuple[Any, ...]]:
@@ -114,21 +113,15 @@ def test_nothing_is_imported_where_no_index_is_wanted(project: Project) -> None:
     result.stdout.fnmatch_lines(["*loaded: []*"])
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgres_server("lead", "hunter2secret") as url:
-        yield url
-
-
 @pytest.mark.slow
 def test_a_session_puts_its_run_into_postgresql(
-    project: Project, server: str, monkeypatch: pytest.MonkeyPatch
+    project: Project, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RAGEVAL_DB", server)
+    monkeypatch.setenv("RAGEVAL_DB", postgres)
     monkeypatch.setenv("RAGEVAL_PROJECT", "acme/bot")
     result = project.run_apart("-n", "2", "--rageval-run-id", "one")
     assert result.ret == 0
-    found = execute(server, "SELECT project, run_id, passed FROM evaluation_runs")
+    found = execute(postgres, "SELECT project, run_id, passed FROM evaluation_runs")
     assert found == [("acme/bot", "one", 3)]
     kept = [p.read_text(encoding="utf-8") for p in project.run_folders()[0].iterdir()]
     assert "hunter2secret" not in "".join([*kept, result.stdout.str(), result.stderr.str()])

@@ -20,7 +20,6 @@ import pytest
 from pytest_rageval.judges.cache.store import JudgeCache
 from pytest_rageval.values.errors import StorageError
 from tests.judges.cache.test_store import JUDGE, Clock, filled, left, nth
-from tests.postgres_server import postgres_server
 
 
 @pytest.fixture
@@ -159,19 +158,10 @@ def test_a_forked_child_opens_a_connection_of_its_own(file: Path) -> None:
 # --- PostgreSQL ----------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """A PostgreSQL server of its own on a Unix socket; its URL."""
-    with postgres_server("judge", "hunter2") as url:
-        yield url.replace("+psycopg", "")
-
-
 @pytest.fixture
-def postgres(server: str) -> str:
-    """The URL of an empty database."""
-    _ask(server, "DROP TABLE IF EXISTS rageval_judge_cache, rageval_judge_verdicts")
-    _ask(server, "DROP TABLE IF EXISTS rageval_judge_levels")
-    return server
+def postgres(postgres: str) -> str:
+    """The URL of an empty database, without the name of a driver."""
+    return postgres.replace("+psycopg", "")
 
 
 def _ask(url: str, statement: str) -> None:

@@ -1,27 +1,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from tests.postgres_server import execute, postgres_server
-from tests.runs.history.builders import TABLES
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """URL of a PostgreSQL server of our own."""
-    with postgres_server("lead", "hunter2secret") as url:
-        yield url
-
-
-@pytest.fixture
-def postgres(server: str) -> str:
-    """URL of a database that holds nothing."""
-    execute(server, f"DROP TABLE IF EXISTS {', '.join(TABLES)}")
-    return server
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
