@@ -5,36 +5,28 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pytest_rageval.support.sql import (
-    IN_MEMORY,
-    file_of,
-    make_folder,
-    parse_url,
-    read_only_uris,
-    show,
-    without_password,
-)
+from pytest_rageval.support.sql import connect, is_broken, parse_place, sqlite_code
 from pytest_rageval.values.errors import StorageError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, CursorResult, Engine, Executable, Row, Select
-    from sqlalchemy.exc import DBAPIError
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection, CursorResult, Executable, Row, Select
 
 T = TypeVar("T")
 
 BUSY_S: Final = 30.0
 """How long one waits for others that write; a write takes less than a millisecond."""
+_EXAMPLES: Final = "sqlite:///evals/cache/judge.sqlite or postgresql+psycopg://user@host/database"
 _UNWRITABLE: Final = frozenset(
     {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 )
-_BROKEN: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class Database:
@@ -57,12 +49,11 @@ class Database:
     def __init__(
         self, url_or_path: str | Path, prepare: Callable[[Connection, str, bool], None]
     ) -> None:
-        self._url = parse_url(url_or_path)
-        self._file = file_of(self._url)
+        self._place = parse_place(url_or_path, what="judge cache", examples=_EXAMPLES)
         self._prepare = prepare
-        self.shown: Final = show(self._url)
+        self.shown: Final = self._place.shown
         """File or URL without credentials and query, for messages."""
-        self.is_sqlite: Final = self._url.get_backend_name() == "sqlite"
+        self.is_sqlite: Final = self._place.is_sqlite
         self.warning: str | None = None
         """One line for the user about what is not kept; None: all is well."""
         self.writable = True
@@ -146,9 +137,9 @@ class Database:
             self.change(statement, values)
         except StorageError as error:
             cause = error.__cause__
-            if not isinstance(cause, DBAPIError) or _code(cause) in _BROKEN:
+            if not isinstance(cause, DBAPIError) or is_broken(cause):
                 raise
-            self._stop_writing(self._reason(cause))
+            self._stop_writing(self._place.reason(cause))
             return False
         return True
 
@@ -189,76 +180,47 @@ class Database:
     def _open(self) -> None:
         from sqlalchemy.exc import OperationalError
 
-        if self._file is not None:
-            if self._file.is_dir():
-                raise StorageError(f"{self.shown}: a folder stands here, expected a file")
+        file = self._place.file
+        if file is not None:
             try:
-                make_folder(self._file)
+                self._place.make_folder(file)
             except (FileExistsError, NotADirectoryError):
                 raise StorageError(
                     f"{self.shown}: a file stands where its folder should be"
                 ) from None
             except OSError as error:
-                self._open_read_only(error.strerror or str(error))
+                self._open_read_only(file, error.strerror or str(error))
                 return
         try:
-            self._connection = self._connect(_engine(self._url), writable=True)
+            self._connection = self._connect(write=True, prepare=True)
         except OperationalError as error:
-            if self._file is None or _code(error) not in _UNWRITABLE:
+            if file is None or sqlite_code(error) not in _UNWRITABLE:
                 raise
-            self._open_read_only(self._reason(error))
+            self._open_read_only(file, self._place.reason(error))
 
-    def _open_read_only(self, reason: str) -> None:
+    def _open_read_only(self, file: Path, reason: str) -> None:
         """Read the file without a right to write it or its folder; without a file, be empty."""
         from sqlalchemy.exc import OperationalError
 
         self._stop_writing(reason)
-        for uri in read_only_uris(self._file):
-            with suppress(OperationalError):
-                engine = _read_only_engine(uri)
-                self._connection = self._connect(engine, writable=uri == IN_MEMORY)
-                return
-        raise StorageError(f"{self.shown}: can be neither written nor read: {reason}")
+        try:
+            self._connection = self._connect(write=False, prepare=not file.exists())
+        except OperationalError as error:
+            raise StorageError(
+                f"{self.shown}: can be neither written nor read: {reason}"
+            ) from error
 
     def _stop_writing(self, reason: str) -> None:
         self.writable = False
         self.warn(f"new verdicts are not kept: {reason}")
 
-    def _connect(self, engine: Engine, *, writable: bool) -> Connection:
-        try:
-            connection = engine.connect()
-            try:
-                if self.is_sqlite and writable:
-                    _prepare_sqlite(connection)
-                self._prepare(connection, self.shown, writable)
-            except BaseException:
-                connection.close()
-                raise
-        except BaseException:
-            engine.dispose()
-            raise
-        return connection
+    def _connect(self, *, write: bool, prepare: bool) -> Connection:
+        # Committing each statement by itself leaves no transaction open between two judgements.
+        engine = self._place.engine(patience_s=BUSY_S, write=write, isolation_level="AUTOCOMMIT")
+        return connect(engine, lambda opened: self._prepare(opened, self.shown, prepare))
 
-    # --- errors ----------------------------------------------------------------------------
-
-    @contextmanager
-    def _named_errors(self) -> Iterator[None]:
-        from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-
-        try:
-            yield
-        except DBAPIError as error:
-            advice = ""
-            if _code(error) in _BROKEN:
-                advice = "; delete the file, and what it held is asked again"
-            raise StorageError(f"{self.shown}: {self._reason(error)}{advice}") from error
-        except SQLAlchemyError as error:
-            reason = without_password(str(error), self._url)
-            raise StorageError(f"{self.shown}: {reason}") from error
-
-    def _reason(self, error: DBAPIError) -> str:
-        lines = str(error.orig).strip().splitlines() or [type(error.orig).__name__]
-        return without_password(lines[0], self._url)
+    def _named_errors(self) -> AbstractContextManager[None]:
+        return self._place.named_errors("delete the file, and what it held is asked again")
 
 
 @cache
@@ -267,66 +229,3 @@ def _sqlite_text(statement: Select[Any]) -> str:
     from sqlalchemy.dialects import sqlite
 
     return str(statement.compile(dialect=sqlite.dialect()))
-
-
-def _code(error: DBAPIError) -> int | None:
-    """Return SQLite's primary result code."""
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    return None if code is None else code & 0xFF
-
-
-def _engine(url: Any) -> Engine:
-    from sqlalchemy import create_engine
-    from sqlalchemy.pool import NullPool, StaticPool
-
-    # Committing each statement by itself leaves no transaction open between two judgements.
-    options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "hide_parameters": True}
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url, poolclass=NullPool, **options)
-    in_memory = file_of(url) is None
-    return create_engine(
-        url,
-        poolclass=StaticPool if in_memory else NullPool,
-        connect_args={"timeout": BUSY_S, "check_same_thread": False},
-        **options,
-    )
-
-
-def _read_only_engine(uri: str) -> Engine:
-    from sqlalchemy import create_engine
-    from sqlalchemy.pool import StaticPool
-
-    def connect() -> sqlite3.Connection:
-        return sqlite3.connect(uri, uri=True, timeout=BUSY_S, check_same_thread=False)
-
-    # A pool of one, since a database in memory lives as long as its connection.
-    return create_engine(
-        "sqlite://",
-        creator=connect,
-        poolclass=StaticPool,
-        isolation_level="AUTOCOMMIT",
-        hide_parameters=True,
-    )
-
-
-def _prepare_sqlite(connection: Connection) -> None:
-    """Let readers and a writer work at once."""
-    _turn_on_wal(connection)
-    # Without a sync at each commit a loss of power may cost the last verdicts, never the file.
-    connection.exec_driver_sql("PRAGMA synchronous=NORMAL")
-
-
-def _turn_on_wal(connection: Connection) -> None:
-    from sqlalchemy.exc import OperationalError
-
-    give_up = time.monotonic() + BUSY_S
-    while True:
-        try:
-            if connection.exec_driver_sql("PRAGMA journal_mode").scalar() not in ("wal", "memory"):
-                connection.exec_driver_sql("PRAGMA journal_mode=WAL").close()
-            return
-        except OperationalError as error:
-            # Processes that start at once get in each other's way, and here SQLite does not wait.
-            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
-                raise
-            time.sleep(0.02)

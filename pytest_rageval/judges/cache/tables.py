@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_rageval.support.sql import stored_version, version_table
 from pytest_rageval.values.errors import StorageError
 
 if TYPE_CHECKING:
@@ -27,17 +28,12 @@ class _Tables:
 
 @cache
 def _tables() -> _Tables:
-    from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, Text
+    from sqlalchemy import BigInteger, Column, MetaData, String, Table, Text
 
     # Prefixed, since a PostgreSQL database may hold much else.
     metadata = MetaData()
     return _Tables(
-        version=Table(
-            "rageval_judge_cache",
-            metadata,
-            Column("id", Integer, primary_key=True, autoincrement=False),
-            Column("version", Integer, nullable=False),
-        ),
+        version=version_table("rageval_judge_cache", metadata),
         verdicts=Table(
             "rageval_judge_verdicts",
             metadata,
@@ -68,16 +64,14 @@ def prepare(connection: Connection, shown: str, writable: bool) -> None:
         StorageError: another version made them.
         sqlalchemy.exc.OperationalError: the file cannot be written.
     """
-    from sqlalchemy import false, inspect, select
+    from sqlalchemy import false
 
     version = _tables().version
     is_file = connection.dialect.name == "sqlite"
-    found = None
-    if inspect(connection).has_table(version.name):
-        found = connection.execute(select(version.c.version)).scalar()
+    found = stored_version(connection, version)
     if found is None and writable:
         _create(connection)
-        found = connection.execute(select(version.c.version)).scalar()
+        found = stored_version(connection, version)
     if found is None:
         raise StorageError(f"{shown}: holds no judge cache, and none can be made in it")
     if found != CACHE_VERSION:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_rageval.support.sql import stored_version, version_table
 from pytest_rageval.values.errors import StorageError
 
 if TYPE_CHECKING:
@@ -47,12 +48,7 @@ def tables() -> Tables:
 
     metadata = MetaData()
     return Tables(
-        version=Table(
-            "rageval_history",
-            metadata,
-            Column("id", Integer, primary_key=True, autoincrement=False),
-            Column("version", Integer, nullable=False),
-        ),
+        version=version_table("rageval_history", metadata),
         runs=Table(
             "evaluation_runs",
             metadata,
@@ -139,7 +135,7 @@ def check_tables(connection: Connection, shown: str) -> None:
     Raises:
         StorageError: it does.
     """
-    found = _version(connection)
+    found = stored_version(connection, tables().version)
     if found is None:
         raise StorageError(f"{shown}: holds no index of runs; rageval runs sync makes one")
     if found != INDEX_VERSION:
@@ -162,7 +158,8 @@ def make_tables(connection: Connection, shown: str, *, anew: bool) -> None:
     """
     from sqlalchemy import inspect
 
-    found, known = _version(connection), tables()
+    known = tables()
+    found = stored_version(connection, known.version)
     if found is None:
         names = [table.name for table in known.of_a_run]
         taken = [name for name in names if inspect(connection).has_table(name)]
@@ -178,13 +175,3 @@ def make_tables(connection: Connection, shown: str, *, anew: bool) -> None:
         known.metadata.create_all(connection)
         connection.execute(known.version.insert().values(id=1, version=INDEX_VERSION))
     check_tables(connection, shown)
-
-
-def _version(connection: Connection) -> int | None:
-    from sqlalchemy import inspect, select
-
-    version = tables().version
-    if not inspect(connection).has_table(version.name):
-        return None
-    found: int | None = connection.execute(select(version.c.version)).scalar()
-    return found
