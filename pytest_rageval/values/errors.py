@@ -14,19 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 TargetErrorKind = Literal["timeout", "connection", "http", "protocol", "empty", "not_attempted"]
 """Why a case has no answer (see ``ErrorInfo``)."""
 
-TARGET_ERROR_KINDS: Final[tuple[TargetErrorKind, ...]] = (
-    "timeout",
-    "connection",
-    "http",
-    "protocol",
-    "empty",
-    "not_attempted",
-)
+TARGET_ERROR_KINDS: Final[tuple[TargetErrorKind, ...]] = get_args(TargetErrorKind)
 
 
 class RagEvalError(Exception):

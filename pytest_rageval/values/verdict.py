@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, get_args
 
 from pytest_rageval.values.reply import Citation
 
@@ -19,14 +19,7 @@ JudgeErrorKind = Literal[
 requests after retries; the model declined; no JSON of the rubric's shape after the repair turn; cut
 by length; a number that is none or lies outside its scale."""
 
-JUDGE_ERROR_KINDS: Final[tuple[JudgeErrorKind, ...]] = (
-    "unreachable",
-    "rate_limited",
-    "refused",
-    "unparseable",
-    "truncated",
-    "out_of_range",
-)
+JUDGE_ERROR_KINDS: Final[tuple[JudgeErrorKind, ...]] = get_args(JudgeErrorKind)
 
 OutputLevel = Literal["json_schema", "json_object", "text", "offline"]
 """How the reply's structure was asked for; ``offline``: nobody was asked."""

@@ -23,7 +23,7 @@ from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import Judge, JudgeRequest
 from tests.hostile_judge import Asked, Canned, HostileJudge, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge, model_judge
-from tests.judges.model.test_replies import GOOD, REQUEST
+from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
 
 
 def paced(limiter: Limiter) -> Pacing:

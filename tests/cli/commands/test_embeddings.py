@@ -378,7 +378,7 @@ def test_wrong_usage_is_one_line_and_code_2(
 
 
 def test_the_page_names_the_options_there_are_and_lines_that_can_be_read(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs/embeddings.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/embeddings.md").read_text(encoding="utf-8")
     table = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `--")]
     documented = {name for cell in table for name in re.findall(r"--[a-z-]+", cell)}
     assert documented == {option.opts[0] for option in command.params if option.opts[0][0] == "-"}

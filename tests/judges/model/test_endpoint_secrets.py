@@ -16,7 +16,7 @@ from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 from tests.hostile_judge import Canned, HostileJudge, completion, error
 from tests.judges.model.conftest import KEY, DictCache, OpenJudge, model_judge
-from tests.judges.model.test_replies import GOOD, REQUEST
+from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
 
 ECHO = f"you sent Authorization: Bearer {KEY}"
 ESCAPED = "".join(f"\\u{ord(char):04x}" for char in KEY)

@@ -14,7 +14,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import JudgeFailure, Verdict
-from tests.cli.test_judge import CASES, RESPONSES
+from tests.cli.commands.test_judge import CASES, RESPONSES
 from tests.judges.test_asking import FakeJudge
 
 Output = pytest.CaptureFixture[str]
