@@ -8,11 +8,24 @@ case files are read.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from typing import Annotated, Any, Final, Required
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    Required,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, TypeAdapter, with_config
 
+from pytest_rageval.support.json_text import Loc
 from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule, Review
 
 if sys.version_info >= (3, 12):
@@ -32,10 +45,15 @@ NOT_BLANK_PATTERN: Final = r"\S"
 MAX_INTEGER: Final = 2**53
 """The largest integer that every JSON reader keeps exactly (RFC 8259, section 6)."""
 
-Label = Annotated[StrictStr, Field(pattern=LABEL_PATTERN)]
-NotBlank = Annotated[StrictStr, Field(pattern=NOT_BLANK_PATTERN)]
-Count = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER)]
-Index = Annotated[StrictInt, Field(ge=0, le=MAX_INTEGER)]
+# A text among the annotations says what a field takes where its types do not.
+Label = Annotated[
+    StrictStr,
+    Field(pattern=LABEL_PATTERN),
+    "a name without spaces, '[', ']' or '::'",
+]
+NotBlank = Annotated[StrictStr, Field(pattern=NOT_BLANK_PATTERN), "a string that is not blank"]
+Count = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER), "an integer of at least 1"]
+Index = Annotated[StrictInt, Field(ge=0, le=MAX_INTEGER), "an index into gold_supports"]
 
 
 @with_config(ConfigDict(extra="forbid", title="Anchor"))
@@ -43,7 +61,11 @@ class AnchorLine(TypedDict, total=False):
     """A place in the documents: a whole document, or one of its sections."""
 
     rel_path: Required[
-        Annotated[NotBlank, Field(description="Path of the document below its vault.")]
+        Annotated[
+            NotBlank,
+            Field(description="Path of the document below its vault."),
+            "a path that is not empty",
+        ]
     ]
     heading_path: Annotated[
         StrictStr, Field(description="'# Title > ## Section'; empty means the whole document.")
@@ -57,7 +79,12 @@ class AnchorLine(TypedDict, total=False):
     ]
 
 
-Group = Annotated[list[Index], Field(min_length=1)]
+AnAnchor = Annotated[AnchorLine, 'an anchor such as {"rel_path": "a.md", "heading_path": "# A"}']
+Group = Annotated[
+    list[Index],
+    Field(min_length=1),
+    "a list of one or more indices into gold_supports",
+]
 
 
 @with_config(ConfigDict(extra="forbid", title="pytest-rageval case"))
@@ -72,6 +99,7 @@ class CaseLine(TypedDict, total=False):
                 description="Unique in the file; the pytest node is <file>::<id>. "
                 "No '.' or '..' between slashes.",
             ),
+            "a name without spaces, '[', ']', '::', or a '.' or '..' between slashes",
         ]
     ]
     question: Required[Annotated[NotBlank, Field(description="The question that is asked.")]]
@@ -86,10 +114,14 @@ class CaseLine(TypedDict, total=False):
         StrictStr | None, Field(description="Reference answer for the judge.")
     ]
     gold_supports: Annotated[
-        list[AnchorLine], Field(description="Where the evidence is: anchors, never chunk ids.")
+        list[AnAnchor],
+        Field(description="Where the evidence is: anchors, never chunk ids."),
+        "a list of anchors",
     ]
     irrelevant_supports: Annotated[
-        list[AnchorLine], Field(description="Evidence that must not be retrieved.")
+        list[AnAnchor],
+        Field(description="Evidence that must not be retrieved."),
+        "a list of anchors",
     ]
     required_support_groups: Annotated[
         Annotated[list[Group], Field(min_length=1)] | None,
@@ -97,6 +129,7 @@ class CaseLine(TypedDict, total=False):
             description="Indices into gold_supports: one of the groups is enough, and all golds "
             "of that group are needed."
         ),
+        "null or a list of one or more groups such as [[0, 1], [2]]",
     ]
     recency_conflict_rule: Annotated[
         RecencyRule | None,
@@ -107,7 +140,11 @@ class CaseLine(TypedDict, total=False):
     tags: Annotated[list[Label], Field(description="Names without spaces, '[', ']' or '::'.")]
     vaults: Annotated[list[StrictStr], Field(description="Sent with the question.")]
     folders: Annotated[list[StrictStr], Field(description="Sent with the question.")]
-    k: Annotated[Count | None, Field(description="Cutoff of this case; the run's when null.")]
+    k: Annotated[
+        Count | None,
+        Field(description="Cutoff of this case; the run's when null."),
+        "null or an integer of at least 1",
+    ]
     language: Annotated[StrictStr | None, Field(description="For cross-lingual consistency.")]
     translation_of: Annotated[
         StrictStr | None, Field(description="Id of the case that this one is a translation of.")
@@ -130,45 +167,44 @@ CASE_LINE: Final = TypeAdapter(CaseLine)
 """Validates the value of one line; the result holds only the fields that were given."""
 
 
-EXPECTED: Final = {
-    "id": "a name without spaces, '[', ']', '::', or a '.' or '..' between slashes",
-    "question": "a string that is not blank",
-    "answerable": "true or false",
-    "expected_key_facts": "a list of strings",
-    "expected_key_facts[]": "a string",
-    "expected_answer": "a string or null",
-    "gold_supports": "a list of anchors",
-    "gold_supports[]": 'an anchor such as {"rel_path": "a.md", "heading_path": "# A"}',
-    "irrelevant_supports": "a list of anchors",
-    "irrelevant_supports[]": 'an anchor such as {"rel_path": "a.md", "heading_path": "# A"}',
-    "required_support_groups": "null or a list of one or more groups such as [[0, 1], [2]]",
-    "required_support_groups[]": "a list of one or more indices into gold_supports",
-    "required_support_groups[][]": "an index into gold_supports",
-    "recency_conflict_rule": "cite_newer, acknowledge_both, cite_both or null",
-    "category": "a name without spaces, '[', ']' or '::'",
-    "difficulty": "easy, medium, hard or null",
-    "tags": "a list of strings",
-    "tags[]": "a name without spaces, '[', ']' or '::'",
-    "vaults": "a list of strings",
-    "vaults[]": "a string",
-    "folders": "a list of strings",
-    "folders[]": "a string",
-    "k": "null or an integer of at least 1",
-    "language": "a string or null",
-    "translation_of": "a string or null",
-    "required": "true or false",
-    "review": "reviewed or generated",
-    "notes": "a string",
-    "metadata": "an object",
-    "rel_path": "a path that is not empty",
-    "heading_path": "a string",
-    "snippets": "a list of strings",
-    "snippets[]": "a string that is not blank",
-    "grade": "an integer of at least 1",
-    "vault": "a string or null",
+_WORDS: Final[Mapping[object, str]] = {
+    str: "a string",
+    bool: "true or false",
+    dict: "an object",
+    list: "a list of strings",
+    NoneType: "null",
 }
-"""What each field takes, in words, for the second half of a fault's message. An anchor's fields
-stand under their own names; none of them is also a field of a case."""
+
+
+def what_is_expected(loc: Loc) -> tuple[str, tuple[str, ...]]:
+    """Return what the field takes that a way leads to: in words, and as a list of choices.
+
+    >>> what_is_expected(("difficulty",))
+    ('easy, medium, hard or null', ('easy', 'medium', 'hard'))
+    """
+    one: Any = CaseLine
+    for step in loc:
+        if isinstance(step, int):
+            one = next(get_args(part)[0] for part in _types(one) if get_origin(part) is list)
+        else:
+            one = get_type_hints(_types(one)[0], include_extras=True)[step]
+            one = get_args(one)[0] if get_origin(one) is Required else one
+    types = _types(one)
+    choices = tuple(c for part in types if get_origin(part) is Literal for c in get_args(part))
+    said = [note for note in getattr(one, "__metadata__", ()) if isinstance(note, str)]
+    if said:
+        return said[-1], choices
+    kinds = [part if part in _WORDS else get_origin(part) for part in types]
+    names = [*choices, *(_WORDS[kind] for kind in kinds if kind is not Literal)]
+    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names), choices
+
+
+def _types(annotation: Any) -> list[Any]:
+    """Return the types of a union, or the one that there is, without what is annotated."""
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    if get_origin(bare) in {Union, UnionType}:
+        return [one for part in get_args(bare) for one in _types(part)]
+    return [bare]
 
 
 def case_json_schema() -> dict[str, Any]:

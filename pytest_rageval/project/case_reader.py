@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
-from pytest_rageval.project.case_fields import CASE_LINE, EXPECTED, AnchorLine, CaseLine
+from pytest_rageval.project.case_fields import CASE_LINE, AnchorLine, CaseLine, what_is_expected
 from pytest_rageval.project.case_rules import CASE_WARNINGS, find_faults, find_warnings
 from pytest_rageval.support.json_text import Loc, Survey, UnfitJsonError, parse, survey
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
@@ -33,11 +33,6 @@ _NOT_HASHED: Final = frozenset(
     {"notes", "metadata", "tags", "category", "difficulty", "required", "review"}
 )
 _ANCHORS: Final = frozenset({"gold_supports", "irrelevant_supports"})
-_CHOICES: Final = {
-    "recency_conflict_rule": ("cite_newer", "acknowledge_both", "cite_both"),
-    "difficulty": ("easy", "medium", "hard"),
-    "review": ("reviewed", "generated"),
-}
 _SHOWN_CHARS: Final = 60
 _SHOWN_IDS: Final = 5
 
@@ -342,14 +337,11 @@ def _sound_part(value: dict[str, Any], faulty: set[int | str]) -> CaseLine:
 def _type_fault(loc: Loc, kind: str, came: Any, seen: Survey) -> Fault:
     if kind == "extra_forbidden":
         return Fault(col=seen.keys[loc] + 1, field=_field(loc), message=_unknown_field(loc))
-    rule = _field(tuple("[]" if isinstance(part, int) else part for part in loc))
-    if loc[0] in _ANCHORS and len(loc) > 2:
-        rule = rule.split(".", 1)[1]
-    expected = EXPECTED[rule]
+    expected, choices = what_is_expected(loc)
     if kind == "missing":
         col = seen.values[loc[:-1]] + 1
         return Fault(col=col, field=_field(loc), message=f"missing, expected {expected}")
-    hint = did_you_mean(came, _CHOICES.get(rule, ()))
+    hint = did_you_mean(came, choices)
     message = f"{_shown(came)}, expected {expected}{hint}"
     return Fault(col=seen.values[loc] + 1, field=_field(loc), message=message)
 
@@ -366,8 +358,6 @@ def _field(loc: Loc) -> str:
     for part in loc:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif part == "[]":
-            text += part
         else:
             name = part if part.isidentifier() else _shown(part)
             text += f".{name}" if text else name

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.project.case_fields import (
-    EXPECTED,
     ID_PATTERN,
     AnchorLine,
     CaseLine,
     case_json_schema,
+    what_is_expected,
 )
 from pytest_rageval.project.case_reader import case_hash, dataset_hash, load_cases, parse_case
-from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule
+from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule, Review
 from pytest_rageval.values.errors import DatasetError, Fault
 from tests.shared_data import shared_path
 
@@ -114,7 +114,27 @@ def test_only_id_and_question_are_required() -> None:
 def test_the_fields_of_a_line_are_those_of_the_values() -> None:
     assert [*CaseLine.__annotations__] == [field.name for field in dataclasses.fields(Case)]
     assert [*AnchorLine.__annotations__] == [field.name for field in dataclasses.fields(Anchor)]
-    assert EXPECTED.keys() >= CaseLine.__annotations__.keys() | AnchorLine.__annotations__.keys()
+
+
+def test_every_field_of_a_line_says_what_it_takes() -> None:
+    words = {name: what_is_expected((name,)) for name in CaseLine.__annotations__}
+    words |= {
+        name: what_is_expected(("gold_supports", 0, name)) for name in AnchorLine.__annotations__
+    }
+    assert all(said for said, _ in words.values())
+    assert {name: choices for name, (_, choices) in words.items() if choices} == {
+        "recency_conflict_rule": get_args(RecencyRule),
+        "difficulty": get_args(Difficulty),
+        "review": get_args(Review),
+    }
+    assert words["k"] == ("null or an integer of at least 1", ())
+    assert words["review"][0] == "reviewed or generated"
+    assert words["tags"][0] == "a list of strings"
+    assert what_is_expected(("tags", 3)) == ("a name without spaces, '[', ']' or '::'", ())
+    assert what_is_expected(("gold_supports", 1, "snippets", 0)) == (
+        "a string that is not blank",
+        (),
+    )
 
 
 NAMES = st.text("abcXYZ019_-", min_size=1, max_size=8)
