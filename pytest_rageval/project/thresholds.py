@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.project.discovery import THRESHOLDS
-from pytest_rageval.project.threshold_words import (
+from pytest_rageval.project.threshold_keys import (
     CASES_RULES,
     DEFAULTS_RULES,
     LIMIT_RULES,
@@ -50,7 +50,7 @@ def load_thresholds(
     tags: Collection[str] | None = None,
     gates: Sequence[str] = (),
 ) -> Thresholds:
-    """Read thresholds.toml; without the file, only the ``gates`` apply.
+    """Read thresholds.toml; without the file, the ``gates`` apply and every miss fails.
 
     Args:
         path: the file.
@@ -66,7 +66,8 @@ def load_thresholds(
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return add_gates(Thresholds(), gates, categories=categories, tags=tags)
+        # Nobody has said how good is good enough, so every miss counts.
+        return add_gates(Thresholds(on_miss="fail"), gates, categories=categories, tags=tags)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{display}: not UTF-8 at byte {error.start}") from None
     except OSError as error:
@@ -342,14 +343,9 @@ def project_thresholds(
     Raises:
         ConfigError: with every fault.
     """
-    path = rootdir / THRESHOLDS
-    if path.is_file():
-        found = load_thresholds(
-            path, display=THRESHOLDS, categories=categories, tags=tags, gates=gates
-        )
-    else:
-        # Nobody has said how good is good enough, so every miss counts.
-        found = add_gates(Thresholds(on_miss="fail"), gates, categories=categories, tags=tags)
+    found = load_thresholds(
+        rootdir / THRESHOLDS, display=THRESHOLDS, categories=categories, tags=tags, gates=gates
+    )
     if allow_regressions:
         found = replace(found, checks=tuple(_warning(check) for check in found.checks))
     return with_implicit_checks(found, judge_configured=judge_configured)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
-from pytest_rageval.project.threshold_words import resolve_gate_key
+from pytest_rageval.project.threshold_keys import resolve_gate_key
 from pytest_rageval.project.thresholds import (
     add_gates,
     load_thresholds,
@@ -481,9 +481,10 @@ def test_all_wrong_gates_come_at_once() -> None:
 # --- loading -----------------------------------------------------------------------------------
 
 
-def test_without_a_file_only_gates_apply(tmp_path: Path) -> None:
+def test_without_a_file_gates_apply_and_every_miss_fails(tmp_path: Path) -> None:
     found = load_thresholds(tmp_path / "thresholds.toml", gates=["mrr>=0.5"])
-    assert found == Thresholds(checks=(Check(metric="mrr", kind="min", limit=0.5),))
+    check = Check(metric="mrr", kind="min", limit=0.5)
+    assert found == Thresholds(checks=(check,), on_miss="fail")
 
 
 def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
-from pytest_rageval.project.threshold_words import (
+from pytest_rageval.project.threshold_keys import (
     CASES_RULES,
     DEFAULTS_RULES,
     LIMIT_RULES,
     TABLES,
     TOP_RULES,
+    thresholds_json_schema,
 )
 from pytest_rageval.project.thresholds import parse_thresholds
-from pytest_rageval.project.thresholds_schema import thresholds_json_schema
 from pytest_rageval.values.errors import ConfigError
 
 SCHEMA = thresholds_json_schema()

@@ -23,7 +23,7 @@ def command(kind: str, output: Path | None) -> None:
     if kind == "case":
         from pytest_rageval.project.case_fields import case_json_schema as make_schema
     else:
-        from pytest_rageval.project.thresholds_schema import thresholds_json_schema as make_schema
+        from pytest_rageval.project.threshold_keys import thresholds_json_schema as make_schema
     text = json.dumps(make_schema(), indent=2)
     if output is None:
         click.echo(text)

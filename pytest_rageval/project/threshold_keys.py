@@ -1,0 +1,245 @@
+"""The keys of thresholds.toml: which there are, what each may hold, what was meant. Pure.
+
+The parser and the JSON Schema for editors (``#:schema`` of taplo and tombi) both come from one
+table, so that neither accepts what the other refuses.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+from pytest_rageval.metrics.registry import (
+    ALIASES,
+    METRICS,
+    RUN_METRICS,
+    metric_info,
+    resolve_metric_key,
+)
+from pytest_rageval.support.text import nearest
+from pytest_rageval.values.gate import CheckKind, CheckTable, Decide
+
+LIMITS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
+LIMIT_TEXT: Final = r"\s*(>=|<=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
+"""The short form, such as ``>= 0.85``."""
+
+_PHASE: Final = re.compile(r"latency_ms\.([A-Za-z][A-Za-z0-9_-]*?)(?:_ms)?\.(p50|p95)")
+_PHASE_PREFIX: Final = re.compile(r"latency_ms(\.[A-Za-z][A-Za-z0-9_-]*)?")
+
+
+def resolve_gate_key(name: str) -> str | None:
+    """Return the key that a threshold's name or alias stands for; None if unknown."""
+    key = resolve_metric_key(name)
+    if key is not None:
+        return key
+    phase = _PHASE.fullmatch(name)
+    return f"latency_ms.{phase[1]}.{phase[2]}" if phase else None
+
+
+def is_metric_prefix(name: str) -> bool:
+    """Say whether a dotted metric key begins with this name, as ``latency_ms.p95`` does."""
+    keys = (*METRICS, *RUN_METRICS)
+    return any(key.startswith(f"{name}.") for key in keys) or bool(_PHASE_PREFIX.fullmatch(name))
+
+
+def short_limit(text: str) -> tuple[CheckKind, float] | None:
+    """Read the short form of a limit; None if it is none."""
+    match = re.fullmatch(LIMIT_TEXT, text)
+    if match is None or not math.isfinite(float(match[2])):
+        return None
+    return ("min" if match[1] == ">=" else "max"), float(match[2])
+
+
+# --- did you mean ----------------------------------------------------------------------------
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Ask whether the closest known name was meant; empty where none is close."""
+    close = nearest(name, known)
+    return f'did you mean "{close}"?' if close else ""
+
+
+def joined(message: str, hint: str) -> str:
+    """Put a message and its hint on one line."""
+    return f"{message}, {hint}" if hint else message
+
+
+def unknown_metric(name: str, table: CheckTable, place: str = "") -> tuple[str, str]:
+    """Return message and hint for a metric that does not exist."""
+    known = list(METRICS) if table != "overall" else [*METRICS, *RUN_METRICS]
+    return f'unknown metric "{name}"{place}', suggest(name, known)
+
+
+def unknown_group(table: str, name: str, known: Collection[str]) -> tuple[str, str]:
+    """Return message and hint for a category or tag that no case has."""
+    hint = suggest(name, known) or (
+        f"the case files hold {', '.join(sorted(known)[:8])}" if known else ""
+    )
+    return f'unknown {table} "{name}" (no case has it)', hint
+
+
+# --- plain keys ------------------------------------------------------------------------------
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer that no float can hold
+        return False
+
+
+_TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "boolean": lambda value: isinstance(value, bool),
+    "string": lambda value: isinstance(value, str) and bool(value.strip()),
+    "integer": lambda value: type(value) is int,
+    "number": _is_number,
+}
+_BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "minimum": operator.ge,
+    "exclusiveMinimum": operator.gt,
+    "exclusiveMaximum": operator.lt,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a plain key may hold: in words, and as JSON Schema."""
+
+    expected: str
+    schema: Mapping[str, Any]
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the schema allows a value of TOML; a text must not be blank either."""
+        schema = self.schema
+        if "type" in schema:
+            bounds = [(holds, schema[name]) for name, holds in _BOUNDS.items() if name in schema]
+            return _TYPES[schema["type"]](value) and all(holds(value, b) for holds, b in bounds)
+        allowed = schema.get("enum") or [schema["const"]]
+        return any(type(value) is type(one) and value == one for one in allowed)
+
+
+def _one_of(*words: str, default: str, **more: str) -> Rule:
+    quoted = ", ".join(f'"{word}"' for word in words)
+    return Rule(f"one of {quoted}", {"enum": list(words), "default": default, **more})
+
+
+_NUMBER = Rule("a finite number", {"type": "number"})
+_DISTANCE = Rule(
+    "a finite number of at least 0",
+    {"type": "number", "minimum": 0, "description": "Against the baseline."},
+)
+
+DEFAULTS_RULES: Final[Mapping[str, Rule]] = {
+    "decide": _one_of(
+        *get_args(Decide),
+        default="estimate",
+        description="estimate: the value itself; prove_pass: the whole interval must "
+        "pass; prove_fail: fails only if the whole interval fails.",
+    ),
+    "min_n": Rule("an integer of at least 0", {"type": "integer", "minimum": 0, "default": 20}),
+    "on_small_n": _one_of("warn", "skip", "fail", default="warn"),
+}
+CASES_RULES: Final[Mapping[str, Rule]] = {"on_miss": _one_of("report", "fail", default="report")}
+LIMIT_RULES: Final[Mapping[str, Rule]] = {
+    "min": _NUMBER,
+    "max": _NUMBER,
+    "max_drop": _DISTANCE,
+    "max_rise": _DISTANCE,
+    "severity": _one_of("fail", "warn", default="fail"),
+    **DEFAULTS_RULES,
+}
+TOP_RULES: Final[Mapping[str, Rule]] = {
+    "version": Rule("1", {"const": 1}),
+    "baseline": Rule(
+        'the name or path of a run, such as "last"',
+        {
+            "type": "string",
+            "minLength": 1,
+            "description": 'Run id, unique prefix, "last", "last~1" or a path to a run.',
+        },
+    ),
+    "require_baseline": Rule(
+        "true or false",
+        {
+            "type": "boolean",
+            "default": False,
+            "description": "Fail checks against a baseline that is missing.",
+        },
+    ),
+    "confidence": Rule(
+        "a number between 0 and 1, such as 0.95",
+        {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
+    ),
+}
+TABLES: Final = ("cases", "overall", "category", "tag", "defaults")
+
+
+# --- JSON Schema -----------------------------------------------------------------------------
+
+
+def thresholds_json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of thresholds.toml.
+
+    A dotted key such as ``latency_ms.p95`` is an object in it, as TOML reads it.
+    """
+    case_keys = [*METRICS, *(alias for alias, key in ALIASES.items() if key in METRICS)]
+    short = {"type": "string", "pattern": f"^{LIMIT_TEXT}$", "examples": [">= 0.85", "<= 0.05"]}
+    limit = {**_table(LIMIT_RULES), "anyOf": [{"required": [kind]} for kind in LIMITS]}
+    top = _table(TOP_RULES)
+    top["properties"] |= {
+        "cases": _table(CASES_RULES),
+        "overall": {"$ref": "#/$defs/overall"},
+        "category": _groups("Limits for the cases of one category."),
+        "tag": _groups("Limits for the cases that have a tag."),
+        "defaults": _table(DEFAULTS_RULES),
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "thresholds.toml of pytest-rageval",
+        **top,
+        "$defs": {
+            "limit": {"anyOf": [short, limit]},
+            "group": _metrics_table(case_keys),
+            "overall": _metrics_table([*case_keys, *RUN_METRICS], phases=True),
+        },
+    }
+
+
+def _table(rules: Mapping[str, Rule]) -> dict[str, Any]:
+    return _object({key: dict(rule.schema) for key, rule in rules.items()})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _groups(description: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": description,
+        "additionalProperties": {"$ref": "#/$defs/group"},
+    }
+
+
+def _metrics_table(keys: Iterable[str], *, phases: bool = False) -> dict[str, Any]:
+    """Return the object schema that holds a limit for each key, dotted ones nested."""
+    root = _object({})
+    for key in keys:
+        *parents, leaf = key.split(".")
+        table = root
+        for parent in parents:
+            table = table["properties"].setdefault(parent, _object({}))
+        info = metric_info(key)
+        title = {"description": info.title} if info else {}
+        table["properties"][leaf] = {"$ref": "#/$defs/limit", **title}
+    if phases:
+        limit = {"$ref": "#/$defs/limit"}
+        phase = _object({"p50": limit, "p95": limit})
+        root["properties"]["latency_ms"]["additionalProperties"] = phase
+    return root
