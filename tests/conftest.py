@@ -32,7 +32,7 @@ from pytest_rageval.project import thresholds  # noqa: F401
 from pytest_rageval.report.html import files as report_files  # noqa: F401
 from pytest_rageval.server import server  # noqa: F401
 from pytest_rageval.target import client  # noqa: F401
-from tests.postgres_server import execute, postgres_server
+from tests.build.postgres import execute, postgres_server
 
 # Runs inside a test are not what the step of a CI job is about.
 os.environ.pop("GITHUB_STEP_SUMMARY", None)

@@ -16,8 +16,8 @@ from pytest_rageval.analysis.embeddings import (
 )
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
-from tests.record_builders import failed, record
-from tests.score_builders import case, chunk
+from tests.build.records import failed, record
+from tests.build.scores import case, chunk
 
 
 def table(by_chunk_id: dict[str, list[float]] | None = None, **texts: list[float]) -> VectorTable:

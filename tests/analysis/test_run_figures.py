@@ -13,7 +13,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.run_figures import number, run_figures, whole
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS
 from pytest_rageval.runs.metrics_document import metrics_document
-from tests.record_builders import failed, hits
+from tests.build.records import failed, hits
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

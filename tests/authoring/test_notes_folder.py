@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.authoring.notes import NotesError, read_notes
-from tests.root_rights import without_root_rights
+from tests.build.root_rights import without_root_rights
 
 
 def names(folder: Path) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import fit_offline_judge as bench
-from tests.shared_data import shared_path
+from tests.build.shared_data import shared_path
 
 DOCS = Path(__file__).parents[2] / "docs" / "judges.md"
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from tests.ci_jobs import INPUTS, Forge, workflow_of
-from tests.docs_examples import read_document, sections
-from tests.loopback_server import LoopbackServer, Question, good_reply, http_json, loopback_server
+from tests.build.loopback import LoopbackServer, Question, good_reply, http_json, loopback_server
+from tests.docs.ci_jobs import INPUTS, Forge, workflow_of
+from tests.docs.examples import read_document, sections
 from tests.plugin.rag_server import hit_or_miss
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ import pytest
 
 from pytest_rageval.analysis.run_figures import SCOPES
 from pytest_rageval.runs.history.tables import tables
-from tests.docs_examples import DOCS
-from tests.postgres_server import execute
+from tests.build.postgres import execute
+from tests.docs.examples import DOCS
 from tests.runs.history.builders import RESULTS, cases, full_run, rows, sync
 
 PAGE = (DOCS / "history.md").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.project.documents import read_document_set, scope_prefix_fault
 from pytest_rageval.project.options import OPTIONS
-from tests.docs_examples import read_document, sections
+from tests.docs.examples import read_document, sections
 
 PAGE = read_document("import.md")
 

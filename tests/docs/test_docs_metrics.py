@@ -20,7 +20,8 @@ from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import ErrorInfo, RetrievedChunk
-from tests.docs_examples import (
+from tests.build.scores import rerank_delta, score_reply
+from tests.docs.examples import (
     DOCS,
     Block,
     Section,
@@ -31,7 +32,6 @@ from tests.docs_examples import (
     sections,
     session_results,
 )
-from tests.score_builders import rerank_delta, score_reply
 
 PAGE = read_document("metrics.md")
 SECTIONS = sections(PAGE)

@@ -13,8 +13,8 @@ from pytest_rageval.judges.rubrics.reply import parse_reply
 from pytest_rageval.judges.rubrics.schema import schema_faults
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.verdict import DEFAULT_RUBRICS, RUBRICS, Verdict
-from tests.docs_examples import DOCS, link_targets, read_document, sections
-from tests.rubric_prompts import PLAIN, take_apart
+from tests.build.rubric_prompts import PLAIN, take_apart
+from tests.docs.examples import DOCS, link_targets, read_document, sections
 
 PAGE = read_document("rubrics.md")
 OWN = next(section for section in sections(PAGE) if section.title == "Your own rubric")

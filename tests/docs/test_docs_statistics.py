@@ -10,7 +10,7 @@ import pytest
 from benchmarks import gate_error_rates as bench
 from pytest_rageval.analysis.stats.intervals import mean_interval
 from pytest_rageval.analysis.stats.power import minimum_detectable_effect, required_n
-from tests.docs_examples import (
+from tests.docs.examples import (
     DOCS,
     heading_slug,
     link_targets,

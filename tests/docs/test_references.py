@@ -12,7 +12,7 @@ import pytest
 
 from pytest_rageval.cli.main import cli
 from pytest_rageval.project.options import OPTIONS
-from tests.docs_examples import heading_slug, sections
+from tests.docs.examples import heading_slug, sections
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("pytest_rageval", "tests", "docs", "benchmarks")

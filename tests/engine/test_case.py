@@ -10,7 +10,7 @@ from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import Settings
-from tests.score_builders import gold
+from tests.build.scores import gold
 
 SETTINGS = Settings(rootdir="root", k=3)
 

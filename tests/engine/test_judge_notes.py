@@ -13,7 +13,7 @@ from pytest_rageval.judges.calibrations import (
 from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JudgeSettings, Settings
-from tests.record_builders import record
+from tests.build.records import record
 
 
 def judged(name: str, judge: str = "offline/1", level: str = "offline", **more: Any) -> CaseRecord:

@@ -9,7 +9,7 @@ import pytest
 from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT, RUBRICS, LabelledAnswer
 from pytest_rageval.engine.label_files import load_labels
 from pytest_rageval.values.errors import DatasetError
-from tests.shared_data import shared_path
+from tests.build.shared_data import shared_path
 
 ROW: dict[str, Any] = {"id": "a", "question": "Q?", "answer": "A.", "label": "grounded"}
 

@@ -17,7 +17,7 @@ from pytest_rageval.engine.parts import (
 )
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from tests.record_builders import record
+from tests.build.records import record
 
 SET = {"hash": "h", "n_cases": 4, "n_asked": 4, "by_category": {"x": 3, "y": 1}, "by_tag": {"t": 2}}
 

@@ -16,8 +16,8 @@ from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
-from tests.score_builders import score_reply
-from tests.shared_data import shared_path
+from tests.build.scores import score_reply
+from tests.build.shared_data import shared_path
 
 PIPELINES = ("base", "level_two", "level_three")
 PUBLISHED = {"precision": "precision_returned_at_k", "recall": "recall_at_k", "mrr": "mrr"}

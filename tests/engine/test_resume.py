@@ -15,7 +15,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, StorageError, TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from tests.record_builders import failed, record
+from tests.build.records import failed, record
 
 FILE = "evals/set.jsonl"
 

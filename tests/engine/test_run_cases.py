@@ -11,7 +11,7 @@ from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from tests.record_builders import record
+from tests.build.records import record
 
 FILE = "evals/set.jsonl"
 CASES = tuple(

@@ -16,7 +16,7 @@ from pytest_rageval.engine import vectors as embeddings
 from pytest_rageval.engine.vectors import Embedded, EmbeddingsClient, EmbeddingsEndpoint
 from pytest_rageval.support.http import exchange as http_exchange
 from pytest_rageval.values.errors import ConfigError, EndpointError
-from tests.fakes import (
+from tests.build.targets import (
     FakeTarget,
     Reply,
     drip,

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_rageval.engine.vectors import load_vectors
 from pytest_rageval.values.errors import DatasetError
-from tests.score_builders import chunk
+from tests.build.scores import chunk
 
 
 def write(path: Path, *lines: object) -> Path:

@@ -27,7 +27,7 @@ from pytest_rageval.values.verdict import (
     JudgeUsage,
     Verdict,
 )
-from tests.score_builders import case, chunk, cite, response
+from tests.build.scores import case, chunk, cite, response
 
 GROUNDED = Verdict(
     scores={"groundedness": 4.0, "claim_support_rate": 0.5},

@@ -10,7 +10,7 @@ from pytest_rageval.runs.record_json import record_from_json, record_to_json
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.settings import JudgeSettings, Settings
 from pytest_rageval.values.verdict import JudgeFailure, Judgement, Verdict
-from tests.record_builders import record
+from tests.build.records import record
 
 
 def settings(n: int = 5, **judging: Any) -> Settings:

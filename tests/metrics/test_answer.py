@@ -6,7 +6,7 @@ import pytest
 
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.values.reply import AskResponse
-from tests.score_builders import TIMEOUT, case, cite, response, score, status
+from tests.build.scores import TIMEOUT, case, cite, response, score, status
 
 KEYS = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
 IN_CONTEXT, RECENCY = "citation_in_context_rate", "recency_conflict_accuracy"

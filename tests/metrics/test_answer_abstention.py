@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_rageval.metrics.view import Verdicts
-from tests.score_builders import TIMEOUT, case, response, score, status
+from tests.build.scores import TIMEOUT, case, response, score, status
 
 KEYS = ("abstention_accuracy", "hallucination_rate_unanswerable", "over_abstention_rate")
 

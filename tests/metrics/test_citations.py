@@ -8,7 +8,7 @@ from pytest_rageval.metrics.citations import distinct_citations, text_citations
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation
-from tests.score_builders import case, chunk, cite, response
+from tests.build.scores import case, chunk, cite, response
 
 CHUNKS = (
     chunk("a.md | # Guide > ## Setup (Linux)"),

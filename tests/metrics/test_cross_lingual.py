@@ -11,8 +11,8 @@ from pytest_rageval.metrics.cross_lingual import (
     jaccard_index,
     retrieved_documents,
 )
-from tests.record_builders import failed, record
-from tests.score_builders import chunk
+from tests.build.records import failed, record
+from tests.build.scores import chunk
 
 FAILED, NOT_REPORTED = NoDocuments.FAILED, NoDocuments.NOT_REPORTED
 

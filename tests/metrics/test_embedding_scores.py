@@ -14,7 +14,7 @@ from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskResult
 from pytest_rageval.values.settings import Settings
-from tests.score_builders import TIMEOUT, case, score, status
+from tests.build.scores import TIMEOUT, case, score, status
 
 KEYS = ("query_chunk_similarity", "similarity_margin")
 SECRET_NUMBER = 0.123456789

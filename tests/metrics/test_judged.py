@@ -16,7 +16,7 @@ from pytest_rageval.metrics.judged import (
 from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.values.record import CaseScores
-from tests.score_builders import TIMEOUT, case, response, score, status
+from tests.build.scores import TIMEOUT, case, response, score, status
 
 JUDGED = [key for key, info in METRICS.items() if info.judged]
 FIVE = {f"five.{name}": 1.0 for name in FIVE_WEIGHTS}

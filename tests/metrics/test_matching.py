@@ -19,7 +19,7 @@ from pytest_rageval.metrics.matching import (
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import Citation, RetrievedChunk
-from tests.score_builders import case, chunk, cite, gold
+from tests.build.scores import case, chunk, cite, gold
 
 
 @pytest.mark.parametrize(

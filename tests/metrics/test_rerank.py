@@ -4,7 +4,7 @@ import pytest
 
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.reply import RetrievedChunk
-from tests.score_builders import case, chunk, rerank_delta, response, score
+from tests.build.scores import case, chunk, rerank_delta, response, score
 
 GOLD = case("a.md | # S")
 

@@ -21,7 +21,7 @@ from pytest_rageval.values.reply import (
     RetrievedChunk,
 )
 from pytest_rageval.values.settings import Settings
-from tests.score_builders import case, cite, response, score_reply
+from tests.build.scores import case, cite, response, score_reply
 
 SETTINGS = Settings(rootdir="", judge="none")
 TIMEOUT = ErrorInfo(kind="timeout", message="no reply", attempts=1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import RetrievedChunk
-from tests.score_builders import TIMEOUT, case, chunk, gold, response, score, status
+from tests.build.scores import TIMEOUT, case, chunk, gold, response, score, status
 
 LOG3 = math.log2(3)
 ANCHOR_KEYS = [k for k, m in METRICS.items() if m.level == "anchor" and k != "specificity_accuracy"]

@@ -27,10 +27,10 @@ from pytest_rageval.metrics.retrieval import (
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
-from tests.record_builders import record
-from tests.score_builders import score_reply
-from tests.shared_data import shared_path
-from tests.trec_files import Qrels, Run, read_output, read_qrels, read_run, trec_ranking
+from tests.build.records import record
+from tests.build.scores import score_reply
+from tests.build.shared_data import shared_path
+from tests.oracles.trec_files import Qrels, Run, read_output, read_qrels, read_run, trec_ranking
 
 # Output file, its qrels and the least relevant grade (trec_eval's -l).
 OUTPUTS = {

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.values.reply import AskResponse, FolderSelection
-from tests.score_builders import TIMEOUT, case, response, score, status
+from tests.build.scores import TIMEOUT, case, response, score, status
 
 KEYS = ("scope_miss_rate", "scope_selection_miss_rate", "scope_any_excluded_rate")
 TWO_FOLDERS = case("notes/a.md | # A", "docs/b.md | # B")

@@ -8,7 +8,7 @@ from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
-from tests.score_builders import (
+from tests.build.scores import (
     TIMEOUT,
     case,
     chunk,

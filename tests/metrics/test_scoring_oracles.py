@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle_adapter import checked_examples, evaluate
+from tests.oracles.adapter import checked_examples, evaluate
 
 
 def _differences(expected: Any, got: Any, tol: float, where: str = "") -> list[str]:

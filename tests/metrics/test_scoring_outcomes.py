@@ -7,7 +7,7 @@ import pytest
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskResponse, FolderSelection
-from tests.score_builders import TIMEOUT, case, chunk, cite, gold, response, score
+from tests.build.scores import TIMEOUT, case, chunk, cite, gold, response, score
 
 GROUPS = case("a.md", "b.md", required_support_groups=((0, 1),))
 CONFLICT = case("new.md", "old.md", recency_conflict_rule="cite_newer")

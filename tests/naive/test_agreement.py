@@ -16,7 +16,7 @@ from tests.naive.evaluate import OPERATIONS, differences
 from tests.naive.evaluate import evaluate as evaluate_naively
 from tests.naive.generators import GENERATORS
 from tests.naive.scoring import ANSWER_SIDE, RETRIEVAL, SCOPE
-from tests.oracle_adapter import checked_examples, evaluate
+from tests.oracles.adapter import checked_examples, evaluate
 
 SHOWN = 3
 COSTLY = {"score": 500, "rerank_delta": 120}

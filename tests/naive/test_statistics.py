@@ -12,9 +12,11 @@ import pytest
 from pytest_rageval.analysis.gate.differences import Difference, decide_differences
 from pytest_rageval.analysis.stats.intervals import Interval
 from pytest_rageval.values.gate import Check, Decide
-from tests import naive_intervals, naive_raters, nasty_statistics
-from tests import naive_statistics as naive
-from tests.oracle_adapter import checked_examples, evaluate
+from tests.naive import intervals as naive_intervals
+from tests.naive import nasty_statistics
+from tests.naive import raters as naive_raters
+from tests.naive import statistics as naive
+from tests.oracles.adapter import checked_examples, evaluate
 
 TOLERANCE = 1e-9
 NAMES = [*nasty_statistics.OPERATIONS, *nasty_statistics.STATISTICS]

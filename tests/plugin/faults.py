@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.loopback_server import Question, http, http_json
+from tests.build.loopback import Question, http, http_json
 from tests.plugin.rag_server import hit_or_miss
 from tests.plugin.scratch import case
 

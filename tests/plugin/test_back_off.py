@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from tests.loopback_server import LoopbackServer, Question, good_reply, http, loopback_server
+from tests.build.loopback import LoopbackServer, Question, good_reply, http, loopback_server
 from tests.plugin.long_runs import ask_server, numbered_cases
 from tests.plugin.scratch import Project
 

@@ -14,7 +14,7 @@ from pytest_rageval.plugin.case_reports import (
     set_properties,
 )
 from pytest_rageval.values.record import CaseRecord
-from tests.record_builders import failed, record
+from tests.build.records import failed, record
 
 PASSED = record("a", {"hit_at_k": 1.0}, latency={"total_ms": 10.0})
 MISSED = record(

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
 
-from tests.fakes import FakeTarget, Reply, fake_target, json_reply
-from tests.hostile_judge import Asked, Canned, HostileJudge, completion, error
+from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, error
+from tests.build.targets import FakeTarget, Reply, fake_target, json_reply
 from tests.plugin.scratch import QUIET, Project, case, comparable
 
 RECORD = ("--record-mode=once",)

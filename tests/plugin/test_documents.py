@@ -15,7 +15,7 @@ import pytest
 from pytest_rageval.target import documents as documents_client
 from pytest_rageval.target.documents import DocumentsClient
 from pytest_rageval.values.errors import EndpointError
-from tests.fakes import unused_port
+from tests.build.targets import unused_port
 from tests.plugin.document_server import DocumentServer, document_server
 from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.fakes import unused_port
-from tests.loopback_server import Question, loopback_server
+from tests.build.loopback import Question, loopback_server
+from tests.build.targets import unused_port
 from tests.plugin.faults import (
     FAULTS,
     READ_TIMEOUT_S,

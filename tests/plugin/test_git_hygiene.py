@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.loopback_server import Question, http, http_json, loopback_server
+from tests.build.loopback import Question, http, http_json, loopback_server
 from tests.plugin.scratch import Project
 
 KINDS = (

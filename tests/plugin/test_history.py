@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.build.postgres import execute
 from tests.plugin.scratch import REFUSED, Project
-from tests.postgres_server import execute
 
 
 def rows(file: Path, statement: str) -> list[tuple[Any, ...]]:

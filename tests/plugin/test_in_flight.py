@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.loopback_server import LoopbackServer, Question, after, loopback_server
+from tests.build.loopback import LoopbackServer, Question, after, loopback_server
 from tests.plugin.long_runs import ask_server, lines_of, n_lines, numbered_cases, start, wait_until
 from tests.plugin.scratch import CONFTEST, SERIAL_AND_PARALLEL, Project, case
 

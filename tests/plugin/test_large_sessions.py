@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.loopback_server import after, loopback_server
+from tests.build.loopback import after, loopback_server
 from tests.plugin.long_runs import ask_server, numbered_cases
 from tests.plugin.scratch import Project
 

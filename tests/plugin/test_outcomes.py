@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.hostile_judge import Asked, Canned, HostileJudge, completion
+from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion
 from tests.plugin.scratch import (
     CASES,
     CONFTEST,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes import fake_target, json_reply
+from tests.build.targets import fake_target, json_reply
 from tests.plugin.scratch import (
     CASES,
     PYPROJECT,

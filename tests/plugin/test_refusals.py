@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tests.fakes import unused_port
+from tests.build.root_rights import without_root_rights
+from tests.build.targets import unused_port
 from tests.plugin.scratch import CASES, SERIAL_AND_PARALLEL, Project, case
-from tests.root_rights import without_root_rights
 
 
 @SERIAL_AND_PARALLEL

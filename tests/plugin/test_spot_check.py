@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy.dialects.sqlite  # noqa: F401
 
 from pytest_rageval.judges.spot_check import choose_spot_check
-from tests.hostile_judge import Asked, Canned, HostileJudge, completion
+from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion
 from tests.plugin.scratch import Project, case, comparable, summary_lines
 
 FIRST, SECOND = "first-2024-08-06", "second-2024-08-06"

@@ -25,7 +25,7 @@ from pytest_rageval.project.case_file_edit import (
     remove_line,
 )
 from pytest_rageval.values.errors import DatasetError
-from tests.root_rights import without_root_rights
+from tests.build.root_rights import without_root_rights
 
 BOM = b"\xef\xbb\xbf"
 ODD = (

@@ -22,7 +22,7 @@ from pytest_rageval.project.case_fields import (
 from pytest_rageval.project.case_reader import case_hash, dataset_hash, load_cases, parse_case
 from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule, Review
 from pytest_rageval.values.errors import DatasetError, Fault
-from tests.shared_data import shared_path
+from tests.build.shared_data import shared_path
 
 FULL: Mapping[str, Any] = {
     "id": "multi/hop_1.a-b",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pytest_rageval.analysis.compare.metrics import Comparison, compare_records
 from pytest_rageval.values.record import CaseRecord
-from tests.record_builders import record
+from tests.build.records import record
 
 MIRRORED = {"better": "worse", "worse": "better", "same": "same", "unclear": "unclear"}
 VALUES = st.sampled_from([None, 0.0, 0.5, 1.0])

@@ -17,8 +17,8 @@ from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
+from tests.build.scores import score_reply
 from tests.properties.scenes import make_case, make_payload, make_settings, seeded
-from tests.score_builders import score_reply
 
 Chunks = tuple[RetrievedChunk, ...]
 Metrics = Mapping[str, float | None]

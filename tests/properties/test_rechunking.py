@@ -19,8 +19,8 @@ from pytest_rageval.server.chunking import Chunk, chunk_note
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
-from tests.score_builders import score_reply
-from tests.shared_data import shared_path
+from tests.build.scores import score_reply
+from tests.build.shared_data import shared_path
 
 EVALS = Path(__file__).resolve().parents[2] / "evals"
 SIZES = [(40, 0), (40, 15), (120, 0), (120, 40), (400, 0), (400, 50)]

@@ -23,6 +23,7 @@ from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord, CaseScores
 from pytest_rageval.values.reply import ErrorInfo
 from pytest_rageval.values.settings import Settings
+from tests.build.scores import score_reply
 from tests.properties.scenes import (
     chance,
     make_case,
@@ -32,7 +33,6 @@ from tests.properties.scenes import (
     make_verdicts,
     seeded,
 )
-from tests.score_builders import score_reply
 
 
 def make_scores(dice: Random) -> CaseScores:

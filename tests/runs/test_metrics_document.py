@@ -9,7 +9,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
-from tests.record_builders import failed, hits, record
+from tests.build.records import failed, hits, record
 
 
 def document(records: list[CaseRecord], **facts: Any) -> dict[str, Any]:

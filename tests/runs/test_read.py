@@ -18,7 +18,7 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
-from tests.score_builders import chunk, gold
+from tests.build.scores import chunk, gold
 
 SECTION = "a.md | # S"
 

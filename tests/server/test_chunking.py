@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.server.chunking import Chunk, chunk_note, count_tokens
-from tests.shared_data import shared_path
+from tests.build.shared_data import shared_path
 
 LONG = "One sentence of eight words stands here again. " * 40
 

@@ -13,7 +13,7 @@ from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.embeddings_endpoint import EmbeddingsQuery, embed_texts
 from pytest_rageval.server.requests import RequestError
 from pytest_rageval.server.server import ServerHandle, start_in_thread
-from tests.fakes import fake_target, json_reply
+from tests.build.targets import fake_target, json_reply
 from tests.server.builders import write_vault
 
 LSA = {"model": "lsa"}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.build.shared_data import shared_path
 from tests.server.builders import ask, make_engine, retrieved
-from tests.shared_data import shared_path
 
 
 def segments(heading_path: str) -> list[str]:

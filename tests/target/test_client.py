@@ -22,7 +22,7 @@ from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import AskRequest, AskResult
 from pytest_rageval.values.settings import TargetSettings
-from tests.fakes import (
+from tests.build.targets import (
     FakeTarget,
     Reply,
     drip,

@@ -12,7 +12,7 @@ from pytest_rageval.server.server import ServerHandle, start_in_thread
 from pytest_rageval.target.documents import BATCH_DOCUMENTS, DocumentsClient
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
-from tests.fakes import fake_target, json_reply, unused_port
+from tests.build.targets import fake_target, json_reply, unused_port
 
 PREFIX = "evals/set/"
 

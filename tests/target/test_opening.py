@@ -17,7 +17,7 @@ from pytest_rageval.target.opening import (
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import Settings, TargetSettings
-from tests.fakes import fake_target, json_reply
+from tests.build.targets import fake_target, json_reply
 
 QUESTION = AskRequest(question="Which attempts of the queue makes seven?", k=3)
 

@@ -17,7 +17,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.settings import Settings
-from tests.record_builders import failed, record
+from tests.build.records import failed, record
 
 
 def scored(case_id: str, seed: int, **fields: Any) -> CaseRecord:

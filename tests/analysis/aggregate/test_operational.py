@@ -13,7 +13,7 @@ from pytest_rageval.analysis.aggregate.operational import (
     summarise_cost,
     summarise_latency,
 )
-from tests.record_builders import failed, record
+from tests.build.records import failed, record
 
 PRICE = TokenPrice(input_per_mtok=1.0, output_per_mtok=5.0)
 

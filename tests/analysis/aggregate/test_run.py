@@ -16,7 +16,7 @@ from pytest_rageval.metrics.rescoring import headings_reported
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
-from tests.record_builders import failed, hits, record
+from tests.build.records import failed, hits, record
 
 
 def mean(records: list[CaseRecord], key: str) -> float | None:

@@ -12,9 +12,9 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, FolderSelection
 from pytest_rageval.values.settings import Settings
-from tests.record_builders import failed
-from tests.run_builders import SETTINGS, answered, scored
-from tests.score_builders import chunk, cite, gold
+from tests.build.records import failed
+from tests.build.runs import SETTINGS, answered, scored
+from tests.build.scores import chunk, cite, gold
 
 FILLER = tuple(f"x{i}.md | # X" for i in range(8))
 ONE = Case(id="one", question="?", gold_supports=(gold("a.md | # A"),))

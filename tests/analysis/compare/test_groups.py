@@ -12,7 +12,7 @@ from pytest_rageval.analysis.compare.pairs import pair_cases
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.comparison_document import comparison_document
 from pytest_rageval.values.record import CaseRecord
-from tests.run_builders import run_of, scored, side
+from tests.build.runs import run_of, scored, side
 
 KEYS = ("recall_at_k", "mrr", "hit_at_k")
 

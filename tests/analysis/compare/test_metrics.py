@@ -17,8 +17,8 @@ from pytest_rageval.analysis.compare.pairs import LeftOut
 from pytest_rageval.analysis.stats.power import holm
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.record import CaseRecord
-from tests.record_builders import failed, record
-from tests.run_builders import random_churn, run_of, scored
+from tests.build.records import failed, record
+from tests.build.runs import random_churn, run_of, scored
 
 
 def compared(base: list[CaseRecord], new: list[CaseRecord], **settings: Any) -> Comparison:

@@ -21,8 +21,8 @@ from pytest_rageval.project.options import SETTINGS, VERSIONS, Setting
 from pytest_rageval.project.settings import config_hash
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
-from tests.record_builders import record
-from tests.run_builders import config_of
+from tests.build.records import record
+from tests.build.runs import config_of
 from tests.setting_values import another_value, with_value
 
 BASE = Settings(rootdir=".", judge="none")

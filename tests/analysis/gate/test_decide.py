@@ -11,7 +11,7 @@ from pytest_rageval.analysis.stats.paired import paired_difference
 from pytest_rageval.project.thresholds import with_implicit_checks
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
 from pytest_rageval.values.record import CaseRecord
-from tests.record_builders import failed, hits, record
+from tests.build.records import failed, hits, record
 
 HIT = Check(metric="hit_at_k", kind="min", limit=0.75)
 

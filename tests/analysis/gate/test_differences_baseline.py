@@ -15,8 +15,8 @@ from pytest_rageval.engine.baseline import Baseline, hold_against
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from tests.record_builders import record
-from tests.run_builders import SETTINGS, run_of, scored, side
+from tests.build.records import record
+from tests.build.runs import SETTINGS, run_of, scored, side
 
 
 def drop(limit: float = 0.03, **fields: Any) -> Check:

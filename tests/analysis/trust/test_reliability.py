@@ -17,7 +17,7 @@ from pytest_rageval.analysis.trust.reliability import (
 )
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
-from tests.record_builders import record
+from tests.build.records import record
 
 FILE = "evals/set.jsonl"
 

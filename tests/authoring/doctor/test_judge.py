@@ -13,7 +13,7 @@ from benchmarks.loopback_mock import simplest
 from pytest_rageval.authoring.doctor.findings import Finding
 from pytest_rageval.authoring.doctor.judge import check_judge, long_prompt, mark
 from pytest_rageval.values.settings import JudgeSettings, Settings
-from tests.hostile_judge import Asked, Canned, HostileJudge, completion, error
+from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, error
 
 MODEL = "judge-2024-08-06"
 CODE = re.compile(r"code ([0-9A-F]{4}-[0-9A-F]{4})")

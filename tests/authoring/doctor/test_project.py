@@ -14,7 +14,7 @@ from pytest_rageval.authoring.doctor.project import (
 )
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.values.settings import Settings
-from tests.root_rights import without_root_rights
+from tests.build.root_rights import without_root_rights
 
 GOOD = '{"id": "a", "question": "q?", "answerable": false}\n'
 

@@ -18,7 +18,7 @@ from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
-from tests.loopback_server import Question, http, http_json, loopback_server
+from tests.build.loopback import Question, http, http_json, loopback_server
 from tests.plugin.rag_server import Answer, rag_server
 
 Reply = dict[str, Any]

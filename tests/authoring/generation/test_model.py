@@ -13,7 +13,7 @@ from pytest_rageval.authoring.notes import parse_note
 from pytest_rageval.judges.model.chat import ChatModel
 from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.settings import JudgeSettings
-from tests.hostile_judge import Asked, Canned, HostileJudge, Script, completion, error
+from tests.build.hostile_judge import Asked, Canned, HostileJudge, Script, completion, error
 
 TEXT = """# Gates
 

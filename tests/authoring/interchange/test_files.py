@@ -17,7 +17,7 @@ from pytest_rageval.authoring.interchange.files import (
 )
 from pytest_rageval.authoring.interchange.values import ReadOptions
 from pytest_rageval.values.errors import DatasetError
-from tests.root_rights import without_root_rights
+from tests.build.root_rights import without_root_rights
 
 LINES = [{"id": "a"}, {"id": "b"}, {"id": "c"}]
 

@@ -15,8 +15,8 @@ from tests.authoring.interchange.sources import (
     read_texts,
 )
 from tests.authoring.interchange.strategies import TREC_CASES, unique
-from tests.shared_data import shared_path
-from tests.trec_files import read_qrels
+from tests.build.shared_data import shared_path
+from tests.oracles.trec_files import read_qrels
 
 
 def test_topics_and_qrels_become_cases() -> None:

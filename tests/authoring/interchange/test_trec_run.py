@@ -24,10 +24,10 @@ from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
+from tests.build.records import record
+from tests.build.scores import score_reply
+from tests.build.shared_data import shared_path
 from tests.properties.scenes import make_case, make_payload, seeded
-from tests.record_builders import record
-from tests.score_builders import score_reply
-from tests.shared_data import shared_path
 
 K = 5
 SETTINGS = ScoreSettings(k=K)

@@ -18,7 +18,7 @@ from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
 from pytest_rageval.authoring.labelling.view import view_of
 from tests.authoring.labelling.builders import CASES, HOSTILE, file_session, write_cases
 from tests.authoring.labelling.web.serving import press, serving
-from tests.browser import chromium
+from tests.build.browser import chromium
 
 Drive = Callable[[LabelSession, LabelSession, Sequence[str]], str]
 """Presses keys through a face and returns what it showed; the second session is a copy on another

@@ -12,7 +12,7 @@ from pytest_rageval.authoring.scaffold.writing import (
     write_scaffold,
 )
 from pytest_rageval.project.case_reader import load_cases
-from tests.root_rights import without_root_rights
+from tests.build.root_rights import without_root_rights
 
 
 def start(folder: Path) -> dict[str, bool]:

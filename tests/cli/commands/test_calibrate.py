@@ -12,9 +12,9 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.commands.calibrate import command
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.values.verdict import Judge, JudgeRequest, Verdict
-from tests.docs_examples import read_document, sections
-from tests.judge_fakes import Opened, ScriptedJudge, scores, word_overlap
-from tests.shared_data import shared_path
+from tests.build.judges import Opened, ScriptedJudge, scores, word_overlap
+from tests.build.shared_data import shared_path
+from tests.docs.examples import read_document, sections
 
 Output = pytest.CaptureFixture[str]
 Open = Callable[[Judge], Opened]

@@ -14,7 +14,7 @@ from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from tests.run_builders import SETTINGS, random_churn, run_of, scored, write_run
+from tests.build.runs import SETTINGS, random_churn, run_of, scored, write_run
 
 Output = pytest.CaptureFixture[str]
 RESULTS = Path("evals/results")

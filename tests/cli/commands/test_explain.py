@@ -21,7 +21,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
-from tests.score_builders import chunk, gold
+from tests.build.scores import chunk, gold
 
 Output = pytest.CaptureFixture[str]
 S, U = "a.md | # S", "a.md | # U"

@@ -13,7 +13,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.record import CaseRecord
-from tests.run_builders import SETTINGS, run_of, write_run
+from tests.build.runs import SETTINGS, run_of, write_run
 
 Output = pytest.CaptureFixture[str]
 RESULTS = Path("evals/results")

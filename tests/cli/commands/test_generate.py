@@ -14,7 +14,7 @@ from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.project.case_reader import load_cases
 from tests.authoring.generation.test_generate import BIKE, FAQ
 from tests.authoring.generation.test_model import GOOD, TEXT
-from tests.hostile_judge import HostileJudge, completion
+from tests.build.hostile_judge import HostileJudge, completion
 
 Output = pytest.CaptureFixture[str]
 

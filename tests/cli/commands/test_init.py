@@ -11,7 +11,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from tests.root_rights import without_root_rights
+from tests.build.root_rights import without_root_rights
 
 Output = pytest.CaptureFixture[str]
 

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from tests.hostile_judge import Asked, Canned, HostileJudge, completion
+from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion
 
 Output = pytest.CaptureFixture[str]
 CHUNK = {

@@ -21,7 +21,7 @@ from pytest_rageval.server.server import ServerHandle, start_in_thread
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
-from tests.fakes import fake_target, json_reply, unused_port
+from tests.build.targets import fake_target, json_reply, unused_port
 from tests.server.builders import NOTES, write_vault
 
 Output = pytest.CaptureFixture[str]
@@ -138,7 +138,7 @@ def test_options_choose_the_cases(
 
 
 def test_what_failed_in_a_run_is_labelled(project: Path, label: Label, capsys: Output) -> None:
-    from tests.record_builders import record
+    from tests.build.records import record
 
     folder = project / "evals" / "results" / "r1"
     folder.mkdir(parents=True)

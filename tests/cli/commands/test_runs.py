@@ -14,7 +14,7 @@ from pytest_rageval.runs.store import list_runs, resolve_run
 from pytest_rageval.runs.tags import read_tags, tags_by_run, write_tag
 from pytest_rageval.support.files import FolderLock
 from pytest_rageval.values.errors import StorageError
-from tests.run_builders import run_of, write_run
+from tests.build.runs import run_of, write_run
 
 Output = pytest.CaptureFixture[str]
 RESULTS = Path("evals/results")

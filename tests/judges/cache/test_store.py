@@ -17,7 +17,7 @@ from pytest_rageval.judges.cache import database, store
 from pytest_rageval.judges.cache.keys import key_of
 from pytest_rageval.judges.cache.store import JudgeCache
 from pytest_rageval.values.errors import ConfigError, StorageError
-from tests.root_rights import without_root_rights
+from tests.build.root_rights import without_root_rights
 
 JUDGE = "gpt-5-mini-2025-08-07 at https://api.example.org/v1"
 DAY = 86_400.0

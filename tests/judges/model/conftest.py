@@ -12,7 +12,7 @@ from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.judge import OpenAIJudge
 from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.values.settings import JudgeSettings
-from tests.hostile_judge import HostileJudge, Script
+from tests.build.hostile_judge import HostileJudge, Script
 
 KEY = "sk-proj-4f7a9c1e2b8d6f3a5c7e9b1d"
 

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_rageval.judges.model.endpoint import MAX_BODY_BYTES
 from pytest_rageval.values.verdict import JudgeFailure, JudgeRequest, Passage
-from tests.hostile_judge import USAGE, Canned, completion, error
+from tests.build.hostile_judge import USAGE, Canned, completion, error
 from tests.judges.model.conftest import OpenJudge
 
 REQUEST = JudgeRequest(

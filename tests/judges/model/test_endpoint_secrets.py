@@ -14,7 +14,7 @@ from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.judge import OpenAIJudge
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
-from tests.hostile_judge import Canned, HostileJudge, completion, error
+from tests.build.hostile_judge import Canned, HostileJudge, completion, error
 from tests.judges.model.conftest import KEY, DictCache, OpenJudge, model_judge
 from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
 

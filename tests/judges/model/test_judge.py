@@ -21,7 +21,7 @@ from pytest_rageval.support.http.retry import Limiter, Pacing
 from pytest_rageval.values.errors import ConfigError, JudgeError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import Judge, JudgeRequest
-from tests.hostile_judge import Asked, Canned, HostileJudge, completion, error
+from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge, model_judge
 from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
 

@@ -22,7 +22,7 @@ from pytest_rageval.values.verdict import (
     Passage,
     Verdict,
 )
-from tests.hostile_judge import Canned, completion, error
+from tests.build.hostile_judge import Canned, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge
 from tests.judges.model.test_endpoint_replies import GOOD, REQUEST, scored
 

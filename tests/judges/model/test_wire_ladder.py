@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.judges.model.wire import Form, after_refusal, parameters
 from pytest_rageval.values.settings import JudgeSettings
-from tests.hostile_judge import Asked, Canned, completion, error
+from tests.build.hostile_judge import Asked, Canned, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge
 from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
 

@@ -19,7 +19,7 @@ from pytest_rageval.judges.rubrics.reply import parse_reply
 from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.verdict import RUBRICS, JudgeFailure, JudgeRequest, Verdict
-from tests.rubric_prompts import PLAIN, take_apart
+from tests.build.rubric_prompts import PLAIN, take_apart
 
 FOLDER = Path(pytest_rageval.__file__).parent / "judges/rubrics/templates"
 SCHEMA: dict[str, Any] = {

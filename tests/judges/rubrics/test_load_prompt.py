@@ -24,7 +24,7 @@ from pytest_rageval.values.verdict import (
     OutputLevel,
     Passage,
 )
-from tests.rubric_prompts import HOSTILE_TEXTS, PLAIN, hostile, show, take_apart
+from tests.build.rubric_prompts import HOSTILE_TEXTS, PLAIN, hostile, show, take_apart
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "rubrics"
 LEVELS: tuple[OutputLevel, ...] = ("json_schema", "json_object", "text")

@@ -23,7 +23,7 @@ from pytest_rageval.values.verdict import (
     Passage,
     Verdict,
 )
-from tests.rubric_prompts import HOSTILE_TEXTS, PLAIN
+from tests.build.rubric_prompts import HOSTILE_TEXTS, PLAIN
 
 NO_FACTS = replace(PLAIN, expected_key_facts=())
 CLAIMS = [

@@ -23,7 +23,7 @@ from pytest_rageval.values.reply import (
     RetrievedChunk,
 )
 from pytest_rageval.values.settings import Settings
-from tests.score_builders import TIMEOUT, gold
+from tests.build.scores import TIMEOUT, gold
 
 S, T, U = "a.md | # S", "a.md | # S > ## T", "a.md | # U"
 

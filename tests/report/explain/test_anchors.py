@@ -10,8 +10,8 @@ from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import FolderSelection
+from tests.build.scores import TIMEOUT, case, chunk, cite, gold, response
 from tests.report.explain.builders import S, T, U, explained, metric, recorded
-from tests.score_builders import TIMEOUT, case, chunk, cite, gold, response
 
 
 @pytest.mark.parametrize(

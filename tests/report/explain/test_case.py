@@ -14,8 +14,8 @@ from pytest_rageval.report.explain.values import Explanation
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation
+from tests.build.scores import case, chunk, cite, gold, response, score_reply
 from tests.report.explain.builders import S, U, explained, metric, recorded
-from tests.score_builders import case, chunk, cite, gold, response, score_reply
 
 
 @pytest.mark.parametrize(

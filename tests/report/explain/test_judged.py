@@ -13,10 +13,10 @@ from pytest_rageval.report.explain.judged import (
 )
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.verdict import Claim, Verdict
-from tests.judge_fakes import ScriptedJudge
-from tests.record_builders import record
+from tests.build.judges import ScriptedJudge
+from tests.build.records import record
+from tests.build.scores import case, chunk, response
 from tests.report.explain.builders import S, recorded
-from tests.score_builders import case, chunk, response
 
 CLAIMS = (
     Claim(text="Thirty days.", supported=True, passage=2, reason="said there"),

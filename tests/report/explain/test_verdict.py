@@ -6,8 +6,8 @@ import pytest
 
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, FolderSelection
+from tests.build.scores import case, chunk, gold, response
 from tests.report.explain.builders import S, U, explained, metric
-from tests.score_builders import case, chunk, gold, response
 
 
 @pytest.mark.parametrize(

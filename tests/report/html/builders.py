@@ -15,7 +15,7 @@ from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
-from tests.record_builders import record
+from tests.build.records import record
 
 HOSTILE: Final = (
     "<script>window.pwned = 1</script>",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rageval.report.html.values import ReportOptions, RunFiles
-from tests.browser import chromium
+from tests.build.browser import chromium
 from tests.report.html.builders import (
     check,
     chunk,

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from pytest_rageval.report.markdown.summary import escape, render_markdown
 from pytest_rageval.support.text import clean
-from tests.record_builders import failed, hits, record
+from tests.build.records import failed, hits, record
 from tests.report.text.test_summary import mixed_references, reliability, result, view
 
 

@@ -14,8 +14,8 @@ from pytest_rageval.report.text.lines import Line
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation, FolderSelection
+from tests.build.scores import TIMEOUT, case, chunk, gold, response
 from tests.report.explain.builders import S, T, U, explained, recorded, runs
-from tests.score_builders import TIMEOUT, case, chunk, gold, response
 
 HOSTILE = "a\x1b[31mb\x1b]0;title\x07\u202ec\u200b\nd"
 

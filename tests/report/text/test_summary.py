@@ -24,7 +24,7 @@ from pytest_rageval.report.text.summary import (
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.record import CaseRecord
-from tests.record_builders import failed, hits, record
+from tests.build.records import failed, hits, record
 
 
 def view(records: Sequence[CaseRecord], *checks: CheckResult, **fields: Any) -> SummaryView:

@@ -17,9 +17,9 @@ from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.runs.store import write_document
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from tests.postgres_server import execute
-from tests.record_builders import failed
-from tests.run_builders import SETTINGS, scored, write_run
+from tests.build.postgres import execute
+from tests.build.records import failed
+from tests.build.runs import SETTINGS, scored, write_run
 
 RESULTS = Path("evals/results")
 TABLES = ("evaluation_runs", "test_results", "metrics", "rageval_history")

@@ -11,8 +11,8 @@ import pytest
 
 from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
-from tests.postgres_server import execute
-from tests.root_rights import without_root_rights
+from tests.build.postgres import execute
+from tests.build.root_rights import without_root_rights
 from tests.runs.history.builders import indexed_runs, rows, some_runs, sync
 
 

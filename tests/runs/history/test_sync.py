@@ -22,7 +22,7 @@ from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.runs.tags import remove_tag, write_tag
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.reply import ErrorInfo
-from tests.root_rights import without_root_rights
+from tests.build.root_rights import without_root_rights
 from tests.runs.history.builders import (
     OURS,
     RESULTS,

@@ -14,7 +14,7 @@ from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.runs.history.trends import query_trend
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.runs.trend import TrendSource, read_trend
-from tests.run_builders import SETTINGS
+from tests.build.runs import SETTINGS
 from tests.runs.history.builders import OURS, RESULTS, cases, full_run, sync
 
 

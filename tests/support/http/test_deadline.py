@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from pytest_rageval.support.http.deadline import mind_deadlines, within
-from tests.fakes import fake_target, http_reply
+from tests.build.targets import fake_target, http_reply
 
 GOOD = http_reply(b"{}")
 

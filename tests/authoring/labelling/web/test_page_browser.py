@@ -31,7 +31,7 @@ from tests.authoring.labelling.builders import (
     write_cases,
 )
 from tests.authoring.labelling.web.serving import Served, press, serving, settled
-from tests.browser import chromium
+from tests.build.browser import chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

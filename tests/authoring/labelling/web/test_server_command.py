@@ -22,7 +22,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import ServerHandle, start_in_thread
-from tests.loopback_server import Question, http_json, loopback_server
+from tests.build.loopback import Question, http_json, loopback_server
 from tests.server.builders import NOTES, write_vault
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}(?= )")

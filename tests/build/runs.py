@@ -17,7 +17,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
-from tests.record_builders import record
+from tests.build.records import record
 
 SETTINGS = Settings(rootdir=".", judge="none")
 STARTED = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

@@ -28,11 +28,11 @@ from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import TARGET_ERROR_KINDS, TargetErrorKind
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
-from tests.score_builders import rerank_delta, score_reply
+from tests.build.scores import rerank_delta, score_reply
 
 Values = dict[str, Any]
 
-EXAMPLES = Path(__file__).parent / "data" / "metric_oracles.jsonl"
+EXAMPLES = Path(__file__).parents[1] / "data" / "metric_oracles.jsonl"
 """Inputs and expected outputs, worked out by hand or by another tool (the field ``source``)."""
 
 
@@ -46,7 +46,7 @@ def evaluate(op: str, values: Values) -> Values:
     """Answer one row: ``op`` as in the rows, ``values`` its input."""
     if op in _OPERATIONS:
         return _OPERATIONS[op](values)
-    from tests.oracle_statistics import evaluate_statistic
+    from tests.oracles.statistics import evaluate_statistic
 
     answer: Values = evaluate_statistic(op, values)
     return answer

@@ -13,7 +13,7 @@ def shared_path(*parts: str) -> Path:
 
     The folder is named by RAGEVAL_SHARED, else it is ``shared`` beside the repository.
     """
-    default = Path(__file__).resolve().parents[2] / "shared"
+    default = Path(__file__).resolve().parents[3] / "shared"
     path = Path(os.environ.get("RAGEVAL_SHARED", default)).joinpath(*parts)
     if not path.exists():
         pytest.skip(f"shared data not found: {'/'.join(parts) or 'root'} (set RAGEVAL_SHARED)")

@@ -10,7 +10,7 @@ from itertools import combinations, permutations
 import numpy as np
 from scipy import stats
 
-from tests.naive_intervals import SLACK, Floats, Values, sign_flip, wilson
+from tests.naive.intervals import SLACK, Floats, Values, sign_flip, wilson
 
 # --- repeats --------------------------------------------------------------------------------------
 

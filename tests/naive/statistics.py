@@ -13,9 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from tests import naive_intervals as intervals
-from tests import naive_raters as raters
-from tests.naive_intervals import SLACK, Floats, Values
+from tests.naive import intervals, raters
+from tests.naive.intervals import SLACK, Floats, Values
 
 
 def answer(op: str, row: Values) -> Values:
