@@ -384,7 +384,7 @@ def report(labels: Path) -> Report:
 
 def render_tables(found: Report) -> str:
     """Return the tables of ``docs/judges.md``."""
-        head = "| source | n | AUROC unseen | AUROC fitted | baseline | kappa at 4 | correct at 4 |"
+    head = "| source | n | AUROC unseen | AUROC fitted | baseline | kappa at 4 | correct at 4 |"
     lines = [head, "|---|---|---|---|---|---|---|"]
     for row in (*found.groundedness, *found.correctness):
         interval = f"{row.kappa:.2f} [{row.kappa_low:.2f}, {row.kappa_high:.2f}]"

@@ -1,9 +1,9 @@
-"""The settings of a run, declared once: where each is set, and what it means for the numbers.
+"""The settings of a run, declared once, with their sources and their effect on the numbers.
 
 pytest's flags, the environment, pyproject.toml, ``config.json`` and every comparison of two runs
 follow this table. Nothing here reads a file or a variable: ``settings`` does, and the plugin
-registers the flags. Standard library alone, because pytest loads this in every project that has
-the plugin.
+registers the flags. Only the standard library is imported, because pytest loads this module in
+every project that has the plugin.
 """
 
 from __future__ import annotations
@@ -17,29 +17,28 @@ Kind = Literal[
 ]  # fmt: skip
 """How a value is read. ``shard`` is a text such as ``2/3``, ``texts`` a list of strings,
 ``params`` a table of JSON values, ``headers`` a table of strings, ``mapping`` one JMESPath
-expression or a table of them. Nobody sets one that is ``derived``."""
+expression or a table of them. A ``derived`` setting cannot be set."""
 
 REPEATABLE: Final = frozenset({"params", "gates"})
 """Kinds whose flag may be given several times; their variable holds one value per line."""
 
 Affects = Literal["everything", "answers", "judged"]
-"""Which metrics a setting stands behind: all, those of the answer, or those a judge had a part
-in."""
+"""Metrics that depend on a setting: all, those of the answer, or judged ones."""
 
 Role = Affects | Literal["subject", "effort", "part", "nothing"]
 """Meaning of a setting for two runs that differ in it.
 
 ``everything``, ``answers``, ``judged``: an invariant; these numbers are not comparable.
-``subject``: an effect that a comparison is there to show; ``config_hash`` differs.
-``effort``: no number depends on it; a comparison names it all the same.
-``part``: which part of a set is asked, and under which name: parts of one run may differ.
-``nothing``: it is left out.
+``subject``: a comparison is meant to show its effect; ``config_hash`` differs.
+``effort``: numbers do not depend on it; a comparison names it anyway.
+``part``: the part of the set and its run name: parts of one run may differ.
+``nothing``: not compared.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting with all the places it can be set in, and its meaning."""
+    """One setting with its sources and its meaning."""
 
     name: str
     """Field of ``Settings``; ``target.url`` for a field of ``Settings.target``, likewise
@@ -50,7 +49,7 @@ class Setting:
     role: Role
     help: str = ""
     flag: str | None = None
-    """Command-line flag; None: settable in pyproject.toml alone."""
+    """Command-line flag; None: settable only in pyproject.toml."""
     metavar: str | None = None
     choices: tuple[str, ...] = ()
     minimum: float | None = None
@@ -127,7 +126,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="whether paths of golds and chunks must agree in case"),
     Setting("snippets", "matching.snippets", "choice", "everything", choices=("off", "any", "all"),
         rescoring=True,
-        help="whether a chunk must also hold the gold's snippets"),
+        help="whether a chunk must also contain the gold's snippets"),
     Setting("coarse_chunks", "matching.coarse_chunks", "boolean", "everything", rescoring=True,
         help="whether a chunk of a parent section matches when it holds all snippets of the gold"),
     Setting("folder_mode", "folder_mode", "choice", "everything", flag="--rag-folder-mode",
@@ -143,11 +142,11 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="further field of the request; VALUE is a JSON scalar or text; repeatable"),
     Setting("target.timeout_s", "target.timeout", "number", "effort", flag="--rag-timeout",
         metavar="S", minimum=0, above_minimum=True,
-        help="seconds one attempt may take in all (default: 60)"),
+        help="total seconds that one attempt may take (default: 60)"),
     # --- judging
     Setting("judge", "judge", "judge", "judged", flag="--judge", metavar="offline|none|MODEL",
         rescoring=True,
-        help="who judges the answers (default: offline)"),
+        help="judge of the answers (default: offline)"),
     Setting("judging.base_url", "judge.base_url", "url", "judged", flag="--judge-base-url",
         metavar="URL",
         help="base URL of the judge's OpenAI-compatible API (default: OpenAI's)"),
@@ -158,13 +157,13 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         metavar="NAMES",
         help="rubrics, names or files (default: groundedness,correctness)"),
     Setting("judging.no_cache", "judge.no_cache", "boolean", "nothing", flag="--no-judge-cache",
-        help="ask the judge again what its cache could answer"),
+        help="ask the judge even if a verdict is cached"),
     Setting("judging.spot_check", "judge.spot_check", "integer", "nothing",
         flag="--judge-spot-check", metavar="N", minimum=0,
-        help="cases that a second judge judges too (default: 0)"),
+        help="number of cases that a second judge also judges (default: 0)"),
     Setting("judging.labels", "judge.labels", "text", "nothing", flag="--judge-labels",
         metavar="FILE",
-        help="people's labels of some cases, which correct the judge's means"),
+        help="human labels of some cases, which correct the judge's means"),
     Setting("retrieval_only", "retrieval_only", "boolean", "answers", flag="--retrieval-only",
         rescoring=True,
         help="score retrieval alone: no judge, and no answer metric is gated"),
@@ -175,19 +174,19 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="name of this run's folder (default: UTC time and 4 hex digits)"),
     Setting("repeats", "repeats", "integer", "subject", flag="--rageval-repeats", metavar="N",
         minimum=1,
-        help="how often each case is asked, which tells noise from change (default: 1)"),
+        help="how often each case is asked, to measure noise (default: 1)"),
     Setting("resume", "", "text", "part", flag="--rageval-resume", metavar="RUN",
-        help="continue in the folder of a run that did not come to its end (an id, the "
-             "beginning of one, last, last~N or a path), and ask only what it lacks"),
+        help="continue an interrupted run in its folder (an id, the beginning of one, last, "
+             "last~N or a path), and ask only the missing cases"),
     Setting("failed_from", "", "text", "part", flag="--rageval-failed-from", metavar="RUN",
         help="select the cases that missed or erred in a stored run"),
     Setting("shard", "", "shard", "part", flag="--rageval-shard", metavar="I/N",
         help="select the I-th of N parts of the set, for several machines; `rageval merge` "
-             "puts their runs together"),
+             "merges their runs"),
     Setting("concurrency", "concurrency", "integer", "nothing", flag="--rageval-concurrency",
         metavar="N", minimum=1,
-        help="HTTP requests in flight in this process, target and judge together; 1 asks "
-             "strictly one by one (default: 8)"),
+        help="HTTP requests in flight in this process, target and judge together; 1 is "
+             "strictly sequential (default: 8)"),
     Setting("max_errors", "max_errors", "integer", "nothing", flag="--rageval-max-errors",
         metavar="N", minimum=1,
         help="connection errors or timeouts in a row before the run gives up (default: 10)"),
@@ -195,15 +194,14 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         flag="--rageval-store-full-text",
         help="store whole chunk texts instead of 200 characters of each"),
     Setting("no_report", "no_report", "boolean", "nothing", flag="--rageval-no-report",
-        help="write no report.html at the end; rageval report writes it at any time"),
+        help="write no report.html at the end; rageval report can write it later"),
     Setting("documents_cleanup", "documents.cleanup", "choice", "nothing", flag="--rageval-cleanup",
         choices=("none", "on-success", "always"),
-        help="when documents that a set brings along are deleted from the target again "
-             "(default: always)"),
+        help="when the documents of a set are deleted from the target (default: always)"),
     Setting("extra_gates", "gates", "gates", "nothing", flag="--gate", metavar="EXPR",
         help="further check such as 'recall_at_k>=0.9'; repeatable"),
     Setting("baseline", "baseline", "text", "nothing", flag="--rageval-baseline", metavar="RUN",
-        help="run that checks against a baseline compare with (default: that of thresholds.toml)"),
+        help="baseline run of the checks (default: that of thresholds.toml)"),
     Setting("allow_regressions", "allow_regressions", "boolean", "nothing",
         flag="--allow-regressions",
         help="let checks against the baseline warn instead of fail"),
@@ -229,7 +227,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("target.retries", "target.retries", "integer", "effort", minimum=0,
         help="attempts after the first, on 408, 429, 5xx and connection errors"),
     Setting("judging.spot_check_model", "judge.spot_check_model", "text", "nothing",
-        help="second judge of the spot check (default: the same under another wording)"),
+        help="second judge of the spot check (default: the same with the alternate wording)"),
     Setting("judging.temperature", "judge.temperature", "number", "judged", minimum=0,
         alias="temperature",
         help="sampling temperature of the judge"),
@@ -244,7 +242,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="attempts of the judge after the first"),
     Setting("judging.structured_output", "judge.structured_output", "choice", "judged",
         choices=("auto", "json_schema", "json_object", "text"),
-        help="how the shape of a verdict is asked for"),
+        help="how the format of a verdict is requested"),
     Setting("judging.requests_per_minute", "judge.requests_per_minute", "number", "nothing",
         minimum=0, above_minimum=True,
         help="requests to the judge per minute, over all processes"),

@@ -1,4 +1,4 @@
-"""``rageval calibrate``: how far a judge agrees with people."""
+"""``rageval calibrate``: agreement of a judge with people."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _UNREACHABLE: Final = frozenset({"unreachable", "rate_limited"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """What is to be done, as the command line says."""
+    """Options of the command line."""
 
     rubric: CalibrationRubric
     threshold: float | None
@@ -47,11 +47,11 @@ class _Wanted:
 
 @click.command("calibrate")
 @click.argument("labels", type=click.Path(path_type=Path))
-@click.option("--rubric", type=click.Choice(_RUBRICS), required=True, help="What is judged.")
+@click.option("--rubric", type=click.Choice(_RUBRICS), required=True, help="Rubric to judge by.")
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 5),
-    help="An answer is good from this score on (default: 4, the pass line).",
+    help="Lowest score of a good answer (default: 4, the pass line).",
 )
 @click.option(
     "--probes", is_flag=True, help="Also judge every answer padded, and with sentences reordered."
@@ -75,13 +75,13 @@ def command(
     as_json: bool,
     **flags: object,
 ) -> int:
-    """Hold a judge against people's LABELS.
+    """Measure a judge's agreement with human LABELS.
 
     Each line of LABELS is {"id", "question", "answer", "label"}, with "context", "reference",
-    "history" and "source" where known. Labels: grounded, not_grounded; correct, incorrect; answer,
-    abstain (partial and clarify are left out). The judge is that of the project unless --judge is
-    given. With --save, later calls also say whether the judge has drifted. The exit code is 1 where
-    it gave no score at all, 4 where it could not be reached.
+    "history" and "source" if known. Labels: grounded, not_grounded; correct, incorrect; answer,
+    abstain (partial and clarify are left out). The judge is the project's unless --judge is
+    given. With --save, later calls also report drift of the judge. The exit code is 1 if it gave no
+    score at all, 4 if it could not be reached.
     """
     wanted = _Wanted(
         rubric=cast("CalibrationRubric", rubric),
@@ -128,7 +128,7 @@ def _calibrate(
     judged = [row for row in rows if row.label not in LEFT_OUT.get(wanted.rubric, ())]
     if not judged:
         raise CommandError(f"{labels}: every row carries a label that is left out")
-    # The spot check and the rubrics of a run have no part in this.
+    # The spot check and the rubrics of a run do not apply here.
     judging = replace(settings.judging, rubrics=(wanted.rubric,), spot_check=0)
     with open_judge(replace(settings, judging=judging), environ=os.environ) as judge:
         if judge is None:
@@ -237,7 +237,7 @@ def _cost(asker: _Asker) -> dict[str, Any]:
     return judge_cost(asker.judgements)
 
 
-# --- what is kept --------------------------------------------------------------------------------
+# --- saved figures --------------------------------------------------------------------------------
 
 
 def _with_history(
@@ -247,7 +247,7 @@ def _with_history(
     settings: Settings,
     wanted: _Wanted,
 ) -> tuple[dict[str, Any], Path | None]:
-    """Add what the calibration that was saved before tells, and save this one if asked."""
+    """Add the comparison with the saved calibration, and save this one if requested."""
     from pytest_rageval.analysis.trust.calibration import answer_hash, scale_of
     from pytest_rageval.analysis.trust.judge import measure_drift
     from pytest_rageval.judges.calibrations import (

@@ -36,7 +36,7 @@ _LISTS: Final = {
 def command() -> None:
     """Add, change or remove a single case of a case file.
 
-    Whatever is written has been checked. All other lines stay as they are, byte for byte.
+    Every change is validated before it is written. All other lines stay the same, byte for byte.
     """
 
 
@@ -64,14 +64,14 @@ def _field_options(command: _Command) -> _Command:
             "--answerable/--unanswerable",
             "answerable",
             default=None,
-            help="Whether the documents hold an answer.",
+            help="Whether the documents contain an answer.",
         ),
         click.option(
             "--gold",
             "golds",
             multiple=True,
             metavar="'PATH#HEADING > SUB'",
-            help="Where the evidence is; repeatable.",
+            help="Location of the evidence; repeatable.",
         ),
         click.option(
             "--snippet",
@@ -84,7 +84,7 @@ def _field_options(command: _Command) -> _Command:
             "settings",
             multiple=True,
             metavar="FIELD=JSON",
-            help="Any field; a value that is no JSON is taken as text. Repeatable.",
+            help="Any field; a value that is not JSON is taken as text. Repeatable.",
         ),
     ]
     for option in reversed(options):
@@ -124,7 +124,7 @@ def add(path: Path, case_id: str | None, as_json: bool, **given: Any) -> ExitCod
 @_file_option
 @click.option("--id", "new_id", help="New id of the case.")
 @_field_options
-@click.option("--unset", multiple=True, metavar="FIELD", help="Field to take out; repeatable.")
+@click.option("--unset", multiple=True, metavar="FIELD", help="Field to remove; repeatable.")
 @json_option
 def edit(
     path: Path,
@@ -134,7 +134,7 @@ def edit(
     as_json: bool,
     **given: Any,
 ) -> ExitCode:
-    """Change fields of the case ID; each one given takes the place of what was there."""
+    """Change fields of the case ID; new values replace the old ones."""
     from pytest_rageval.project.case_file_edit import change_line
     from pytest_rageval.support.json_text import REMOVED
 
@@ -167,7 +167,7 @@ def remove(path: Path, case_ids: tuple[str, ...], as_json: bool) -> ExitCode:
 
     wanted = list(dict.fromkeys(case_ids))
     lines = _lines_by_id(path)
-    # All are looked up before the first goes.
+    # All ids are looked up before the first case is removed.
     found = [_line_of(lines, case_id, path) for case_id in wanted]
     for line in sorted(found, key=lambda line: line.number, reverse=True):
         remove_line(path, line)
@@ -179,7 +179,7 @@ def remove(path: Path, case_ids: tuple[str, ...], as_json: bool) -> ExitCode:
     return _done("removed", path, wanted, as_json=as_json)
 
 
-# --- what was given --------------------------------------------------------------------------
+# --- options ---------------------------------------------------------------------------------
 
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def _json_or_text(text: str) -> Any:
 
 
 def _check(line: Mapping[str, Any]) -> None:
-    """Hold a case against the rules of case files.
+    """Validate a case by the rules of case files.
 
     Raises:
         DatasetError: with every fault.
@@ -229,7 +229,7 @@ def _check(line: Mapping[str, Any]) -> None:
 
 
 def _lines_by_id(path: Path) -> dict[str, FileLine]:
-    """Return the line of every case that can be told apart, sound or not.
+    """Return the line of every case with a unique id, valid or not.
 
     Raises:
         DatasetError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""``rageval check``: are these case files fit to run, and what is odd about them?"""
+"""``rageval check``: validates case files and looks for suspicious cases."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     "--vault",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder of Markdown notes that the anchors and snippets are looked for in.",
+    help="Folder of Markdown notes in which anchors and snippets are looked up.",
 )
 @click.option(
     "--rag-url",
     "rageval_rag_url",
     metavar="URL",
-    help="Base URL of a RAG API whose index the anchors are looked for in, by asking for them.",
+    help="Base URL of a RAG API in whose index anchors are looked up, by queries.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 on warnings, too.")
 @json_option
@@ -43,13 +43,13 @@ def command(
     strict: bool,
     as_json: bool,
 ) -> ExitCode:
-    """Check case files: what they hold, what is wrong, what is odd.
+    """Check case files: contents, errors and suspicious cases.
 
-    Every fault of every file is printed as file:line:col: field: what came, what was expected. Sets
-    without a fault are then looked through: questions that are asked twice, in one file or in two,
-    lopsided categories and, with --vault or --rag-url, anchors that no longer exist. Exit codes: 0
-    sound, 1 an error was found (--strict: or a warning), 2 a file cannot be read as cases, 4 the
-    target does not answer.
+    Every fault of every file is printed as file:line:col: field: what came, what was expected.
+    Files without faults are then checked for duplicate questions, within a file and between files,
+    unbalanced categories and, with --vault or --rag-url, anchors that no longer exist. Exit codes:
+    0 no errors, 1 an error was found (--strict: or a warning), 2 a file cannot be read as cases, 4
+    the target does not answer.
     """
     results = [_load(file) for file in files]
     placed = list(_placed(results))
@@ -163,7 +163,7 @@ def _placed(results: list[tuple[dict[str, Any], LoadedSet | None]]) -> Iterator[
 
     seen: set[str] = set()
     for document, loaded in results:
-        if loaded is None or document["file"] in seen:  # a file that is named twice
+        if loaded is None or document["file"] in seen:  # a file named twice
             continue
         seen.add(document["file"])
         for located in loaded.cases:

@@ -1,4 +1,4 @@
-"""``rageval compare``: what changed between two stored runs, and whether it may be said."""
+"""``rageval compare``: the differences between two stored runs, and their significance."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--out-dir", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
               help="Write diff.json and diff.md into this folder.")  # fmt: skip
 @click.option("--ignore-invariants", is_flag=True,
-              help="Compare runs that were not made alike, under a banner.")  # fmt: skip
+              help="Compare runs that are not comparable anyway, with a banner.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show every metric and every flip.")
 @json_option
 def command(
@@ -46,7 +46,7 @@ def command(
 
     A run is an id, a prefix of one, a tag, last, last~N or a path. Cases are paired by file, id
     and content. Exit code 1 if a check of thresholds.toml against a baseline (max_drop, max_rise,
-    newly_missed) fails with BASE as the baseline; 3 if the runs were not made alike.
+    newly_missed) fails with BASE as the baseline; 3 if the runs are not comparable.
     """
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.report.comparison_document import comparison_document
@@ -87,7 +87,7 @@ def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
         thresholds=gate.thresholds,
         ignore_invariants=ignore_invariants,
     )
-    # Of runs that were not made alike each check says why it is not decided.
+    # For runs that are not comparable, each check says why it is not decided.
     checks = regression_checks(gate, found) if found.comparable or found.ignored else ()
     notes = []
     if folders[0] == folders[1]:

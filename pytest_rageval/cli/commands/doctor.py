@@ -1,4 +1,4 @@
-"""``rageval doctor``: is everything in place, and what to do where it is not."""
+"""``rageval doctor``: checks the setup and suggests fixes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROBE_CHARS: Final = 60_000
 @click.option("--rag-url", "rageval_rag_url", metavar="URL", help="Base URL of the RAG API.")
 @judge_options
 @click.option(
-    "--question", metavar="TEXT", help="Asked of the target.  [default: that of the first case]"
+    "--question", metavar="TEXT", help="Question for the target.  [default: that of the first case]"
 )
 @click.option(
     "--probe-chars",
@@ -36,7 +36,7 @@ PROBE_CHARS: Final = 60_000
     default=PROBE_CHARS,
     show_default=True,
     metavar="N",
-    help="Length of the prompt that shows whether a judge sees long ones whole; 0 sends none.",
+    help="Length of the prompt that tests whether a judge reads long ones whole; 0 sends none.",
 )
 @click.option("--config", "show_config", is_flag=True, help="Only show each setting's origin.")
 @json_option
@@ -45,9 +45,9 @@ def command(
 ) -> ExitCode:
     """Check the project, its target and its judge.
 
-    Each line says ok, warn or FAIL, and what to do. The target is asked one question twice; a judge
-    that is a model is asked for one verdict of each rubric and about one long text. Exit codes: 0
-    nothing fails, 1 something does, 4 the target or the judge does not answer.
+    Each line says ok, warn or FAIL, and the fix. The target is asked one question twice; a model as
+    judge is asked for one verdict of each rubric and about one long text. Exit codes: 0 nothing
+    fails, 1 something fails, 4 the target or the judge does not answer.
     """
     if show_config:
         return _show_config(flags, as_json)
@@ -128,7 +128,7 @@ def _target(settings: Settings, case: Case) -> Iterator[Finding]:
             "name the address of your API with --rag-url, or run pytest to ask the fixture",
         )
         return
-    # What a retry hides is just what is looked for here.
+    # No retries: they would hide the failures that this check looks for.
     once = replace(settings, target=replace(settings.target, retries=0))
     request = ask_request(case, once)
     try:

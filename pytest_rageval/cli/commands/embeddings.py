@@ -1,4 +1,4 @@
-"""``rageval embeddings``: what the vectors of a stored run show."""
+"""``rageval embeddings``: similarity figures of a stored run, from vectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOCUMENT = "embeddings.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """Where vectors come from, as the command line says."""
+    """Source of vectors, from the command line."""
 
     url: str | None
     model: str | None
@@ -52,7 +52,7 @@ class _Obtained:
 @click.option(
     "--allow-cut-texts",
     is_flag=True,
-    help="Embed the stored beginnings of texts where a run did not keep them whole.",
+    help="Embed the stored beginnings of texts if a run did not keep them whole.",
 )
 @click.option("--save", is_flag=True, help=f"Write {DOCUMENT} into the folder of the run.")
 @json_option
@@ -68,7 +68,7 @@ def command(
 ) -> None:
     """Compare questions, chunks and languages of the stored RUN.
 
-    Questions and chunk texts are sent to the API that is named, and nowhere else. With --vectors
+    Questions and chunk texts are sent only to the API that you name. With --vectors
     each line of the file is {"text" or "chunk_id": ..., "embedding": [...]}.
     """
     source = _Source(url=url, model=model, api_key_env=api_key_env, file=file)

@@ -1,4 +1,4 @@
-"""``rageval explain``: why one case of a stored run has the numbers that it has."""
+"""``rageval explain``: the reasons for the numbers of one case of a stored run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAMED: Final = 5
 @click.option(
     "--repeat",
     type=click.IntRange(min=0),
-    help="Only this repeat, from 0, of a case that was asked several times.",
+    help="Only this repeat (from 0) of a case that was asked several times.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Add chunk texts, scores and the whole answer.")
 @click.option(
@@ -60,10 +60,9 @@ def command(
 ) -> None:
     """Explain the case CASE of the stored run RUN.
 
-    RUN is an id, a prefix of one, last, last~N or a path. CASE is a case id, file::id where
-    several files have it, or a prefix that only one case has. Shown are which chunk matched
-    which anchor and why, the arithmetic of each metric, and the rule by which the others are
-    not applicable.
+    RUN is an id, a prefix of one, last, last~N or a path. CASE is a case id, file::id if several
+    files have it, or a prefix that only one case has. The output shows which chunk matched which
+    anchor and why, the arithmetic of each metric, and the reason why the others are not applicable.
     """
     from pytest_rageval.report.explain.case import explain_record
     from pytest_rageval.runs.read import open_run
@@ -92,7 +91,7 @@ def command(
 
 
 def _case_of_file(record: CaseRecord) -> Case | None:
-    """Return the case from its file, if that still holds it as it was asked."""
+    """Return the case from its file, if it has not changed since the run."""
     from pytest_rageval.project.case_reader import load_cases
 
     path = Path(record.file)
@@ -107,7 +106,7 @@ def _case_of_file(record: CaseRecord) -> Case | None:
 
 
 def _choose(records: Sequence[CaseRecord], name: str, repeat: int | None) -> list[CaseRecord]:
-    """Return the records of the one case that was named, in the order of their repeats."""
+    """Return the records of the named case, in the order of their repeats."""
     nodeids = dict.fromkeys(record.nodeid for record in records)
     nodeid = _one_of(_named(records, name), name, nodeids)
     chosen = [record for record in records if record.nodeid == nodeid]
@@ -121,7 +120,7 @@ def _choose(records: Sequence[CaseRecord], name: str, repeat: int | None) -> lis
 
 
 def _named(records: Sequence[CaseRecord], name: str) -> list[str]:
-    """Return the node ids that a name may mean: the exact ones, else those it begins."""
+    """Return the node ids that match a name: exactly, else by prefix."""
     rules: tuple[Callable[[CaseRecord], bool], ...] = (
         lambda record: record.nodeid == name,
         lambda record: record.name == name,
@@ -164,5 +163,5 @@ def _wants_color(asked: str) -> bool:
 def _print(lines: Iterable[Line], *, colored: bool) -> None:
     for line in lines:
         text = "".join(click.style(part, **_STYLES[style]) for part, style in line)
-        # Said outright: click would take the colours out where it sees no terminal.
+        # Explicit: click would remove the colours where it detects no terminal.
         click.echo(text if colored else click.unstyle(text), color=colored)

@@ -1,4 +1,4 @@
-"""``rageval export``: writes cases, or a stored run, as other tools read them."""
+"""``rageval export``: writes cases, or a stored run, in formats of other tools."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     "--output",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the files, none of which may exist.",
+    help="Folder for the files, which must not exist yet.",
 )
 @click.option(
     "--level",
     type=click.Choice(("anchor", "document")),
     default="anchor",
     show_default=True,
-    help="Of a run: rank chunks against golds, or documents.",
+    help="With --run: rank chunks against golds, or documents.",
 )
 @json_option
 def command(
@@ -44,7 +44,7 @@ def command(
 ) -> ExitCode:
     """Write case files as a BEIR dataset or TREC files, or a run for trec_eval.
 
-    The documents that a case file brings along become the corpus of a BEIR dataset.
+    The documents of a case file become the corpus of a BEIR dataset.
     """
     if (run is None) == (not files):
         raise click.UsageError("expected case files, or --run RUN")

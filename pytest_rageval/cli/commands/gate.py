@@ -1,4 +1,4 @@
-"""``rageval gate``: decides a stored run once more, by the thresholds of today."""
+"""``rageval gate``: checks a stored run against the current thresholds."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
               help="Let checks against the baseline warn instead of fail.")  # fmt: skip
 @json_option
 def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bool) -> ExitCode:
-    """Decide a stored run by thresholds.toml as it stands now; nothing is asked or written.
+    """Check a stored run against the current thresholds.toml; nothing is asked or written.
 
-    Exit code 1 if the gate fails; 3 if it does not, but the baseline cannot be compared with.
+    Exit code 1 if the gate fails; 3 if it does not, but the baseline is not comparable.
     """
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.cli.output import add_to_step_summary
@@ -39,7 +39,7 @@ def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bo
     results = Path(project.rootdir) / project.results_dir
     gate = open_gate(resolve_run(results, run), project)
     if baseline is not None:
-        resolve_run(results, baseline)  # who names one wants to hear that it is not there
+        resolve_run(results, baseline)  # report a missing baseline that was named explicitly
     against = gate.baseline(baseline or project.baseline)
     decided = gate.decide(against)
     if as_json:

@@ -1,4 +1,4 @@
-"""``rageval generate``: cases from notes, to be reviewed before they count."""
+"""``rageval generate``: drafts cases from notes, for review before they count."""
 
 from __future__ import annotations
 
@@ -34,28 +34,33 @@ _EXISTS: Final = "{}: exists; name a file that does not, or remove it"
     help="Case file to write; it must not exist yet.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="Most cases in all.  [default: all]"
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Maximum number of cases.  [default: all]",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Chooses where not all fit.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the choice if there are more."
+)
 @click.option(
     "--unanswerable",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Questions about names that no note holds.  [default: one for five others]",
+    help="Number of questions about invented names.  [default: one per five others]",
 )
 @click.option(
     "--withhold",
     multiple=True,
     metavar="PATTERN",
-    help="Notes, such as 'drafts/*.md', that your index will not hold: what only they answer "
-    "becomes a question without an answer; repeatable.",
+    help="Notes, such as 'drafts/*.md', that your index will not contain: questions that only they "
+    "answer become unanswerable; repeatable.",
 )
 @click.option(
     "--against",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Case file whose questions are not made again; repeatable.",
+    help="Case file whose questions are not repeated; repeatable.",
 )
 @click.option("--model", metavar="MODEL", help="Writes further questions, section by section.")
 @click.option(
@@ -83,13 +88,13 @@ def command(
     as_json: bool,
     **flags: object,
 ) -> None:
-    """Make cases of the Markdown notes below VAULT.
+    """Draft cases from the Markdown notes below VAULT.
 
     Headings that are questions, questions with their answers, and definitions become cases whose
-    evidence is the section they stand in; a model, where one is named, writes more. Each snippet
-    and key fact is looked for in its section, and what is not there is dropped. Every case is
-    marked as generated: it is asked and shown, but counts in no figure and no check before a person
-    has reviewed it.
+    evidence is their section; a model writes more if --model names one. Each snippet and key fact
+    is looked up in its section, and drafts that fail are dropped. Every case is marked as
+    generated: it is asked and shown, but not counted in any figure or check until a person has
+    reviewed it.
     """
     from pytest_rageval.authoring.generation.generate import Wish, case_file, generate
     from pytest_rageval.authoring.notes import read_notes

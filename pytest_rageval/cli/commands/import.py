@@ -1,4 +1,4 @@
-"""``rageval import``: brings the eval sets of other tools in as cases."""
+"""``rageval import``: imports the eval sets of other tools as cases."""
 
 from __future__ import annotations
 
@@ -34,37 +34,36 @@ _FORMATS = (
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path("evals/eval_set.jsonl"),
     show_default=True,
-    help="Case file that the cases are added to.",
+    help="Case file to which the cases are added.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Report the changes without writing them.")
 @click.option(
     "--on-clash",
     type=click.Choice(("refuse", "skip", "rename")),
     default="refuse",
     show_default=True,
-    help="What becomes of a case whose id the file has already.",
+    help="Handling of a case whose id the file already has.",
 )
 @click.option(
     "--responses",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="New file for recorded answers and retrievals, which rageval score reads.",
+    help="New file for recorded answers and retrievals, for rageval score.",
 )
 @click.option(
     "--ids",
     type=click.Choice(("auto", "keep", "paths")),
     default="auto",
     show_default=True,
-    help="Foreign document ids as they are, or as paths of notes; auto: paths where documents "
-    "come along.",
+    help="Use document ids unchanged, or as paths of notes; auto: paths if documents are included.",
 )
-@click.option("--scope-prefix", metavar="FOLDER", help="Folder that documents are put under.")
+@click.option("--scope-prefix", metavar="FOLDER", help="Folder for the documents.")
 @click.option("--split", metavar="NAME", help="BEIR: judgements to take, or all [test].")
 @click.option(
-    "--column", "columns", multiple=True, metavar="FIELD=HEADER", help="CSV: what a column holds."
+    "--column", "columns", multiple=True, metavar="FIELD=HEADER", help="CSV: field of a column."
 )
-@click.option("--delimiter", metavar="CHAR", help="Tables: what divides cells (found out).")
+@click.option("--delimiter", metavar="CHAR", help="Tables: cell delimiter (default: detected).")
 @click.option("--question-var", metavar="NAME", help="promptfoo: variable with the question.")
-@click.option("--fetch", is_flag=True, help="Fetch what is a URL; else none is opened.")
+@click.option("--fetch", is_flag=True, help="Allow fetching URLs; by default none is opened.")
 @json_option
 def command(
     name: str,
@@ -79,8 +78,8 @@ def command(
 ) -> ExitCode:
     """Add the cases of another tool's eval set to a case file.
 
-    Nothing is overwritten. Documents that a dataset brings along go to documents/ beside the case
-    file. What is carried over is counted field by field, and so is all that is not.
+    Nothing is overwritten. Documents of a dataset go to documents/ beside the case file. All fields
+    are counted, both those carried over and those left out.
     """
     found = _read(name, files, _options(output, options), fetch=fetch)
     plan = _plan(found, output, on_clash, responses)
@@ -143,7 +142,7 @@ def _with_text(document: Document, fetch: Fetch) -> Document:
     return replace(document, text=fetch(document.ref), ref=None)
 
 
-# --- what is to be written -------------------------------------------------------------------
+# --- files to write --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +162,7 @@ class _Plan:
     def write(self) -> None:
         from pytest_rageval.authoring.interchange.files import append_cases, write_new
 
-        # The cases last: they are what a run looks for.
+        # The cases last: a run looks for them.
         if self.documents is not None:
             write_new(self.documents, self.document_lines)
         if self.responses is not None:
@@ -173,7 +172,7 @@ class _Plan:
 
     @property
     def written(self) -> list[str]:
-        """The files, as shown."""
+        """Displayed paths of the files."""
         paths = [self.output if self.texts else None, self.documents, self.responses]
         return [path.as_posix() for path in paths if path is not None]
 
@@ -203,7 +202,7 @@ def _plan(found: Imported, output: Path, on_clash: OnClash, responses: Path | No
 
 
 def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Hold every line against our own rules, which whatever is written must keep.
+    """Validate every line by our rules for case files before it is written.
 
     Raises:
         DatasetError: with every fault.
@@ -244,7 +243,7 @@ def _planned_documents(found: Imported, output: Path) -> tuple[Path | None, tupl
     path, lines = documents_path(output), tuple(document_lines(found.documents, prefix))
     if path.exists():
         if path.read_bytes() == "".join(lines).encode("utf-8"):
-            return None, ()  # the same import once more
+            return None, ()  # repeats an earlier import
         raise DatasetError(
             f"{path.as_posix()}: exists, and nothing is overwritten; import into another case file "
             "with -o, or move it away"
@@ -252,7 +251,7 @@ def _planned_documents(found: Imported, output: Path) -> tuple[Path | None, tupl
     return path, lines
 
 
-# --- what is said ----------------------------------------------------------------------------
+# --- output ----------------------------------------------------------------------------------
 
 
 def _document(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``rageval init``: a working project to start from, offline."""
+"""``rageval init``: creates a starter project that works offline."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from pytest_rageval.support.text import clean
 @click.command("init")
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 def command(folder: Path) -> None:
-    """Write a project that works offline: cases, notes, limits and a CI job.
+    """Create a project that works offline: cases, notes, limits and a CI job.
 
-    DIR is the folder to write to, the current one by default; it is made where it is missing. No
-    file is ever written over: those that exist are listed as kept, and what must be added to them
-    is printed. Notes are left out where the cases are your own. The last line is the command to go
-    on with.
+    DIR is the folder to write to, by default the current one; it is created if missing. Existing
+    files are never overwritten: they are listed as kept, and lines to add to them are printed.
+    Notes are left out if you already have cases. The last line is the command to run next.
     """
     from pytest_rageval.authoring.scaffold.writing import read_project, write_scaffold
 

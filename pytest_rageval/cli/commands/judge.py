@@ -45,21 +45,23 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Cases that a second judge judges too (default: 0).",
+    help="Number of cases that a second judge also judges (default: 0).",
 )
 @click.option(
     "--labels",
     metavar="FILE",
-    help="People's labels of some cases, which correct the means (default: the project's).",
+    help="Human labels of some cases, which correct the means (default: the project's).",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what it would take.")
-@click.option("--show-cache", is_flag=True, help="Only show what the cache holds; without RUN.")
+@click.option("--dry-run", is_flag=True, help="Only estimate calls and cost.")
+@click.option(
+    "--show-cache", is_flag=True, help="Only show the contents of the cache; without RUN."
+)
 @click.option(
     "--prune-cache",
     "prune_days",
     type=click.IntRange(min=0, max=36_500),
     metavar="DAYS",
-    help="Only remove verdicts from the cache that no run used for so many days, with --judge "
+    help="Only remove verdicts from the cache that no run used for this many days, with --judge "
     "those of that model; without RUN.",
 )
 @json_option
@@ -76,10 +78,10 @@ def command(
 ) -> None:
     """Judge the answers of the stored run RUN.
 
-    RUN is an id, a prefix of one, last, last~N or a path; its texts must have been kept whole
-    (--rageval-store-full-text). The verdicts land in the run's folder beside what is there, under a
-    name of their own for each judge and rubric version: nothing is written over. Verdicts that are
-    in the cache cost nothing; --no-judge-cache asks again.
+    RUN is an id, a prefix of one, last, last~N or a path; its texts must have been stored whole
+    (--rageval-store-full-text). The verdicts are stored in the run's folder, in a separate file for
+    each judge and rubric version: nothing is overwritten. Cached verdicts cost nothing;
+    --no-judge-cache asks again.
     """
     if show_cache or prune_days is not None:
         if run is not None:
@@ -98,7 +100,7 @@ def _keep_house(days: int | None, flags: Mapping[str, object], *, as_json: bool)
     from pytest_rageval.cli.commands.judge_cache import cache_document, cache_lines
 
     settings = project_settings(flags)
-    # The judge of the project is not meant: whoever prunes by age means all of them.
+    # Not the project's judge: without --judge, pruning by age applies to all judges.
     judge = settings.judge if settings.origins.get("judge") == "flag" else None
     document = cache_document(settings, days=days, judge=judge)
     if as_json:
@@ -162,7 +164,7 @@ def _judged(
 
 
 def _refuse_nothing(found: Sequence[Rejudged]) -> None:
-    """Stop where there is no verdict at all: a file of failures alone is of no use.
+    """Stop if there is no verdict at all: a file of failures alone is useless.
 
     Raises:
         UnreachableError: every judgement failed.
@@ -234,13 +236,13 @@ def _save(
 
 
 def _free_name(folder: Path, name: str) -> str:
-    """Return a name that no verdicts have yet: what was paid for is not written over."""
+    """Return an unused file name: verdicts that were paid for are not overwritten."""
     names = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
     return next(one for one in names if not (folder / f"{one}.jsonl").exists())
 
 
 def _versions(settings: Settings, document: Mapping[str, Any]) -> dict[str, str]:
-    """What the name of the file tells apart: a spot check lies beside what has none."""
+    """Versions in the name of the file: verdicts with a spot check get a separate file."""
     second = document["second_judge"]
     checked = {"second judge": f"{second} {settings.judging.spot_check}"} if second else {}
     return {**document["rubrics"], **checked}

@@ -1,4 +1,4 @@
-"""``rageval judge --show-cache`` and ``--prune-cache``: what the cache of verdicts holds."""
+"""``rageval judge --show-cache`` and ``--prune-cache``: contents of the cache of verdicts."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def cache_document(settings: Settings, *, days: int | None, judge: str | None) -> dict[str, Any]:
-    """Prune the cache if that is asked for, and say what it holds.
+    """Prune the cache if requested, and describe its contents.
 
     Args:
         settings: of the project.
-        days: verdicts go that nobody used for so many; None: nothing goes.
+        days: remove verdicts that were not used for this many days; None: remove nothing.
         judge: only those of this model, or of ``MODEL at HOST``; None: of all.
 
     Raises:
-        CommandError: the settings have no cache, or there is no such judge in it.
-        StorageError: the cache cannot be read, or not be written.
+        CommandError: the settings have no cache, or it does not contain this judge.
+        StorageError: the cache cannot be read or written.
     """
     from pytest_rageval.judges.opening import cache_place, open_cache
 
@@ -33,7 +33,7 @@ def cache_document(settings: Settings, *, days: int | None, judge: str | None) -
         raise CommandError("no cache: expected no --no-judge-cache with its own options")
     place = cache_place(settings)
     if isinstance(place, Path) and not place.exists():
-        # Looking at it should not make one.
+        # Showing the cache must not create one.
         return _document(str(place), None if days is None else 0, None)
     with open_cache(settings) as cache:
         assert cache is not None  # no_cache was refused
@@ -71,7 +71,7 @@ def _date(when: datetime | None) -> str | None:
 
 
 def cache_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Lay out what ``cache_document`` says."""
+    """Lay out the result of ``cache_document``."""
     from pytest_rageval.support.text import counted
 
     yield f"cache    {clean(document['cache'])}"

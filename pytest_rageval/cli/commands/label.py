@@ -1,4 +1,4 @@
-"""``rageval label``: people mark the evidence of cases among what the target retrieves."""
+"""``rageval label``: people mark evidence among the chunks that the target retrieves."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LOST: Final = frozenset({"connection", "timeout"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """What the command line says."""
+    """Options of the command line."""
 
     file: Path
     plain: bool
@@ -73,31 +73,33 @@ class _Wanted:
 @click.option("--plain", is_flag=True, help="Numbered lines instead of a full-screen app.")
 @click.option("--web", is_flag=True, help="A page for a browser on this machine.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0,
-              help="Of --web, on 127.0.0.1; 0 takes a free one.")  # fmt: skip
+              help="Port of --web on 127.0.0.1; 0 takes a free one.")  # fmt: skip
 @click.option("--open", "open_browser", is_flag=True, help="Open the page of --web in the browser.")
 @click.option("--case", "case_ids", metavar="ID", multiple=True, help="Only this case; repeatable.")
 @click.option("--unlabeled", is_flag=True, help="Only answerable cases without evidence.")
 @click.option("--category", "categories", metavar="NAME", multiple=True,
               help="Only this category; repeatable.")  # fmt: skip
-@click.option("--failed-from", metavar="RUN", help="Only what missed or erred in a stored run.")
-@click.option("--review", is_flag=True, 
-              help="Only generated cases; enter marks them reviewed. A bad one is taken out with "
-              "`rageval case remove -f FILE ID`, or mended with `rageval case edit`.")  # fmt: skip
+@click.option(
+    "--failed-from", metavar="RUN", help="Only cases that missed or erred in a stored run."
+)
+@click.option("--review", is_flag=True,
+              help="Only generated cases; enter marks them reviewed. Remove a bad one with "
+              "`rageval case remove -f FILE ID`, or correct it with `case edit`.")  # fmt: skip
 @click.option("--annotator", metavar="NAME", help="Keep decisions in labels/NAME.jsonl.")
 @click.option("--blind/--no-blind", default=True, show_default=True,
               help="Hide scores, ranks and earlier marks from annotators.")  # fmt: skip
-@click.option("--adjudicate", is_flag=True, help="Decide where annotators differ.")
-@click.option("--agreement", is_flag=True, help="Print how far annotators agree, and end.")
+@click.option("--adjudicate", is_flag=True, help="Resolve differences between annotators.")
+@click.option("--agreement", is_flag=True, help="Print the agreement of annotators and exit.")
 @click.option("--rag-url", metavar="URL", help="Target to ask (default: the project's).")
 @click.option("--k", type=click.IntRange(1, 200), default=20, show_default=True,
-              help="How many chunks are asked for.")  # fmt: skip
+              help="Number of chunks to request.")  # fmt: skip
 @json_option
 def command(agreement: bool, as_json: bool, rag_url: str | None, **options: Any) -> ExitCode:
     """Mark the evidence of the cases in FILE, among the chunks that the target retrieves.
 
-    What is marked is written to the line of the case as anchors: path, heading path and quoted
-    sentences. Nothing else of the file changes. Exit code 1 if the input ended before the last
-    decision was saved, 4 if the target cannot be reached, 130 after Ctrl-C.
+    Marks are written to the line of the case as anchors: path, heading path and quoted sentences.
+    The rest of the file does not change. Exit code 1 if the input ended before the last decision
+    was saved, 4 if the target cannot be reached, 130 after Ctrl-C.
     """
     wanted = _Wanted(**options)
     _check(wanted, agreement=agreement, as_json=as_json)
@@ -161,7 +163,7 @@ def _display(path: Path, settings: Settings) -> str:
 
 
 class _Asked:
-    """Asks the target for the chunks of a case, and keeps what it said to the first."""
+    """Asks the target for the chunks of a case, and keeps the reply to the first."""
 
     def __init__(self, client: Any, settings: Settings, k: int) -> None:
         self._client = client
@@ -183,7 +185,7 @@ class _Asked:
         """Ask for the first case before anything is shown.
 
         Raises:
-            UnreachableError: nobody answers.
+            UnreachableError: the target does not answer.
         """
         result = self(case)
         if result.error is not None and result.error.kind in _LOST:
@@ -214,12 +216,12 @@ def _session(
 def _desk(
     wanted: _Wanted, loaded: EditableSet, ids: list[str], target: Target, settings: Settings
 ) -> tuple[CaseDesk | AnnotatorDesk, list[str]]:
-    """Return where decisions are kept, and the cases in their order."""
+    """Return the store of decisions, and the cases in order."""
     from pytest_rageval.authoring.labelling.desk import CaseDesk
 
     if wanted.annotator is not None:
         annotator = _annotator_desk(wanted, loaded, target, settings)
-        # What is still to do comes first.
+        # Open cases come first.
         done = annotator.done
         return annotator, sorted(ids, key=lambda case_id: case_id in done)
     if wanted.adjudicate:
@@ -320,7 +322,7 @@ def _failed(
     return found.cases
 
 
-# --- faces ---------------------------------------------------------------------------------------
+# --- interfaces ----------------------------------------------------------------------------------
 
 
 def _require_terminal() -> None:
@@ -392,14 +394,14 @@ def _open_browser(address: str) -> None:
     import threading
     import webbrowser
 
-    # A browser for terminals returns only when it is left.
+    # A terminal browser returns only when the user quits it.
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def _typed_lines() -> Iterator[str]:
     import io
 
-    if sys.stdin is None:  # closed by whoever started us
+    if sys.stdin is None:  # closed by the parent process
         return
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")

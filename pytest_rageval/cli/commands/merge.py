@@ -1,4 +1,4 @@
-"""``rageval merge``: puts the runs of several shards together into one."""
+"""``rageval merge``: merges the runs of several shards."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 @no_report_option
 @json_option
 def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json: bool) -> ExitCode:
-    """Put runs together that each asked a part of the set, and decide the gate over the whole.
+    """Merge runs that each asked a part of the set, and decide the gate over the whole.
 
-    RUN is an id, a prefix of one, last, last~N or a path. The new run has the figures of one that
-    asked everything itself; the parts stay as they are. Refused with exit code 3 where the runs
-    were made with other settings, from other cases or of another system, or hold the same case
-    twice. Exit code 1 if the gate fails, which it does where cases of the set are missing.
+    RUN is an id, a prefix of one, last, last~N or a path. The new run has the figures of a single
+    run over all cases; the parts are not changed. Exit code 3 if the runs differ in settings, cases
+    or system, or hold the same case twice; 1 if the gate fails, which it also does if cases of the
+    set are missing.
     """
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.cli.output import add_to_step_summary
@@ -111,6 +111,6 @@ def _print(merged: MergedRun) -> None:
 
 
 def _visible(text: str) -> str:
-    # The layout's own spaces stay.
+    # Keep the spaces of the layout.
     lead = len(text) - len(text.lstrip(" "))
     return text if text.isascii() and text.isprintable() else " " * lead + clean(text)

@@ -12,22 +12,22 @@ from pytest_rageval.cli.output import CommandError
 
 @click.command("report")
 @click.argument("run", default="last")
-@click.option("--baseline", metavar="RUN", help="Hold the run against this one: flips first.")
+@click.option("--baseline", metavar="RUN", help="Compare with this run: flips first.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write; report.html in the folder of the run if not given.",
+    help="File to write (default: report.html in the folder of the run).",
 )
 @click.option(
     "--redact",
     is_flag=True,
-    help="Leave out every question, answer and text, path and heading of a document.",
+    help="Leave out all questions, answers, and texts, paths and headings of documents.",
 )
 @click.option(
     "--full",
     is_flag=True,
-    help="Above 1000 cases, show what lies behind those that passed, too.",
+    help="Above 1000 cases, also show the details of those that passed.",
 )
 def command(run: str, baseline: str | None, output: Path | None, redact: bool, full: bool) -> None:
     """Write the stored run RUN as one HTML file that needs no network.

@@ -1,4 +1,4 @@
-"""``rageval runs sync`` and ``rageval runs trend``: an index of runs, and questions over many."""
+"""``rageval runs sync`` and ``rageval runs trend``: an index of runs, and trends over them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _index_options(command: _Command) -> _Command:
 
 
 def put_and_warn(*run_ids: str) -> None:
-    """Tell the index of runs that changed, where there is one; what goes wrong is a warning."""
+    """Update the changed runs in the index, if there is one; errors become warnings."""
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.runs.index import index_url, put_into_index
 
@@ -54,13 +54,15 @@ def put_and_warn(*run_ids: str) -> None:
 
 @click.command("sync")
 @_index_options
-@click.option("--rebuild", is_flag=True, help="Drop what the index has of the project, and refill.")
+@click.option(
+    "--rebuild", is_flag=True, help="Drop the project's rows in the index, and refill it."
+)
 @json_option
 def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bool) -> ExitCode:
-    """Let the index in a database say what the folders say.
+    """Bring the database index in line with the run folders.
 
-    Runs that have not changed are not written again, and those whose folder is gone are taken
-    out. Exit code 1 if the folder of a run cannot be read; the rest is in the index all the same.
+    Unchanged runs are not written again, and runs whose folder no longer exists are removed. Exit
+    code 1 if the folder of a run cannot be read; the rest is indexed anyway.
     """
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.runs.history.database import IndexDatabase
@@ -126,9 +128,9 @@ def _sync_lines(found: SyncResult, shown: str, project: str) -> Iterator[str]:
 @click.option("--category", metavar="NAME", help="Only cases of this category.")
 @click.option("--run-tag", "run_tags", multiple=True, metavar="TAG",
               help="Only runs with this tag; repeatable.")  # fmt: skip
-@click.option("--config", metavar="HASH", help="Only runs whose config_hash begins so.")
+@click.option("--config", metavar="HASH", help="Only runs whose config_hash has this prefix.")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
-@click.option("--partial", is_flag=True, help="Also runs over a part of the set, as with -k.")
+@click.option("--partial", is_flag=True, help="Include runs over a part of the set, as with -k.")
 @_index_options
 @json_option
 def trend_command(
@@ -143,12 +145,12 @@ def trend_command(
     project: str | None,
     as_json: bool,
 ) -> ExitCode:
-    """Follow METRIC over the runs, oldest first.
+    """Show METRIC over the runs, oldest first.
 
-    METRIC is a key such as recall_at_k, error_rate, latency_ms.p95 or cost_usd.total. Where
-    something changed that figures depend on, the line breaks: those above and below do not
-    compare. Runs over a part of the set are left out and counted. Read from the index where
-    there is one, else from the folders.
+    METRIC is a key such as recall_at_k, error_rate, latency_ms.p95 or cost_usd.total. The line
+    breaks where something changed that the figures depend on: those above and below are not
+    comparable. Runs over a part of the set are left out and counted. Runs are read from the index
+    if there is one, else from the folders.
     """
     from pytest_rageval.analysis.run_figures import Scope
     from pytest_rageval.analysis.trend import TrendQuery, count_left_out, make_trend

@@ -1,4 +1,4 @@
-"""``rageval runs``: lists, shows, names and clears away stored runs."""
+"""``rageval runs``: lists, shows, tags and removes stored runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STYLES: Final[Mapping[str, Style]] = {"pass": "green", "fail": "red", "not_eval
 
 @click.group("runs")
 def command() -> None:
-    """List, show, tag, remove and look back over stored runs.
+    """List, show, tag and remove stored runs, and show trends.
 
     A RUN is an id, a prefix of one, a tag, last, last~N or a path.
     """
@@ -80,7 +80,7 @@ def _list_lines(entries: list[RunEntry]) -> Iterator[Line]:
 @click.argument("run")
 @json_option
 def show_command(run: str, as_json: bool) -> ExitCode:
-    """Show what a run says of itself: its gate, its figures, and what it was made with."""
+    """Show the gate, figures, versions and settings of a run."""
     from pytest_rageval.runs.list import run_entry
     from pytest_rageval.runs.store import read_json, resolve_run
     from pytest_rageval.runs.tags import tags_by_run
@@ -92,7 +92,7 @@ def show_command(run: str, as_json: bool) -> ExitCode:
     for name in ("metrics", "gate", "config"):
         try:
             documents[name] = read_json(folder / f"{name}.json")
-        except StorageError:  # a run that was cut short has not got all of them
+        except StorageError:  # an interrupted run lacks some of them
             documents[name] = None
     entry = run_entry(folder, tags_by_run(results).get(folder.name, ()))
     if as_json:
@@ -143,12 +143,12 @@ def _figure_lines(statistics: object) -> Iterator[str]:
 @command.command("tag")
 @click.argument("run")
 @click.argument("tag", required=False)
-@click.option("--delete", is_flag=True, help="Take the tag away; its name is the one argument.")
+@click.option("--delete", is_flag=True, help="Remove the tag; its name is the only argument.")
 @json_option
 def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitCode:
-    """Give RUN a name such as main, which leaves the run that had it before.
+    """Give RUN a name such as main; another run with that name loses it.
 
-    Tags are small files in the folder tags beside the runs, to be committed if wanted.
+    Tags are small files in the folder tags beside the runs, and can be committed.
     """
     from pytest_rageval.runs.store import resolve_run
     from pytest_rageval.runs.tags import remove_tag, write_tag
@@ -188,13 +188,13 @@ def _told(document: Mapping[str, Any], as_json: bool) -> ExitCode:
 
 @command.command("prune")
 @click.option("--keep", required=True, type=click.IntRange(min=0), metavar="N",
-              help="How many of the newest runs stay.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Only say which runs would go.")
+              help="Number of newest runs to keep.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Only list the runs that would be removed.")
 @json_option
 def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     """Remove all but the newest N runs.
 
-    A run with a tag, the baseline of thresholds.toml and a run being written always stay.
+    Tagged runs, the baseline of thresholds.toml and runs being written are always kept.
     """
     from pytest_rageval.runs.list import remove_run, runs_to_prune
     from pytest_rageval.values.errors import StorageError
@@ -224,7 +224,7 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
 
 
 def _baseline(results: Path) -> frozenset[str]:
-    """Return the id of the run that the gate of the project compares with, if there is one."""
+    """Return the id of the gate's baseline run, if there is one."""
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.project.thresholds import project_thresholds
     from pytest_rageval.runs.store import resolve_run
@@ -237,7 +237,7 @@ def _baseline(results: Path) -> frozenset[str]:
     try:
         named = project.baseline or thresholds.baseline
         return frozenset({resolve_run(results, named).name} if named else ())
-    except StorageError:  # it is not here, so it cannot be removed
+    except StorageError:  # not stored here, so it cannot be removed
         return frozenset()
 
 

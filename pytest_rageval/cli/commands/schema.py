@@ -16,7 +16,7 @@ from pytest_rageval.cli.output import CommandError
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write here instead of printing; missing folders are made.",
+    help="File to write instead of printing; missing folders are created.",
 )
 def command(kind: str, output: Path | None) -> None:
     """Print the JSON Schema (2020-12) of a case line or of thresholds.toml."""

@@ -1,4 +1,4 @@
-"""``rageval score``: recorded responses, scored without asking the target."""
+"""``rageval score``: scores recorded responses, without asking the target."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _PAGE_RECORDS = 20_000
     "-k",
     "k",
     type=click.IntRange(min=1, max=1_000_000),
-    help="Cutoff of the retrieval metrics (5 unless configured); a case's own k wins.",
+    help="Cutoff of the retrieval metrics (5 unless configured); a case's k overrides it.",
 )
 @click.option(
     "--save",
     "run_id",
     metavar="RUN_ID",
-    help="Write a run of this name, as any other run is written.",
+    help="Store the result as a run of this name.",
 )
 @no_report_option
 @click.option(
@@ -77,11 +77,10 @@ def command(
 ) -> None:
     """Score recorded RESPONSES against CASES.
 
-    Each line of RESPONSES is {"id": case id, "response": what the ask API replied}; "repeat": 1
-    and so on mark further responses of one case, and "error": {"kind", "message"} takes the place
-    of a response that never came. The exit code is 0 whenever the files could be read, whatever
-    the scores. The matching settings are those of pyproject.toml. Answers are judged only with
-    --judge.
+    Each line of RESPONSES is {"id": case id, "response": reply of the ask API}; "repeat": 1 and so
+    on mark further responses of one case, and "error": {"kind", "message"} replaces a missing
+    response. The exit code is 0 if the files could be read, whatever the scores. The matching
+    settings are those of pyproject.toml. Answers are judged only with --judge.
     """
     from pytest_rageval.judges.opening import open_judge
 
@@ -110,7 +109,7 @@ def _score(
     run_id: str | None,
     as_json: bool,
 ) -> tuple[ScoredRun, list[str]]:
-    """Score everything, print the JSON document if asked for, and return what is left to print."""
+    """Score everything, print the JSON document if requested, and return the remaining output."""
     from pytest_rageval.engine.recorded import RecordedRun
     from pytest_rageval.engine.scored import ScoredRun
 
@@ -138,10 +137,10 @@ def _score(
 
 
 def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
-    """Write the page of a saved run, which reads all of its records again.
+    """Write the report page of a saved run, which reads all of its records again.
 
     Returns:
-        Its name, and what kept it from being written; the one or the other is empty.
+        Its name, and the reason why it was not written; one of the two is empty.
     """
     from pytest_rageval.report.html.files import REPORT
 
@@ -160,7 +159,7 @@ def _settings(
     if found.origins.get("judge") != "flag":
         if rubrics or any(flags.values()):
             raise click.UsageError("options of the judge: expected --judge beside them")
-        # The judge of the project had no part in this: it may cost money.
+        # Not the project's judge: it may cost money.
         found = replace(found, judge="none")
     elif retrieval_only and found.judge != "none":
         raise click.UsageError("--judge: expected no --retrieval-only, which leaves out answers")
@@ -204,7 +203,7 @@ def _numbers(totals: Aggregate, judge: Judge | None) -> dict[str, Any]:
     }
 
 
-# --- for people ----------------------------------------------------------------------------
+# --- text output ---------------------------------------------------------------------------
 
 
 def _lines(totals: Aggregate, scored: ScoredRun, notes: Sequence[str]) -> Iterator[str]:

@@ -23,15 +23,15 @@ from pytest_rageval.support.text import clean
     type=click.IntRange(0, 65535),
     default=8765,
     show_default=True,
-    help="On 127.0.0.1; 0 takes a free one.",
+    help="Port on 127.0.0.1; 0 takes a free one.",
 )
 @click.option("--vault-name", help="Reported with references.  [default: the folder's name]")
 @click.option(
     "--cache-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep built indexes here.  [default: build at each start]",
+    help="Folder for built indexes.  [default: build at each start]",
 )
-@click.option("--k", type=int, help="Results where a request does not say.  [default: 5]")
+@click.option("--k", type=int, help="Number of results if a request sets none.  [default: 5]")
 @click.option("--chunk-tokens", type=int, help="Longest chunk.  [default: 400]")
 @click.option("--chunk-overlap", type=int, help="Tokens shared by split pieces.  [default: 50]")
 @click.option("--fusion", type=click.Choice(["weighted", "rrf"]), help="[default: weighted]")
@@ -45,7 +45,7 @@ from pytest_rageval.support.text import clean
 @click.option(
     "--embedder",
     type=click.Choice(["lsa", "endpoint"]),
-    help="Vectors from here or from an /v1/embeddings endpoint.  [default: lsa]",
+    help="Built-in vectors, or those of a /v1/embeddings endpoint.  [default: lsa]",
 )
 @click.option("--embedder-url", help="Base URL of the embeddings API.")
 @click.option("--embedder-model", help="Model of the embeddings API.")
@@ -56,8 +56,8 @@ from pytest_rageval.support.text import clean
 def command(vault: Path, port: int, **settings: Any) -> None:
     """Answer questions about a folder of Markdown on 127.0.0.1 until Ctrl-C.
 
-    The folder is indexed first; then one line with the URL is printed, which is what
-    --rag-url of pytest takes.
+    The folder is indexed first; then one line with the URL is printed, for --rag-url of
+    pytest.
     """
     from pytest_rageval.server.config import ConfigError, ReferenceConfig
     from pytest_rageval.server.server import ServerStartError, serve
