@@ -146,7 +146,7 @@ def read_labels(records: Sequence[CaseRecord], settings: Settings) -> JudgeLabel
         DatasetError: the file is wrong, or does not say which case a label is about.
     """
     from pytest_rageval.analysis.trust.reliability import labels_by_case
-    from pytest_rageval.engine.judge_labels import load_judge_labels
+    from pytest_rageval.engine.labels import load_judge_labels
 
     given = settings.judging.labels
     if given is None:

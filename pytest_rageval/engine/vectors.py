@@ -12,13 +12,14 @@ import random
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
 
 from pytest_rageval.analysis.embeddings import VectorTable
 from pytest_rageval.support.http.address import Address, blot_out, join_url
@@ -32,17 +33,11 @@ from pytest_rageval.support.http.exchange import (
     silence_loggers,
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
-from pytest_rageval.support.json_text import UnfitJsonError, parse
-from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.support.json_text import Loc
+from pytest_rageval.support.jsonl import ObjectLine, field_text, read_objects
 from pytest_rageval.support.text import excerpt
 from pytest_rageval.target.contract import parse_reply_bytes
-from pytest_rageval.values.errors import (
-    ConfigError,
-    DatasetError,
-    EndpointError,
-    Fault,
-    TargetErrorKind,
-)
+from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 
 _Array = npt.NDArray[np.float64]
 
@@ -222,7 +217,7 @@ class EmbeddingsClient:
         try:
             return read_vector(entry.get("embedding"))
         except VectorError as error:
-            where = f"data[{entry['index']}].{error.field}"
+            where = field_text(("data", entry["index"], *error.loc))
             # Not chained, as above.
             raise self._error("protocol", f"{where}: {excerpt(str(error), 160)}") from None
 
@@ -278,7 +273,11 @@ def _key(variable: str | None, environ: Mapping[str, str]) -> str | None:
 
 
 _NAMES: Final = ("text", "chunk_id")
-_EXPECTED: Final = 'expected {"text" or "chunk_id": a string, "embedding": a list of numbers}'
+_VECTOR_LINE: Final = ObjectLine(
+    adapter=TypeAdapter(dict[str, Any]),
+    fields=dict,
+    shape='{"text" or "chunk_id": a string, "embedding": a list of numbers}',
+)
 
 
 def load_vectors(path: Path, *, display: str | None = None) -> VectorTable:
@@ -291,111 +290,65 @@ def load_vectors(path: Path, *, display: str | None = None) -> VectorTable:
         DatasetError: with every line that is no such object, that has no vector of finite
             numbers, or whose vector is not as long as the first; or the file holds none.
     """
-    display = path.as_posix() if display is None else display
-    faults: list[Fault] = []
-    table = _Table()
-    try:
-        with open_lines(path, display) as file:
-            for line in iterate_lines(file, display, faults):
-                if fault := table.add(line.text):
-                    faults.append(replace(fault, file=display, line=line.number))
-    except OSError as error:
-        raise cannot_be_read(display, error) from error
-    if not table.length and not faults:
-        faults.append(Fault(file=display, message=f"holds no line, {_EXPECTED}"))
-    if faults:
-        faults.sort(key=lambda fault: fault.line)
-        raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
-    return VectorTable(by_text=table.vectors["text"], by_chunk_id=table.vectors["chunk_id"])
+    vectors: dict[str, dict[str, _Array]] = {name: {} for name in _NAMES}
 
-
-class _Table:
-    """What the lines read so far hold."""
-
-    def __init__(self) -> None:
-        self.vectors: dict[str, dict[str, _Array]] = {name: {} for name in _NAMES}
-        self.length = 0
-        """Of every vector; 0 before the first."""
-
-    def add(self, text: str) -> Fault | None:
-        """Take one line, or return what is wrong with it."""
+    def rules(number: int, line: Mapping[str, Any], faulty: object) -> Iterator[tuple[Loc, str]]:
+        names = {name: line[name] for name in _NAMES if line.get(name) is not None}
+        if not names:
+            yield (), f"text and chunk_id missing, expected {_VECTOR_LINE.shape}"
+        for name, key in names.items():
+            if not isinstance(key, str) or not key:
+                yield (name,), f"{key!r:.40}, expected a non-empty string"
+                return
         try:
-            entry = _entry(text)
-            vector = read_vector(entry.get("embedding"))
-            if self.length not in {0, len(vector)}:
-                raise VectorError(
-                    "embedding", f"{len(vector)} numbers, expected {self.length} as above"
-                )
-            self.length = len(vector)
-            self._store(entry, vector)
-        except json.JSONDecodeError as error:
-            return Fault(col=error.colno, message=f"{error.msg}, {_EXPECTED}")
+            vector = read_vector(line.get("embedding"))
         except VectorError as error:
-            return Fault(field=error.field, message=str(error))
-        except (ValueError, RecursionError) as error:
-            return Fault(message=str(error))
-        return None
+            yield error.loc, str(error)
+            return
+        length = next((len(known) for found in vectors.values() for known in found.values()), None)
+        if length not in {None, len(vector)}:
+            yield ("embedding",), f"{len(vector)} numbers, expected {length} as above"
+            return
+        for name, key in names.items():
+            if not np.array_equal(vectors[name].setdefault(key, vector), vector):
+                yield (name,), f"{key!r:.60} stands above with another vector"
 
-    def _store(self, entry: Mapping[str, Any], vector: _Array) -> None:
-        for name in _NAMES:
-            key = entry.get(name)
-            if key is not None:
-                known = self.vectors[name].setdefault(key, vector)
-                if not np.array_equal(known, vector):
-                    raise VectorError(name, f"{key!r:.60} stands above with another vector")
+    for _ in read_objects(path, _VECTOR_LINE, rules, display=display or path.as_posix()):
+        pass  # the rules keep each vector, read as numbers, in place of its line
+    return VectorTable(by_text=vectors["text"], by_chunk_id=vectors["chunk_id"])
 
 
 class VectorError(ValueError):
-    """A value that is no vector, or does not go with the others.
+    """A value that is no vector.
 
     Args:
-        field: where it stands, such as ``embedding[3]``.
         message: what came and what was expected.
+        loc: index of the number at fault, if it is one of them.
     """
 
-    def __init__(self, field: str, message: str) -> None:
+    def __init__(self, message: str, *loc: int) -> None:
         super().__init__(message)
-        self.field = field
+        self.loc: Loc = ("embedding", *loc)
+        """Where it stands, such as ``("embedding", 3)``."""
 
 
 def read_vector(value: object) -> _Array:
     """Read a JSON value as a vector.
 
     Raises:
-        VectorError: it is no list of finite numbers; its field begins with ``embedding``.
+        VectorError: it is no list of finite numbers.
     """
     if not isinstance(value, list) or not value:
-        raise VectorError("embedding", f"{_shown(value)}, expected a list of numbers")
+        came = "missing" if value is None else f"{value!r:.40}"
+        raise VectorError(f"{came}, expected a list of numbers")
     for index, number in enumerate(value):
         if isinstance(number, bool) or not isinstance(number, int | float):
-            raise VectorError(f"embedding[{index}]", f"{number!r:.40}, expected a number")
+            raise VectorError(f"{number!r:.40}, expected a number", index)
     try:
         vector: _Array = np.asarray(value, dtype=np.float64)
     except OverflowError as error:
-        raise VectorError("embedding", "an integer too large, expected finite numbers") from error
+        raise VectorError("an integer too large, expected finite numbers") from error
     if not np.isfinite(vector).all():
         index = int(np.flatnonzero(~np.isfinite(vector))[0])
-        raise VectorError(f"embedding[{index}]", f"{value[index]}, expected a finite number")
+        raise VectorError(f"{value[index]}, expected a finite number", index)
     return vector
-
-
-def _shown(value: object) -> str:
-    return "missing" if value is None else f"{value!r:.40}"
-
-
-def _entry(text: str) -> Mapping[str, Any]:
-    try:
-        entry = parse(text)
-    except UnfitJsonError as error:
-        raise ValueError(
-            "a key twice, a number that is not finite or half a surrogate pair, expected none"
-        ) from error
-    if not isinstance(entry, dict):
-        raise ValueError(f"got no JSON object, {_EXPECTED}")
-    given = [name for name in _NAMES if entry.get(name) is not None]
-    if not given:
-        raise ValueError(f"text and chunk_id missing, {_EXPECTED}")
-    for name in given:
-        if not isinstance(entry[name], str) or not entry[name]:
-            raise VectorError(name, f"{_shown(entry[name])}, expected a non-empty string")
-    return entry

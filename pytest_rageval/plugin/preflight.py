@@ -189,7 +189,7 @@ def _labels(rootdir: Path, settings: Settings, sets: Iterable[LoadedSet]) -> Jud
     if given is None or settings.judge == "none" or settings.retrieval_only:
         return None
     from pytest_rageval.analysis.trust.reliability import labels_by_case
-    from pytest_rageval.engine.judge_labels import load_judge_labels
+    from pytest_rageval.engine.labels import load_judge_labels
     from pytest_rageval.values.errors import ConfigError, DatasetError
 
     try:

@@ -8,14 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import TypeAdapter
+
 from pytest_rageval.project.case_fields import AnchorLine, CaseLine
 from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file_lines
 from pytest_rageval.project.case_reader import parse_case
-from pytest_rageval.support.json_text import parse, survey
+from pytest_rageval.support.jsonl import Line, ObjectLine
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.errors import DatasetError, Fault
+from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _ANCHORS: Final = ("gold_supports", "irrelevant_supports")
+_ANY_LINE: Final = ObjectLine(
+    adapter=TypeAdapter(dict[str, Any]), fields=dict, shape="one JSON object"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +74,7 @@ def load_editable(path: Path, *, display: str | None = None) -> EditableSet:
             unknown[key] = number, n + 1
         found.append(one)
     if faults:
-        raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
+        raise faults_error(faults)
     return EditableSet(
         path=path, display=shown, cases=tuple(found), warnings=_warnings(shown, unknown)
     )
@@ -93,28 +98,12 @@ def _values(line: FileLine) -> dict[str, Any]:
     try:
         text = line.text
     except UnicodeDecodeError as error:
-        raise _fault(f"byte 0x{line.raw[error.start]:02x}, expected UTF-8 text") from None
-    try:
-        values = parse(text)
-    except (ValueError, RecursionError):
-        raise _syntax_error(text) from None
-    if not isinstance(values, dict):
-        raise _fault("expected a JSON object")
+        message = f"byte 0x{line.raw[error.start]:02x}, expected UTF-8 text"
+        raise faults_error([Fault(message=message)]) from None
+    values, faults = _ANY_LINE.read(Line(0, 0, text))
+    if values is None:
+        raise faults_error(faults)
     return values
-
-
-def _syntax_error(text: str) -> DatasetError:
-    try:
-        unfit = survey(text).unfit
-    except json.JSONDecodeError as error:
-        return _fault(f"{error.msg}, expected one JSON object", col=error.colno)
-    except (ValueError, RecursionError):
-        return _fault("cannot be read, expected one JSON object")
-    faults = tuple(
-        Fault(col=offset + 1, field=str(loc[0]) if loc else "", message=message)
-        for loc, offset, message in unfit
-    )
-    return DatasetError("\n".join(map(str, faults)), faults=faults)
 
 
 def _known_anchor(anchor: Any) -> Any:
@@ -153,8 +142,3 @@ def _warnings(shown: str, unknown: Mapping[str, tuple[int, int]]) -> tuple[str, 
         f"{f' (and in {n - 1} more lines)' if n > 1 else ''}, left as it is"
         for key, (number, n) in unknown.items()
     )
-
-
-def _fault(message: str, *, col: int = 0) -> DatasetError:
-    fault = Fault(col=col, message=message)
-    return DatasetError(str(fault), faults=(fault,))

@@ -8,24 +8,11 @@ case files are read.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    Required,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Final, Required
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, TypeAdapter, with_config
 
-from pytest_rageval.support.json_text import Loc
 from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule, Review
 
 if sys.version_info >= (3, 12):
@@ -165,46 +152,6 @@ class CaseLine(TypedDict, total=False):
 
 CASE_LINE: Final = TypeAdapter(CaseLine)
 """Validates the value of one line; the result holds only the fields that were given."""
-
-
-_WORDS: Final[Mapping[object, str]] = {
-    str: "a string",
-    bool: "true or false",
-    dict: "an object",
-    list: "a list of strings",
-    NoneType: "null",
-}
-
-
-def what_is_expected(loc: Loc) -> tuple[str, tuple[str, ...]]:
-    """Return what the field takes that a way leads to: in words, and as a list of choices.
-
-    >>> what_is_expected(("difficulty",))
-    ('easy, medium, hard or null', ('easy', 'medium', 'hard'))
-    """
-    one: Any = CaseLine
-    for step in loc:
-        if isinstance(step, int):
-            one = next(get_args(part)[0] for part in _types(one) if get_origin(part) is list)
-        else:
-            one = get_type_hints(_types(one)[0], include_extras=True)[step]
-            one = get_args(one)[0] if get_origin(one) is Required else one
-    types = _types(one)
-    choices = tuple(c for part in types if get_origin(part) is Literal for c in get_args(part))
-    said = [note for note in getattr(one, "__metadata__", ()) if isinstance(note, str)]
-    if said:
-        return said[-1], choices
-    kinds = [part if part in _WORDS else get_origin(part) for part in types]
-    names = [*choices, *(_WORDS[kind] for kind in kinds if kind is not Literal)]
-    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names), choices
-
-
-def _types(annotation: Any) -> list[Any]:
-    """Return the types of a union, or the one that there is, without what is annotated."""
-    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-    if get_origin(bare) in {Union, UnionType}:
-        return [one for part in get_args(bare) for one in _types(part)]
-    return [bare]
 
 
 def case_json_schema() -> dict[str, Any]:

@@ -10,22 +10,26 @@ import dataclasses
 import gc
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, cast
 
-from pydantic import ValidationError
-
-from pytest_rageval.project.case_fields import CASE_LINE, AnchorLine, CaseLine, what_is_expected
+from pytest_rageval.project.case_fields import CASE_LINE, CaseLine
 from pytest_rageval.project.case_rules import CASE_WARNINGS, find_faults, find_warnings
-from pytest_rageval.support.json_text import Loc, Survey, UnfitJsonError, parse, survey
-from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
-from pytest_rageval.support.text import cut, did_you_mean
+from pytest_rageval.support.json_text import Loc
+from pytest_rageval.support.jsonl import (
+    Line,
+    ObjectLine,
+    cannot_be_read,
+    iterate_lines,
+    open_lines,
+    repeated_id,
+)
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.errors import DatasetError, Fault
+from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _NOT_HASHED: Final = frozenset(
@@ -33,7 +37,7 @@ _NOT_HASHED: Final = frozenset(
     {"notes", "metadata", "tags", "category", "difficulty", "required", "review"}
 )
 _ANCHORS: Final = frozenset({"gold_supports", "irrelevant_supports"})
-_SHOWN_CHARS: Final = 60
+_LINES: Final = ObjectLine(adapter=CASE_LINE, fields=CaseLine, shape="one JSON object")
 _SHOWN_IDS: Final = 5
 
 
@@ -130,18 +134,28 @@ def parse_case(data: Mapping[str, Any]) -> Case:
     try:
         text = json.dumps(dict(data))
     except (TypeError, ValueError, RecursionError) as error:
-        raise _error([Fault(message=f"{error}, expected values that JSON can hold")]) from error
-    try:
-        return _parse_text(text)
-    except (ValidationError, ValueError, RecursionError) as error:
+        message = f"{error}, expected values that JSON can hold"
+        raise faults_error([Fault(message=message)]) from error
+    line, faults = _LINES.read(Line(0, 0, text), _rule_faults)
+    if line is None:
         # The positions are those of a text that the caller never saw.
-        raise _error(dataclasses.replace(fault, col=0) for fault in _faults_of(text)) from error
+        raise faults_error([dataclasses.replace(fault, col=0) for fault in faults])
+    return _case(line)
 
 
-def _parse_text(text: str) -> Case:
-    line = CASE_LINE.validate_python(parse(text))
-    if next(find_faults(line), None) is not None:
-        raise UnfitJsonError
+def _rule_faults(
+    number: int, value: Mapping[str, Any], faulty: Collection[int | str]
+) -> Iterator[tuple[Loc, str]]:
+    """Yield the rules that a line breaks, as far as its sound fields tell."""
+    if faulty:
+        if "gold_supports" in faulty:  # its indices cannot be judged
+            faulty = {*faulty, "required_support_groups"}
+        sound = {name: item for name, item in value.items() if name not in faulty}
+        value = {"id": "-", "question": "-"} | sound
+    return find_faults(cast(CaseLine, value))
+
+
+def _case(line: CaseLine) -> Case:
     # The dictionary is ours alone, so it is turned into the case's values where it stands.
     given = cast(dict[str, Any], line)
     for name in _ANCHORS & given.keys():
@@ -155,11 +169,6 @@ def _tuples(given: dict[str, Any]) -> dict[str, Any]:
 
 def _tuple(items: list[Any]) -> tuple[Any, ...]:
     return tuple([_tuple(item) if type(item) is list else item for item in items])
-
-
-def _error(faults: Iterable[Fault]) -> DatasetError:
-    faults = tuple(faults)
-    return DatasetError("\n".join(map(str, faults)), faults=faults)
 
 
 # --- one file ------------------------------------------------------------------------------
@@ -199,7 +208,7 @@ class CaseReader:
     def raise_faults(self) -> None:
         """Raise a `DatasetError` with every fault found, if there is one."""
         if self.faults:
-            raise _error(sorted(self.faults, key=lambda fault: fault.line))
+            raise faults_error(sorted(self.faults, key=lambda fault: fault.line))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -210,26 +219,21 @@ class CaseReader:
         )
 
     def _read(self, line: Line) -> Case | None:
-        case: Case | None = None
-        found: list[Fault] = []
-        try:
-            case = _parse_text(line.text)
-        except (ValidationError, ValueError, RecursionError):
-            found = _faults_of(line.text)
-        case_id = _raw_id(line.text) if case is None else case.id
-        if case_id is not None:
-            first = self._first_line.setdefault(case_id, line.number)
-            if first != line.number:
-                found.append(_duplicate_id(line.text, case_id, first))
-        if not found and case is not None:
-            for kind in find_warnings(case):
-                concerned = self._concerned.setdefault(kind, _Concerned(lineno=line.number))
-                concerned.add(case.id)
-            return case
-        found.sort(key=lambda fault: fault.col)
-        numbered = (dataclasses.replace(f, file=self.display, line=line.number) for f in found)
-        self.faults.extend(numbered)
-        return None
+        value, found = _LINES.read(line, self._rules)
+        self.faults += [dataclasses.replace(fault, file=self.display) for fault in found]
+        if value is None:
+            return None
+        case = _case(value)
+        for kind in find_warnings(case):
+            concerned = self._concerned.setdefault(kind, _Concerned(lineno=line.number))
+            concerned.add(case.id)
+        return case
+
+    def _rules(
+        self, number: int, value: Mapping[str, Any], faulty: Collection[int | str]
+    ) -> Iterator[tuple[Loc, str]]:
+        yield from _rule_faults(number, value, faulty)
+        yield from repeated_id(value, number, self._first_line)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -265,110 +269,6 @@ def load_cases(path: Path, *, display: str | None = None) -> LoadedSet:
     cases = tuple(reader)
     reader.raise_faults()
     return LoadedSet(path=path, display=reader.display, cases=cases, warnings=reader.warnings)
-
-
-def _raw_id(text: str) -> str | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    found = value.get("id") if isinstance(value, dict) else None
-    return found if isinstance(found, str) else None
-
-
-def _duplicate_id(text: str, case_id: str, first: int) -> Fault:
-    col = survey(text).values["id",] + 1
-    message = f"{_shown(case_id)} is already the id of line {first}, expected a unique id"
-    return Fault(col=col, field="id", message=message)
-
-
-# --- what is wrong with a line -------------------------------------------------------------
-
-
-def _faults_of(text: str) -> list[Fault]:
-    """Name every fault of a line that ``_parse_text`` refused: at least one, by column."""
-    faults = sorted(_diagnose(text), key=lambda fault: fault.col)
-    return faults or [Fault(message="cannot be read, expected a case")]
-
-
-def _diagnose(text: str) -> Iterator[Fault]:
-    try:
-        seen = survey(text)
-    except (ValueError, RecursionError) as error:
-        yield _syntax_fault(error)
-        return
-    for loc, offset, message in seen.unfit:
-        yield Fault(col=offset + 1, field=_field(loc), message=message)
-    if not isinstance(seen.value, dict):
-        col = seen.values[()] + 1
-        yield Fault(col=col, message=f"{_shown(seen.value)}, expected a JSON object")
-        return
-    faulty: set[int | str] = set()
-    try:
-        line = CASE_LINE.validate_python(seen.value)
-    except ValidationError as error:
-        for detail in error.errors(include_url=False, include_context=False):
-            loc = detail["loc"]
-            faulty.add(loc[0])
-            if detail["type"] != "string_unicode":  # the survey has it
-                yield _type_fault(loc, detail["type"], detail["input"], seen)
-        line = _sound_part(seen.value, faulty)
-    for loc, message in find_faults(line):
-        if loc[0] not in faulty:
-            yield Fault(col=seen.values[loc] + 1, field=_field(loc), message=message)
-
-
-def _syntax_fault(error: ValueError | RecursionError) -> Fault:
-    if isinstance(error, json.JSONDecodeError):
-        return Fault(col=error.colno, message=f"{error.msg}, expected one JSON object")
-    # The other ValueError is an integer beyond Python's limit of digits.
-    came = "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
-    return Fault(message=f"{came}, expected one JSON object")
-
-
-def _sound_part(value: dict[str, Any], faulty: set[int | str]) -> CaseLine:
-    """Keep the fields without fault, so that the rules between them are checked all the same."""
-    if "gold_supports" in faulty:  # its indices cannot be judged
-        faulty = faulty | {"required_support_groups"}
-    sound = {name: item for name, item in value.items() if name not in faulty}
-    return CASE_LINE.validate_python({"id": "-", "question": "-"} | sound)
-
-
-def _type_fault(loc: Loc, kind: str, came: Any, seen: Survey) -> Fault:
-    if kind == "extra_forbidden":
-        return Fault(col=seen.keys[loc] + 1, field=_field(loc), message=_unknown_field(loc))
-    expected, choices = what_is_expected(loc)
-    if kind == "missing":
-        col = seen.values[loc[:-1]] + 1
-        return Fault(col=col, field=_field(loc), message=f"missing, expected {expected}")
-    hint = did_you_mean(came, choices)
-    message = f"{_shown(came)}, expected {expected}{hint}"
-    return Fault(col=seen.values[loc] + 1, field=_field(loc), message=message)
-
-
-def _unknown_field(loc: Loc) -> str:
-    known = (CaseLine if len(loc) == 1 else AnchorLine).__annotations__
-    hint = did_you_mean(loc[-1], known) or f", expected one of {', '.join(known)}"
-    return f"unknown field{hint}"
-
-
-def _field(loc: Loc) -> str:
-    """Write a way as ``gold_supports[0].grade``."""
-    text = ""
-    for part in loc:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            name = part if part.isidentifier() else _shown(part)
-            text += f".{name}" if text else name
-    return text
-
-
-def _shown(value: Any) -> str:
-    """Write a value as in JSON, on one line, harmless to a terminal and not long."""
-    text = json.dumps(value, ensure_ascii=False)
-    text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[:200])
-    return cut(text)
 
 
 def read_set(path: Path, rootdir: Path) -> LoadedSet | DatasetError:

@@ -1,12 +1,43 @@
-"""Lines of a JSONL file with their numbers; what is no UTF-8 text becomes faults."""
+"""Lines of a JSONL file with their numbers, and what is wrong with each of them.
+
+Bytes that are no UTF-8 text, text that is no JSON, fields of another type and broken rules between
+fields all become faults with their line and column.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from types import NoneType, UnionType
+from typing import (
+    IO,
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    Required,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from pytest_rageval.values.errors import DatasetError, Fault
+from pytest_rageval.support.json_text import Loc, Survey, parse, survey
+from pytest_rageval.support.text import did_you_mean, shown_json
+from pytest_rageval.values.errors import DatasetError, Fault, faults_error
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+    from pydantic_core import ErrorDetails
+
+T = TypeVar("T")
 
 _UTF8_BOM: Final = b"\xef\xbb\xbf"
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -59,24 +90,6 @@ def iterate_lines(file: Iterable[bytes], display: str, faults: list[Fault]) -> I
             yield Line(number, start, text)
 
 
-def read_lines(path: Path, display: str) -> tuple[list[tuple[int, str]], list[Fault]]:
-    """Read the lines of a file that is small enough to be held whole.
-
-    Returns:
-        Number and text of the lines that hold something, and a fault for each that is not UTF-8.
-
-    Raises:
-        DatasetError: the file cannot be read.
-    """
-    faults: list[Fault] = []
-    with open_lines(path, display) as file:
-        try:
-            lines = [(line.number, line.text) for line in iterate_lines(file, display, faults)]
-        except OSError as error:
-            raise cannot_be_read(display, error) from error
-    return lines, faults
-
-
 def open_lines(path: Path, display: str) -> IO[bytes]:
     """Open a file for ``iterate_lines``.
 
@@ -87,3 +100,200 @@ def open_lines(path: Path, display: str) -> IO[bytes]:
         return path.open("rb")
     except OSError as error:
         raise cannot_be_read(display, error) from error
+
+
+Rules = Callable[[int, dict[str, Any], Collection[int | str]], Iterator[tuple[Loc, str]]]
+"""Yields the place and the message of each rule that an object breaks. It takes the number of the
+line, the object, and the fields of it whose type is wrong."""
+
+
+def no_rules(number: int, value: object, faulty: object) -> Iterator[tuple[Loc, str]]:
+    """Yield nothing: types are all that is asked of a line."""
+    return iter(())
+
+
+def repeated_id(
+    value: Mapping[str, Any], number: int, first_line: dict[str, int]
+) -> Iterator[tuple[Loc, str]]:
+    """Yield a fault where the id of an object is that of an earlier line.
+
+    Args:
+        value: the object.
+        number: of its line.
+        first_line: of each id so far; gets that of the object.
+    """
+    name = value.get("id")
+    if isinstance(name, str) and (first := first_line.setdefault(name, number)) != number:
+        message = f"{shown_json(name)} is already the id of line {first}, expected a unique id"
+        yield ("id",), message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectLine(Generic[T]):
+    """Describes what each line of a file holds: one object with fields of certain types."""
+
+    adapter: TypeAdapter[T]
+    """Validates an object; its errors become faults."""
+    fields: object
+    """The typed dictionary that it validates; see ``what_is_expected``."""
+    shape: str
+    """The object in words, after "expected"."""
+
+    def read(self, line: Line, rules: Rules = no_rules) -> tuple[T | None, list[Fault]]:
+        """Return the value of a line, or else every fault of it, by column."""
+        try:
+            # Only a faulty line is walked to find out where.
+            value = self.adapter.validate_python(parse(line.text))
+            if next(rules(line.number, value, ()), None) is None:  # type: ignore[arg-type]
+                return value, []
+        except (ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
+            pass
+        found = sorted(self._faults(line, rules), key=lambda fault: fault.col)
+        found = found or [Fault(message=f"cannot be read, expected {self.shape}")]
+        return None, [replace(fault, line=line.number) for fault in found]
+
+    def _faults(self, line: Line, rules: Rules) -> Iterator[Fault]:
+        from pydantic import ValidationError
+
+        try:
+            seen = survey(line.text)
+        except json.JSONDecodeError as error:
+            yield Fault(col=error.colno, message=f"{error.msg}, expected {self.shape}")
+            return
+        except (ValueError, RecursionError) as error:
+            # The other ValueError is an integer beyond Python's limit of digits.
+            deep = isinstance(error, RecursionError)
+            came = "nested too deeply" if deep else "a number is too long"
+            yield Fault(message=f"{came}, expected {self.shape}")
+            return
+        for loc, offset, message in seen.unfit:
+            yield Fault(col=offset + 1, field=field_text(loc), message=message)
+        if not isinstance(seen.value, dict):
+            message = f"{shown_json(seen.value)}, expected {self.shape}"
+            yield Fault(col=seen.values[()] + 1, message=message)
+            return
+        faulty: set[int | str] = set()
+        try:
+            self.adapter.validate_python(seen.value)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False, include_context=False):
+                faulty.add(detail["loc"][0])
+                if detail["type"] != "string_unicode":  # the survey has it
+                    yield self._type_fault(detail, seen)
+        unfit = {loc for loc, _, _ in seen.unfit}
+        for loc, message in rules(line.number, seen.value, faulty):
+            if loc not in unfit:
+                yield Fault(col=_col(loc, seen), field=field_text(loc), message=message)
+
+    def _type_fault(self, detail: ErrorDetails, seen: Survey) -> Fault:
+        loc = detail["loc"]
+        if detail["type"] == "extra_forbidden":
+            known = _types(_annotation(self.fields, loc[:-1]))[0].__annotations__
+            hint = did_you_mean(loc[-1], known) or f", expected one of {', '.join(known)}"
+            col = seen.keys[loc] + 1
+            return Fault(col=col, field=field_text(loc), message=f"unknown field{hint}")
+        expected, choices = what_is_expected(self.fields, loc)
+        came, hint = "missing", ""
+        if detail["type"] != "missing":
+            came, hint = shown_json(detail["input"]), did_you_mean(detail["input"], choices)
+        message = f"{came}, expected {expected}{hint}"
+        return Fault(col=_col(loc, seen), field=field_text(loc), message=message)
+
+
+def _col(loc: Loc, seen: Survey) -> int:
+    """Return the column of a value; of the object around it where it is missing."""
+    while loc not in seen.values:
+        loc = loc[:-1]
+    return seen.values[loc] + 1
+
+
+_WORDS: Final[Mapping[object, str]] = {
+    str: "a string",
+    bool: "true or false",
+    dict: "an object",
+    list: "a list of strings",
+    NoneType: "null",
+}
+
+
+def what_is_expected(fields: object, loc: Loc) -> tuple[str, tuple[str, ...]]:
+    """Return what the field takes that a way leads to: in words, and as a list of choices.
+
+    A text among the annotations of a field says what it takes where its types do not.
+
+    Args:
+        fields: a typed dictionary.
+        loc: the way from it to the field.
+    """
+    one = _annotation(fields, loc)
+    types = _types(one)
+    choices = tuple(c for part in types if get_origin(part) is Literal for c in get_args(part))
+    said = [note for note in getattr(one, "__metadata__", ()) if isinstance(note, str)]
+    if said:
+        return said[-1], choices
+    kinds = [part if part in _WORDS else get_origin(part) for part in types]
+    names = [*choices, *(_WORDS[kind] for kind in kinds if kind is not Literal)]
+    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names), choices
+
+
+def _annotation(one: Any, loc: Loc) -> Any:
+    for step in loc:
+        if isinstance(step, int):
+            one = next(get_args(part)[0] for part in _types(one) if get_origin(part) is list)
+        else:
+            one = get_type_hints(_types(one)[0], include_extras=True)[step]
+            one = get_args(one)[0] if get_origin(one) in {Required, NotRequired} else one
+    return one
+
+
+def _types(annotation: Any) -> list[Any]:
+    """Return the types of a union, or the one that there is, without what is annotated."""
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    if get_origin(bare) in {Union, UnionType}:
+        return [one for part in get_args(bare) for one in _types(part)]
+    return [bare]
+
+
+def field_text(loc: Loc) -> str:
+    """Write the way to a value as ``gold_supports[0].grade``."""
+    text = ""
+    for part in loc:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            name = part if part.isidentifier() else shown_json(part)
+            text += f".{name}" if text else name
+    return text
+
+
+def read_objects(
+    path: Path, kind: ObjectLine[T], rules: Rules = no_rules, *, display: str
+) -> Iterator[tuple[int, T]]:
+    """Yield number and value of each line of a file, one in memory at a time.
+
+    Args:
+        path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
+        kind: what a line holds.
+        rules: what else is asked of a line.
+        display: the path as shown in messages.
+
+    Raises:
+        DatasetError: after the last sound line, with every fault of the file; it cannot be read
+            or holds no line.
+    """
+    faults: list[Fault] = []
+    empty = True
+    try:
+        with open_lines(path, display) as file:
+            for line in iterate_lines(file, display, faults):
+                empty = False
+                value, found = kind.read(line, rules)
+                if value is not None:
+                    yield line.number, value
+                faults += [replace(fault, file=display) for fault in found]
+    except OSError as error:
+        raise cannot_be_read(display, error) from error
+    if empty and not faults:
+        faults.append(Fault(file=display, message=f"holds no line, expected {kind.shape}"))
+    if faults:
+        raise faults_error(sorted(faults, key=lambda fault: (fault.line, fault.col)))

@@ -125,8 +125,9 @@ def shown(value: object) -> str:
 
 
 def shown_json(value: object) -> str:
-    """Write a value of a JSON file for a message: in ASCII, short and on one line."""
-    return cut(json.dumps(value))
+    """Write a value as in JSON, on one line, harmless to a terminal and not long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return cut("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text[:200]))
 
 
 _COMPARED_CHARS: Final = 500

@@ -8,7 +8,7 @@ from pathlib import Path
 from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT
 from pytest_rageval.analysis.trust.judge import corrected_mean, summarise_spot_check
 from pytest_rageval.analysis.trust.reliability import Correction, JudgeReliability
-from pytest_rageval.engine.judge_labels import load_judge_labels
+from pytest_rageval.engine.labels import load_judge_labels
 from tests.docs.examples import DOCS, link_targets, read_document, run_sessions
 
 PAGE = read_document("calibration.md")

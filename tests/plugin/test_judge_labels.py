@@ -107,8 +107,11 @@ def test_workers_correct_alike(scratch: Project) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ({"id": "ask-0", "rubric": "tone", "label": 1}, '*judge.jsonl:1: rubric: "tone"*'),
-        ({"id": "ask-0", "rubric": "correctness", "label": "yes"}, '*:1: label: "yes", expected*'),
+        ({"id": "ask-0", "rubric": "tone", "label": 1}, '*judge.jsonl:1:27: rubric: "tone"*'),
+        (
+            {"id": "ask-0", "rubric": "correctness", "label": "yes"},
+            '*:1:51: label: "yes", expected*',
+        ),
     ],
 )
 def test_a_fault_of_the_labels_stops_the_run_before_it_begins(

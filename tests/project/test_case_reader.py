@@ -17,9 +17,9 @@ from pytest_rageval.project.case_fields import (
     AnchorLine,
     CaseLine,
     case_json_schema,
-    what_is_expected,
 )
 from pytest_rageval.project.case_reader import case_hash, dataset_hash, load_cases, parse_case
+from pytest_rageval.support.jsonl import what_is_expected
 from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule, Review
 from pytest_rageval.values.errors import DatasetError, Fault
 from tests.build.shared_data import shared_path
@@ -117,9 +117,10 @@ def test_the_fields_of_a_line_are_those_of_the_values() -> None:
 
 
 def test_every_field_of_a_line_says_what_it_takes() -> None:
-    words = {name: what_is_expected((name,)) for name in CaseLine.__annotations__}
+    words = {name: what_is_expected(CaseLine, (name,)) for name in CaseLine.__annotations__}
     words |= {
-        name: what_is_expected(("gold_supports", 0, name)) for name in AnchorLine.__annotations__
+        name: what_is_expected(CaseLine, ("gold_supports", 0, name))
+        for name in AnchorLine.__annotations__
     }
     assert all(said for said, _ in words.values())
     assert {name: choices for name, (_, choices) in words.items() if choices} == {
@@ -130,8 +131,11 @@ def test_every_field_of_a_line_says_what_it_takes() -> None:
     assert words["k"] == ("null or an integer of at least 1", ())
     assert words["review"][0] == "reviewed or generated"
     assert words["tags"][0] == "a list of strings"
-    assert what_is_expected(("tags", 3)) == ("a name without spaces, '[', ']' or '::'", ())
-    assert what_is_expected(("gold_supports", 1, "snippets", 0)) == (
+    assert what_is_expected(CaseLine, ("tags", 3)) == (
+        "a name without spaces, '[', ']' or '::'",
+        (),
+    )
+    assert what_is_expected(CaseLine, ("gold_supports", 1, "snippets", 0)) == (
         "a string that is not blank",
         (),
     )
@@ -412,7 +416,7 @@ def test_utf16_is_named_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("[1]", "[1], expected a JSON object"),
+        ("[1]", "[1], expected one JSON object"),
         ('{"id": "a", "question": "q", "id": "b"}', "the key stands twice, expected it once"),
         ('{"id": "a", "question": "q", "k": NaN}', "NaN, expected a finite number"),
         ('{"id": "a", "question": "q", "metadata": [' + "[" * 9999, "nested too deeply"),

@@ -121,7 +121,7 @@ def _calibrate(
         calibrate,
         calibration_document,
     )
-    from pytest_rageval.engine.label_files import load_labels
+    from pytest_rageval.engine.labels import load_labels
     from pytest_rageval.judges.opening import open_judge
 
     rows = load_labels(labels, wanted.rubric)

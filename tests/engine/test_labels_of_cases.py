@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.trust.reliability import HumanLabel
-from pytest_rageval.engine.judge_labels import load_judge_labels
+from pytest_rageval.engine.labels import load_judge_labels
 from pytest_rageval.values.errors import DatasetError
 
 
@@ -58,7 +58,7 @@ def test_labels_are_read_with_their_kind_and_line(tmp_path: Path) -> None:
         (line(label=None), "label: null, expected"),
         (line(label=10**400), "label: 1000"),
         ('{"id": "a", "rubric": "groundedness", "label": NaN}', "label: NaN, expected a finite"),
-        ('{"id": "a", "id": "b"}', "id: the key stands twice"),
+        ('{"id": "a", "id": "b", "rubric": "correctness", "label": 4}', "id: the key stands twice"),
         ("[4]", "[4], expected {"),
         ("{", "Expecting property name enclosed in double quotes"),
     ],
@@ -77,7 +77,7 @@ def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
 def test_the_labels_of_one_rubric_are_of_one_kind(tmp_path: Path) -> None:
     (found,) = faults(write(tmp_path, line(), line(id="b", label=True)))
     assert found == (
-        "l.jsonl:2: label: true, expected a score as in line 1: the labels of groundedness are "
+        "l.jsonl:2:48: label: true, expected a score as in line 1: the labels of groundedness are "
         "all of one kind"
     )
     load_judge_labels(write(tmp_path, line(), line(rubric="correctness", label=True)))

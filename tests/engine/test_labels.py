@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT, RUBRICS, LabelledAnswer
-from pytest_rageval.engine.label_files import load_labels
+from pytest_rageval.engine.labels import load_labels
 from pytest_rageval.values.errors import DatasetError
 from tests.build.shared_data import shared_path
 
@@ -76,8 +76,8 @@ def test_every_fault_of_a_file_is_named_at_once(tmp_path: Path) -> None:
         "l.jsonl:4:25: question: null, expected a string",
         'l.jsonl:4:41: answer: " ", expected a string that is not blank',
         "l.jsonl:4:57: context: 7, expected a string or null",
-        'l.jsonl:5:79: history: "user: hi", expected a list of strings',
-        "l.jsonl:5:104: reference: [1], expected a list of strings",
+        'l.jsonl:5:79: history: "user: hi", expected a list of strings or null',
+        "l.jsonl:5:105: reference[0]: 1, expected a string",
         'l.jsonl:5:119: source: "", expected a string that is not blank',
         'l.jsonl:6:56: label: "not grounded", expected grounded or not_grounded, '
         "did you mean 'not_grounded'?",

@@ -1,0 +1,169 @@
+"""Scores that people gave, read from JSONL: of answers in any file, and of cases of a run.
+
+A file gives all of its labels or one error with all of its faults.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Required
+
+from pydantic import ConfigDict, Field, StrictStr, TypeAdapter, with_config
+from typing_extensions import TypedDict
+
+from pytest_rageval.analysis.trust.calibration import (
+    LABELS,
+    LEFT_OUT,
+    CalibrationRubric,
+    LabelledAnswer,
+)
+from pytest_rageval.analysis.trust.judge import SCALE
+from pytest_rageval.analysis.trust.reliability import HumanLabel, JudgeLabels
+from pytest_rageval.metrics.judged import valid_score
+from pytest_rageval.support.json_text import Loc
+from pytest_rageval.support.jsonl import ObjectLine, read_objects, repeated_id
+from pytest_rageval.support.text import did_you_mean, shown_json
+
+if sys.version_info >= (3, 12):
+    from typing import TypedDict
+else:  # pydantic needs to see which fields are required
+    from typing_extensions import TypedDict
+
+_Filled = Annotated[StrictStr, Field(pattern=r"\S"), "a string that is not blank"]
+_FilledOrNone = Annotated[_Filled | None, "a string that is not blank"]
+
+
+@with_config(ConfigDict(extra="ignore"))
+class _AnswerLine(TypedDict, total=False):
+    id: Required[_Filled]
+    question: Required[StrictStr]
+    answer: Required[_Filled]
+    label: Any
+    context: StrictStr | None
+    history: list[StrictStr] | None
+    reference: list[StrictStr] | None
+    source: _FilledOrNone
+
+
+_ANSWER_LINE: Final = ObjectLine(
+    adapter=TypeAdapter(_AnswerLine),
+    fields=_AnswerLine,
+    shape='{"id": ..., "question": ..., "answer": ..., "label": ...}',
+)
+
+
+def load_labels(
+    path: Path, rubric: CalibrationRubric, *, display: str | None = None
+) -> tuple[LabelledAnswer, ...]:
+    """Read a file of labelled answers whole.
+
+    Every line is an object with ``id``, ``question`` (may be empty), ``answer`` and ``label``, and
+    where known ``context``, ``history``, ``reference`` and ``source`` (by default the name of the
+    file); other fields are ignored.
+
+    Args:
+        path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
+        rubric: which labels are expected.
+        display: the path as shown in messages; ``path`` itself by default.
+
+    Raises:
+        DatasetError: with every fault of the file, one a line, or it holds no row.
+    """
+    known = (*LABELS[rubric], *LEFT_OUT.get(rubric, ()))
+    expected = f"{', '.join(known[:-1])} or {known[-1]}"
+    first_line: dict[str, int] = {}
+
+    def rules(
+        number: int, line: Mapping[str, Any], faulty: Collection[int | str]
+    ) -> Iterator[tuple[Loc, str]]:
+        label = line.get("label")
+        if label not in known:
+            came = shown_json(label) if "label" in line else "missing"
+            others = [other for other, labels in LABELS.items() if label in labels]
+            hint = f", or --rubric {others[0]}" if others else did_you_mean(label, known)
+            yield ("label",), f"{came}, expected {expected}{hint}"
+        yield from repeated_id(line, number, first_line)
+
+    return tuple(
+        LabelledAnswer(
+            id=line["id"],
+            label=line.get("label", ""),
+            answer=line["answer"],
+            question=line["question"],
+            context=line.get("context"),
+            history=tuple(line.get("history") or ()),
+            reference=tuple(line.get("reference") or ()),
+            source=line.get("source") or path.stem,
+        )
+        for _, line in read_objects(path, _ANSWER_LINE, rules, display=display or path.as_posix())
+    )
+
+
+_SCORE: Final = f"a number from {SCALE[0]:g} to {SCALE[1]:g}, or true or false"
+
+
+@with_config(ConfigDict(extra="ignore"))
+class _ScoreLine(TypedDict, total=False):
+    id: Required[_Filled]
+    rubric: Required[
+        Annotated[Literal["groundedness", "correctness"], '"groundedness" or "correctness"']
+    ]
+    label: Required[Annotated[Any, _SCORE]]
+    file: _FilledOrNone
+
+
+_SCORE_LINE: Final = ObjectLine(
+    adapter=TypeAdapter(_ScoreLine),
+    fields=_ScoreLine,
+    shape='{"id": case id, "rubric": "groundedness", "label": 4}',
+)
+
+
+def load_judge_labels(path: Path, *, display: str | None = None) -> JudgeLabels:
+    """Read people's scores of cases of a run whole.
+
+    Every line is an object with ``id`` (of a case), ``rubric`` (``groundedness`` or
+    ``correctness``) and ``label`` (a score from 0 to 5, or true or false), and ``file`` (the case
+    file) where an id stands in several; other fields are ignored. The labels of one rubric are
+    all of one kind.
+
+    Args:
+        path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
+        display: the path as shown in messages; ``path`` itself by default.
+
+    Raises:
+        DatasetError: with every fault of the file, one a line, or it holds no label.
+    """
+    firsts: dict[str, tuple[bool, int]] = {}
+
+    def rules(
+        number: int, line: Mapping[str, Any], faulty: Collection[int | str]
+    ) -> Iterator[tuple[Loc, str]]:
+        label = line.get("label")
+        decides = isinstance(label, bool)
+        if "label" in line and not decides and valid_score(label, SCALE) is None:
+            yield ("label",), f"{shown_json(label)}, expected {_SCORE}"
+        elif not faulty:
+            first_decides, first = firsts.setdefault(line["rubric"], (decides, number))
+            if first_decides != decides:
+                expected = "true or false" if first_decides else "a score"
+                yield (
+                    ("label",),
+                    f"{shown_json(label)}, expected {expected} as in line {first}: the labels of "
+                    f"{line['rubric']} are all of one kind",
+                )
+
+    display = display or path.as_posix()
+    labels = tuple(
+        HumanLabel(
+            case_id=line["id"],
+            rubric=line["rubric"],
+            label=line["label"] if isinstance(line["label"], bool) else float(line["label"]),
+            file=line.get("file"),
+            line=number,
+        )
+        for number, line in read_objects(path, _SCORE_LINE, rules, display=display)
+    )
+    return JudgeLabels(labels=labels, display=display)
