@@ -1,4 +1,4 @@
-"""Making and mending cases: labelling, generation, import and export, linting, set-up, doctor.
+"""Authoring of cases: labelling, generation, import and export, linting, set-up, doctor.
 
-Nothing here takes part in a run.
+Runs do not use this package.
 """

@@ -22,7 +22,7 @@ from pytest_rageval.values.errors import RagEvalError
 
 _BOM: Final = "\ufeff"
 _BLANK: Final = " \t\n\r\x0b\x0c"
-"""What Markdown takes for white space; Python knows more."""
+"""White space in Markdown, which is a subset of Python's."""
 _MAX_INLINE_CHARS: Final = 20_000
 _DEEPEST: Final = 100
 """Levels of nesting that markdown-it follows; deeper ones stay text."""
@@ -33,19 +33,19 @@ class Section:
     """The part of a note from one heading to the next of any level."""
 
     heading_path: str
-    """``# Title > ## Section``; empty for what stands before the first heading."""
+    """``# Title > ## Section``; empty for text before the first heading."""
     title: str
     """Text of the heading, with its markup; empty before the first heading."""
     depth: int
     """1 to 6; 0 before the first heading."""
     start_line: int
-    """From 1, that of the heading."""
+    """Line of the heading, from 1."""
     text: str
-    """Heading and body as they are written."""
+    """Source text of heading and body."""
     body: tuple[Token, ...]
     """Block tokens below the heading; their line maps count from ``first_line``."""
     first_line: int
-    """Line of the note, from 0, that line 0 of the tokens' maps is."""
+    """Line of the note, from 0, that corresponds to line 0 of the tokens' maps."""
 
     @cached_property
     def segments(self) -> tuple[str, ...]:
@@ -63,10 +63,10 @@ class Note:
     """One Markdown file."""
 
     rel_path: str
-    """Below its folder, ``/``-separated."""
+    """Path below its folder, ``/``-separated."""
     sections: tuple[Section, ...]
     lines: tuple[str, ...]
-    """As they are written, without line ends."""
+    """Source lines, without line ends."""
 
     @cached_property
     def normal_path(self) -> str:
@@ -81,7 +81,7 @@ class Note:
 
 def parse_note(rel_path: str, data: bytes) -> Note:
     """Read a note; bytes that are not UTF-8 become U+FFFD."""
-    # As markdown-it does, and unlike str.splitlines, which also cuts at form feeds and U+2028.
+    # Like markdown-it, unlike str.splitlines, which also splits at form feeds and U+2028.
     text = data.decode("utf-8", "replace").removeprefix(_BOM)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     first = _front_matter_lines(lines)
@@ -94,7 +94,7 @@ def parse_note(rel_path: str, data: bytes) -> Note:
 
 
 def inline_tokens(text: str) -> list[Token]:
-    """Return the tokens of a paragraph's text; one too long for a person to read is left as text.
+    """Return the tokens of a paragraph's text; a very long one is returned as plain text.
 
     Args:
         text: ``content`` of an ``inline`` token.
@@ -109,7 +109,7 @@ def inline_tokens(text: str) -> list[Token]:
 def _parser(*, inline: bool) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable("table")
     if not inline:
-        # Most readers need no more than the headings, and it takes half the time.
+        # Most callers need only the headings, which takes half the time.
         parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 
@@ -182,7 +182,7 @@ class SkippedNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vault:
-    """What was read from a folder."""
+    """Notes read from a folder."""
 
     notes: tuple[Note, ...]
     """In order of path."""
@@ -192,11 +192,11 @@ class Vault:
 def read_notes(folder: Path) -> Vault:
     """Read every ``*.md`` and ``*.markdown`` file below a folder.
 
-    Hidden files and folders and links to folders are left out silently; with a reason: links that
-    lead out of the folder, and files that are no text, too large or not readable.
+    Hidden files and folders and links to folders are left out silently. Links that lead out of the
+    folder, and files that are not text, too large or not readable, are left out with a reason.
 
     Raises:
-        NotesError: it is no folder.
+        NotesError: it is not a folder.
     """
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
@@ -219,12 +219,12 @@ def _candidates(root: Path) -> Iterator[tuple[Path, str]]:
             if not name.startswith(".") and name.lower().endswith(SUFFIXES):
                 path = Path(parent, name)
                 rel_path = path.relative_to(root).as_posix()
-                # A name that is no UTF-8 can stand in no case file either.
+                # A name that is not UTF-8 cannot be written to a case file either.
                 yield path, rel_path.encode("utf-8", "replace").decode("utf-8")
 
 
 def _read(path: Path, root: Path) -> bytes | str:
-    """Return the content of a file, or why it is left out."""
+    """Return the content of a file, or the reason to leave it out."""
     try:
         target = path.resolve(strict=True)
         if not target.is_relative_to(root):

@@ -1,1 +1,1 @@
-"""Is everything in place? Checks of a project, its target and its judge, each with its remedy."""
+"""Checks of a project, its target and its judge, each with a suggested fix."""

@@ -1,4 +1,4 @@
-"""What a check found: the values that `rageval doctor` shows. Pure."""
+"""Findings of checks, as `rageval doctor` shows them. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Finding:
     level: Level
     area: Area
     check: str
-    """What was looked at, in a word or two."""
+    """Subject of the check, in a word or two."""
     message: str
-    """What was found."""
+    """Result of the check."""
     fix: str = ""
-    """One sentence that says what to do; empty where all is well."""
+    """Suggested fix in one sentence; empty if the check passed."""
     unreachable: bool = False
     """Whether target or judge did not answer at all."""
 
@@ -33,15 +33,15 @@ class Findings:
     area: Area
 
     def ok(self, check: str, message: str) -> Finding:
-        """Say that something is as it should be."""
+        """Report a passed check."""
         return Finding(level="ok", area=self.area, check=check, message=message)
 
     def warn(self, check: str, message: str, fix: str) -> Finding:
-        """Say that something works, with a loss."""
+        """Report a limitation."""
         return Finding(level="warn", area=self.area, check=check, message=message, fix=fix)
 
     def fail(self, check: str, message: str, fix: str, *, unreachable: bool = False) -> Finding:
-        """Say that something does not work."""
+        """Report a failure."""
         return Finding(
             level="FAIL",
             area=self.area,
@@ -53,7 +53,7 @@ class Findings:
 
 
 def worst(findings: Iterable[Finding]) -> Level:
-    """Return the gravest level.
+    """Return the most severe level.
 
     >>> worst([])
     'ok'

@@ -1,4 +1,4 @@
-"""Checks of the judge: asks it, under no cache, what a run would ask."""
+"""Checks of the judge by the requests of a run, without the cache."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REQUEST: Final = JudgeRequest(
     expected_key_facts=("8:15",),
     expected_answer="At 8:15.",
 )
-"""An answer that every rubric can judge, and any judge can."""
+"""An answer that any judge can rate under every rubric."""
 
 _FIXES: Final = {
     "unreachable": "start the server, or name its address with --judge-base-url",
@@ -49,18 +49,18 @@ def check_judge(
     probe_chars: int,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Finding]:
-    """Check the judge that the settings name, asking it where it is a model.
+    """Check the judge in the settings; a model is sent requests.
 
     Args:
         settings: of the project.
-        environ: where its key is.
+        environ: contains its key.
         probe_chars: length of the long prompt; 0: it is not sent.
         sleep: pauses between attempts, in seconds.
     """
     if settings.judge in {"offline", "none"}:
         yield _no_model(settings.judge)
         return
-    # One more attempt is patience enough for who waits at a terminal.
+    # A user is waiting at the terminal: one retry is enough.
     judging = replace(settings.judging, retries=min(settings.judging.retries, 1))
     try:
         yield from _asked(settings, judging, environ, probe_chars, sleep)
@@ -179,7 +179,7 @@ _FIX: Final = (
 
 
 def mark(end: str) -> str:
-    """Return the code of one end: the same in each run, and not to be guessed from the text.
+    """Return the code of one end: the same in each run, and not guessable from the text.
 
     >>> mark("first") != mark("last"), len(mark("first"))
     (True, 9)
@@ -189,7 +189,7 @@ def mark(end: str) -> str:
 
 
 def long_prompt(chars: int) -> str:
-    """Return a text of about so many characters, with a mark at each end."""
+    """Return a text of about ``chars`` characters, with a mark at each end."""
     lines = [f"First line: code {mark('first')}."]
     size, number = len(lines[0]), 0
     while size < chars:
@@ -200,7 +200,7 @@ def long_prompt(chars: int) -> str:
 
 
 def read_long_reply(prompt: str, reply: ChatReply) -> Finding:
-    """Say what a reply to ``long_prompt`` shows."""
+    """Return the finding from a reply to ``long_prompt``."""
     expected = count_prompt_tokens([SYSTEM, prompt])
     size = f"a prompt of about {expected} tokens"
     if reply.failure is not None:

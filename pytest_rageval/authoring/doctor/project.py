@@ -27,12 +27,12 @@ _FIXTURE: Final = re.compile(r"^\s*(?:async\s+)?def\s+rag_client\b", re.MULTILIN
 
 
 def broken_settings(error: ConfigError) -> Finding:
-    """Say that pyproject.toml, a variable or a flag is wrong."""
+    """Report an invalid pyproject.toml, variable or flag."""
     return _FOUND.fail("settings", _first_lines(error), "mend what it names; docs list every key")
 
 
 def check_settings(settings: Settings) -> Finding:
-    """Say whether a secret stands in the settings."""
+    """Check that the settings contain no secret."""
     warnings = config_warnings(settings)
     if warnings:
         fix = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
@@ -64,7 +64,7 @@ def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:
 def check_case_files(
     settings: Settings, sets: Sequence[LoadedSet | DatasetError]
 ) -> Iterator[Finding]:
-    """Say whether the case files can be read, and what each holds."""
+    """Check that the case files can be read, and report their contents."""
     if not sets:
         where = " or ".join(settings.testpaths)
         fix = "write one case a line there, or begin with `rageval init`"
@@ -82,7 +82,7 @@ def check_case_files(
 
 
 def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError]) -> Finding:
-    """Say whether the gate can be read."""
+    """Check that the thresholds can be read."""
     from pytest_rageval.project.thresholds import project_thresholds
 
     root = Path(settings.rootdir)
@@ -116,7 +116,7 @@ def cases_of(sets: Sequence[LoadedSet | DatasetError]) -> list[Case]:
 
 
 def check_results_folder(settings: Settings) -> Finding:
-    """Say whether runs can be kept, by writing a file that is gone again at once."""
+    """Check that runs can be stored, by writing and removing a file."""
     folder = Path(settings.rootdir) / settings.results_dir
     standing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     fix = "make the folder writable, or name another with --rageval-results"
@@ -131,7 +131,7 @@ def check_results_folder(settings: Settings) -> Finding:
 
 
 def check_fixture(settings: Settings) -> Iterator[Finding]:
-    """Say where a ``conftest.py`` of the project takes the place of the configured target."""
+    """Report a ``conftest.py`` fixture that replaces the configured target."""
     root = Path(settings.rootdir)
     for folder in ("", *settings.testpaths):
         path = root / folder / "conftest.py"
@@ -159,7 +159,7 @@ _RIVALS: Final = {
     "pytest-vcr": "it and pytest-recording both define the marker vcr and replace cassettes",
     "pytest-parallel": "it runs items in threads, which pytest-xdist and the plugin do not expect",
 }
-"""Packages that get in the way of cassettes or workers, and why."""
+"""Packages that conflict with cassettes or workers, and the reason."""
 
 
 def check_packages() -> Iterator[Finding]:
@@ -174,11 +174,11 @@ def check_packages() -> Iterator[Finding]:
 
 
 def judge_versions(installed: Mapping[str, str], required: list[str]) -> Iterator[Finding]:
-    """Say of the installed versions what does not fit.
+    """Report incompatible versions of installed packages.
 
     Args:
         installed: version by normalised name.
-        required: requirements of the package, as its metadata hold them.
+        required: requirements of the package, from its metadata.
     """
     shown = ", ".join(f"{name} {installed[name]}" for name in SHOWN if name in installed)
     yield _FOUND.ok("versions", f"Python {platform.python_version()}, {shown}")

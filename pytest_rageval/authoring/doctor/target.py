@@ -1,4 +1,4 @@
-"""What two replies to one question say about a target (docs/target.md). Pure."""
+"""Checks of a target by two replies to one question (docs/target.md). Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MATCHED: Final = "return it for each chunk in debug.retrieved_chunks when asked
 
 
 def check_replies(first: AskResult, second: AskResult | None, *, k: int) -> Iterator[Finding]:
-    """Judge a target by what it said to the same question, asked twice.
+    """Check a target by its replies to the same question, asked twice.
 
     Args:
-        first: what came of asking.
-        second: of asking again; None: it was not, as the first came to nothing.
-        k: how many chunks were asked for.
+        first: result of the first request.
+        second: result of the second one; None: not sent, because the first failed.
+        k: number of chunks requested.
     """
     if first.response is None:
         yield _failed(first.error)
@@ -65,7 +65,7 @@ def _answer(result: AskResult) -> Iterator[Finding]:
         yield _FOUND.ok("answer", "a JSON object with answer")
 
 
-# --- what was retrieved ----------------------------------------------------------------------
+# --- retrieved chunks ------------------------------------------------------------------------
 
 
 def _chunks(first: AskResponse, second: AskResponse | None, k: int) -> Iterator[Finding]:

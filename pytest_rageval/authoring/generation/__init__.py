@@ -1,1 +1,1 @@
-"""Cases made from notes, to be reviewed by a person before they count."""
+"""Cases drafted from notes, for review by a person before they count."""

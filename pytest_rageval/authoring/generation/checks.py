@@ -1,4 +1,4 @@
-"""Which drafts stand: anchors and facts are really there, and nothing is asked twice. Pure."""
+"""Checks of drafts: anchors and facts are in the notes, and questions are distinct. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MARKUP: Final = re.compile(
 
 @dataclass(slots=True)
 class Dropped:
-    """How many drafts were left out, by reason."""
+    """Number of dropped drafts, by reason."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -51,9 +51,9 @@ def anchor_of(draft: Draft) -> Anchor:
 
 
 def grounded(drafts: Iterable[Draft], note: Note, dropped: Dropped) -> Iterator[Draft]:
-    """Yield the drafts whose snippet and facts the note holds under their heading.
+    """Yield the drafts whose snippet and facts are in the note under their heading.
 
-    A fact that is not there is taken out, and a draft without any left is dropped.
+    Missing facts are removed, and a draft without any facts left is dropped.
     """
     for draft in drafts:
         wanted = anchor_segments(anchor_of(draft))
@@ -75,7 +75,7 @@ def grounded(drafts: Iterable[Draft], note: Note, dropped: Dropped) -> Iterator[
 
 
 def _readings(section: Section) -> Iterator[str]:
-    """Yield the text of a section with its markup taken off in two ways: one may know better."""
+    """Yield the text of a section with its markup removed in two ways; either may match."""
     yield comparable(section.text)
     yield comparable(" ".join(passage.plain for passage in passages_of(section)))
 
@@ -83,15 +83,15 @@ def _readings(section: Section) -> Iterator[str]:
 def unambiguous(
     drafts: Sequence[Draft], titles: Mapping[str, str], dropped: Dropped
 ) -> list[Draft]:
-    """Return the drafts whose question asks for one thing.
+    """Return the drafts whose question is unambiguous.
 
     A term that several sections define is dropped. Another question that several sections answer
-    is asked with the title of its note, where that tells them apart.
+    is prefixed with the title of its note, if that distinguishes them.
 
     Args:
         drafts: of all notes.
         titles: of the notes, by path.
-        dropped: counts what is left out.
+        dropped: counts the drafts left out.
     """
     places: dict[tuple[str, ...], set[tuple[str, str]]] = defaultdict(set)
     for draft in drafts:
@@ -112,7 +112,7 @@ def unambiguous(
 
 
 def distinct(cases: Sequence[Case], known: Sequence[Case], dropped: Dropped) -> list[Case]:
-    """Return the cases that no earlier one, and none that is known, nearly repeats."""
+    """Return the cases that are not near-duplicates of an earlier or a known case."""
     everything = [*known, *cases]
     asked = {words(case.question) for case in known}
     out: set[int] = set()

@@ -1,4 +1,4 @@
-"""Drafts of cases, and the questions that notes ask or answer by their very form. Pure."""
+"""Drafts of cases from questions, answers and definitions in notes. Pure."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ _NO_TERM: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A question with the place that answers it."""
+    """A question with the location of its answer."""
 
     question: str
     kind: Kind
     rel_path: str
     heading_path: str
     snippet: str
-    """As it is written in the section."""
+    """Quote from the section."""
     facts: tuple[str, ...]
-    """Each in the words of the section."""
+    """Key facts, each in the words of the section."""
     answer: str
     line: int
-    """Of the note, from 1."""
+    """Line of the note, from 1."""
     term: str = ""
-    """What the question is about, where it is known; a part of the question."""
+    """Subject of the question, if known; a part of its text."""
 
 
 def drafts_of(note: Note) -> Iterator[Draft]:
@@ -95,14 +95,14 @@ def _clean(text: str) -> str:
 
 
 def as_question(text: str, title: str) -> str | None:
-    """Make a text that ends in a question mark a question that stands on its own.
+    """Turn a text that ends in a question mark into a self-contained question.
 
     Args:
-        text: as it is written.
+        text: from the note.
         title: of the note, which names what pronouns refer to.
 
     Returns:
-        None: it is no question, or too short or long for one.
+        None: it is not a question, or too short or too long.
 
     >>> as_question("1. How far does it go?", "Cargo bike")
     'Cargo bike: How far does it go?'
@@ -120,7 +120,7 @@ def as_question(text: str, title: str) -> str | None:
     return flat[0].upper() + flat[1:] if enough else None
 
 
-# --- the four forms --------------------------------------------------------------------------
+# --- the four patterns ------------------------------------------------------------------------
 
 
 def _heading(
@@ -131,7 +131,7 @@ def _heading(
         return
     first, *rest = passages
     if first.kind == "summary" or _ASKS.match(first.plain) or first.plain.rstrip().endswith("?"):
-        return  # the questions below it are the ones to ask
+        return  # the questions below it are used instead
     items = [one for one in rest if one.kind == "item"][:_MAX_ITEMS]
     if first.plain.rstrip().endswith(":") and items:
         yield _draft(note, section, question, "heading", items[0], items)
@@ -166,7 +166,7 @@ def _qa(note: Note, section: Section, title: str, passages: Sequence[Passage]) -
 
 
 def _lines(passages: Sequence[Passage]) -> Iterator[Passage]:
-    """Cut passages where a line begins a question or an answer."""
+    """Split passages at lines that begin a question or an answer."""
     for passage in passages:
         plain, raw = passage.plain.split("\n"), passage.raw.split("\n")
         if len(plain) != len(raw):
@@ -198,9 +198,9 @@ def _faq(note: Note, section: Section, title: str, passages: Sequence[Passage]) 
 
 
 def _asked_in(passage: Passage) -> tuple[str, Passage | None]:
-    """Return the question that a passage leads with, and what of it answers it.
+    """Return the leading question of a passage, and the rest as its answer.
 
-    None for the answer: the passage holds the question alone. An empty question: there is none.
+    None for the answer: the passage is only the question. An empty question: there is none.
     """
     plain = " ".join(passage.plain.split())
     if passage.kind == "summary":
@@ -232,7 +232,7 @@ def _definitions(note: Note, section: Section, passages: Sequence[Passage]) -> I
 
 
 def _labelled(note: Note, section: Section, passage: Passage, plain: str) -> Iterator[Draft]:
-    """Yield what stands as ``**Term**: its meaning``."""
+    """Yield drafts from ``**Term**: its meaning``."""
     term = passage.lead.rstrip(" :–—-")
     names = [word.casefold() for word in term.split()]
     if not plain.startswith(passage.lead) or not 1 <= len(names) <= _MAX_TERM_WORDS:
@@ -247,14 +247,14 @@ def _labelled(note: Note, section: Section, passage: Passage, plain: str) -> Ite
 
 
 def _subject(words: list[str], note: Note) -> tuple[str, str]:
-    """Return the subject of a sentence, bare and as it stands in a question; both empty: none."""
+    """Return the subject of a sentence, bare and as used in a question; both empty: none."""
     if any(word.casefold() in _NO_SUBJECT for word in words):
         return "", ""
     article = words[0] in {"The", "A", "An"}
     bare = " ".join(words[1:] if article else words)
     if article:
         return bare, f"{words[0].lower()} {bare}" if bare else ""
-    # A capital at the start of a sentence need not be that of a name.
+    # A capital at the start of a sentence does not imply a name.
     small = bare[0].lower() + bare[1:]
     if any(re.search(rf"\b{re.escape(small)}\b", line) for line in note.lines):
         return small, small
@@ -293,7 +293,7 @@ def _draft(
 
 
 def _first(text: str, limit: int) -> str:
-    """Return the first sentence; of a longer one the words that fit."""
+    """Return the first sentence, or its first words if it is too long."""
     sentence = next(iter(split_sentences(text)), "")
     return sentence if len(sentence) <= limit else sentence[:limit].rsplit(" ", 1)[0]
 

@@ -1,4 +1,4 @@
-"""From notes to cases: drafts, their checks, and a share of questions without an answer."""
+"""Cases from notes: drafts, checks, and a share of unanswerable questions."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ if TYPE_CHECKING:
     from pytest_rageval.judges.model.chat import ChatModel
 
 SHARE: Final = 5
-"""One unanswerable question for so many answerable ones."""
+"""Answerable questions per unanswerable one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What is to be made."""
+    """Options of the generation."""
 
     seed: int = 0
     limit: int | None = None
-    """Most cases in all; None: as many as there are."""
+    """Maximum number of cases; None: all."""
     unanswerable: int | None = None
-    """Questions about invented names; None: one for each ``SHARE`` answerable ones."""
+    """Number of questions about invented names; None: one per ``SHARE`` answerable ones."""
     withheld: tuple[str, ...] = ()
     """Patterns of paths of notes that will not be served."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generated:
-    """What came of it."""
+    """Result of the generation."""
 
     cases: tuple[Case, ...]
     n_notes: int
     n_used: int
-    """Notes that a case is about."""
+    """Number of notes that have a case."""
     withheld: tuple[str, ...]
-    """Paths of the notes that must not be in the index."""
+    """Paths of notes that must not be indexed."""
     dropped: Mapping[str, int]
 
 
@@ -72,14 +72,14 @@ def generate(
     model: ChatModel | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Generated:
-    """Make cases of notes; the same notes, wish and known cases give the same ones.
+    """Generate cases from notes; the same notes, wish and known cases give the same result.
 
     Args:
         notes: of a vault, in order of path.
-        wish: what is to be made.
-        known: cases that there are already, which are not made again.
-        model: writes further questions; None: only those that the notes' own form gives.
-        progress: told how many sections of how many the model was asked about.
+        wish: options.
+        known: existing cases, which are not repeated.
+        model: writes further questions; None: only questions from the structure of the notes.
+        progress: called with the number of sections done and their total.
 
     Raises:
         JudgeError: the model cannot be reached.
@@ -130,7 +130,7 @@ def _structured(notes: Sequence[Note], dropped: Dropped) -> Iterator[Draft]:
 def _sections(
     notes: Sequence[Note], limit: int | None, rng: random.Random
 ) -> list[tuple[Note, Section]]:
-    """Return the sections to ask about, in their order: with a limit a sample of them."""
+    """Return the sections to ask about, in order; with a limit, a sample."""
     found = [
         (note, section) for note in notes for section in note.sections if worth_asking(section)
     ]
@@ -155,7 +155,7 @@ def _case(draft: Draft, made_by: str) -> Case:
 
 
 def _n_without(wish: Wish, n_answerable: int) -> int:
-    """Return how many questions about invented names are wanted."""
+    """Return the number of questions about invented names to make."""
     if wish.limit is None:
         return n_answerable // SHARE if wish.unanswerable is None else wish.unanswerable
     share = min(wish.limit, n_answerable) // (SHARE + 1)
@@ -172,7 +172,7 @@ def case_of(draft: Draft, *, by: str = STRUCTURE) -> Case:
 
     Args:
         draft: the question and its place.
-        by: who made it.
+        by: name of the generator.
     """
     return Case(
         id=_id(draft.question, draft.rel_path, draft.heading_path),
@@ -203,18 +203,18 @@ def unanswerable_case(found: Unanswerable, *, by: str = STRUCTURE) -> Case:
 
 
 def _id(question: str, *place: str) -> str:
-    """Name a case by its words and, so that the id is its own, by a hash of words and place."""
+    """Make an id from the words of a question, and a hash of words and place to be unique."""
     slug = _NO_SLUG.sub("-", norm_text(question))[:_SLUG_CHARS].strip("-") or "case"
     digest = hashlib.sha256("\0".join((question, *place)).encode("utf-8", "replace")).hexdigest()
     return f"{slug}-{digest[:6]}"
 
 
 def spread(drafts: Sequence[Draft], limit: int | None, rng: random.Random) -> list[Draft]:
-    """Choose drafts from as many notes as there are, in the order in which they stand.
+    """Choose drafts from as many notes as possible, in their order.
 
     Args:
         drafts: of all notes.
-        limit: how many at most; None: all.
+        limit: maximum number; None: all.
         rng: chooses among those of a note, and among notes.
     """
     if limit is None or limit >= len(drafts):
@@ -243,30 +243,30 @@ NAMES: Final = (
     "Wexholm", "Thessaly-9", "Nordquist", "Gantry-X", "Ostrava-Lite", "Bellanmar", "Ravensel",
     "Underhay", "Sablefin", "Marlowen", "Cindermoor", "Holbrix", "Tessarine", "Aldermoss",
 )  # fmt: skip
-"""Invented; one that a note holds all the same is not used."""
+"""Invented names; names that occur in a note are not used."""
 _SUBJECT: Final = re.compile(r"(?<=[a-z,:] )(?:[A-Z][\w-]*[\w]|\w*\d[\w.-]*\w)(?: [A-Z][\w-]*\w)*")
 """Names, and words with a digit, that do not begin the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unanswerable:
-    """A question without an answer, and why it has none."""
+    """An unanswerable question, and the reason."""
 
     question: str
     draft: Draft
-    """The question it was made from."""
+    """Its source question."""
     why: str
 
 
 def swap_subjects(
     drafts: Sequence[Draft], notes: Iterable[Note], count: int, rng: random.Random
 ) -> Iterator[Unanswerable]:
-    """Yield questions about invented names that no note holds.
+    """Yield questions about invented names that are in none of the notes.
 
     Args:
         drafts: questions with answers.
-        notes: all of them, so that a name is held against each.
-        count: how many at most.
+        notes: all notes, to check that a name is not in them.
+        count: maximum number.
         rng: chooses questions and names.
     """
     held = " ".join(f"{note.normal_path} {note.normal_text}" for note in notes).casefold()
@@ -291,12 +291,12 @@ def _subject(draft: Draft) -> str:
 def withhold(
     drafts: Iterable[Draft], kept: Sequence[Note], dropped: Dropped
 ) -> Iterator[Unanswerable]:
-    """Yield the questions of notes held back that none of the others answers.
+    """Yield the questions of withheld notes that the other notes do not answer.
 
     Args:
-        drafts: of the notes held back.
+        drafts: of the withheld notes.
         kept: the notes that are served.
-        dropped: counts what the others hold.
+        dropped: counts the questions that those answer.
     """
     texts = [comparable("\n".join(note.lines)) for note in kept]
     for draft in drafts:

@@ -1,4 +1,4 @@
-"""Drafts that a model writes about a section, each held against the section's own words."""
+"""Drafts that a model writes about a section, each checked against the section's text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PROMPT_VERSION: Final = "generate-1"
 MIN_WORDS: Final = 12
-"""Shorter sections give no question worth asking."""
+"""Shorter sections are skipped."""
 _MAX_CHARS: Final = 12_000
 _PER_SECTION: Final = 2
 _THINKING: Final = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
@@ -60,12 +60,12 @@ SCHEMA: Final[dict[str, Any]] = {
 
 
 def worth_asking(section: Section) -> bool:
-    """Tell whether a section holds enough to ask a model about."""
+    """Whether a section has enough text to ask a model about."""
     return len(section.text.split()) >= MIN_WORDS
 
 
 def ask_about(model: ChatModel, note: Note, section: Section, dropped: Dropped) -> Iterator[Draft]:
-    """Ask a model about one section and yield what of its reply the section bears out.
+    """Ask a model about one section and yield the drafts that the section supports.
 
     Raises:
         JudgeError: the model cannot be reached.
@@ -93,7 +93,7 @@ def _user(note: Note, section: Section) -> str:
 
 
 def read_reply(text: str) -> list[dict[str, Any]] | None:
-    """Return the cases of a reply; None: it holds none in the shape that was asked for.
+    """Return the cases of a reply; None: it has none in the requested format.
 
     >>> read_reply('Sure! {"cases": [{"question": "a", "quote": "b", "key_facts": ["c"]}]}')
     [{'question': 'a', 'quote': 'b', 'key_facts': ['c']}]
@@ -124,7 +124,7 @@ def _is_case(value: object) -> bool:
 
 
 def _draft(note: Note, section: Section, said: dict[str, Any], dropped: Dropped) -> Draft | None:
-    """Return what a model said as a draft; None: the section does not bear it out."""
+    """Return a model's reply as a draft; None: the section does not support it."""
     question = one_line(said["question"])
     quote = " ".join(said["quote"].split())
     if not question.endswith("?") or len(question) > MAX_FACT_CHARS:

@@ -32,17 +32,17 @@ class Passage:
 
     kind: Literal["paragraph", "item", "summary"]
     plain: str
-    """Without markup; its line breaks are kept."""
+    """Text without markup, with line breaks."""
     raw: str
-    """As it is written, without the marks of the list or quote that it stands in."""
+    """Source text, without the marks of its list or quote."""
     lead: str = ""
-    """The words in bold that it begins with, without markup; those of a summary."""
+    """Leading bold words or summary, without markup."""
     line: int = 0
-    """In the note, from 1."""
+    """Line in the note, from 1."""
 
 
 def passages_of(section: Section) -> Iterator[Passage]:
-    """Yield the passages of a section; tables, quotes and code are none."""
+    """Yield the passages of a section, without tables, quotes and code."""
     quotes, items = 0, 0
     tokens = section.body
     for position, token in enumerate(tokens):

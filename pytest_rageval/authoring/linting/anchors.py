@@ -1,4 +1,4 @@
-"""Anchors against notes: documents, sections and snippets that are no longer there. Pure."""
+"""Anchors compared with notes: missing documents, sections and snippets. Pure."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from pytest_rageval.authoring.notes import Note, Section
 
 _NEAR: Final = 0.6
-"""Similarity, 0 to 1, from which another text is offered."""
+"""Minimum similarity, 0 to 1, of a suggested text."""
 _CLOSE_CHARS: Final = 90
 _COMPARED: Final = 5
-"""Sentences that a snippet is held against letter by letter: those that share most words."""
+"""Number of sentences compared with a snippet by letters: those that share most words."""
 _COMPARED_CHARS: Final = 500
 _COMMON_WORDS: Final = 0.2
 _MOST_GUESSES: Final = 200
-"""Missing documents for which all paths of the vault are searched for one that is spelt alike."""
+"""Number of missing documents for which all paths of the vault are searched for similar ones."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
 
 
 class AnchorIndex:
-    """The notes of a vault, by what anchors name.
+    """The notes of a vault, indexed for anchors.
 
     Args:
         notes: of one vault.
@@ -45,7 +45,7 @@ class AnchorIndex:
             self._by_name[_name(path)].append(note.rel_path)
 
     def check(self, placed: PlacedCase) -> Iterator[LintFinding]:
-        """Yield a finding for each anchor of a case, and each snippet, that is not there."""
+        """Yield a finding for each missing anchor and snippet of a case."""
         for field, anchor in anchors_of(placed):
             yield from self._anchor(placed, field, anchor)
 
@@ -92,7 +92,7 @@ def _where(note: Note, anchor: Anchor) -> str:
 
 
 def _other_section(note: Note, anchor: Anchor, wanted: Sequence[str]) -> str:
-    """Say where the anchor's snippets stand now, else which heading is nearest."""
+    """Suggest the section that now has the anchor's snippets, else the most similar heading."""
     snippets = [norm_text(snippet) for snippet in anchor.snippets]
     for section in note.sections:
         if snippets and all(snippet in section.normal_text for snippet in snippets):
@@ -107,7 +107,7 @@ def _other_section(note: Note, anchor: Anchor, wanted: Sequence[str]) -> str:
 
 
 def _other_text(note: Note, within: Sequence[Section], wanted: str) -> str:
-    """Say where the snippet stands now, else which sentence is nearest."""
+    """Suggest the section that now has the snippet, else the most similar sentence."""
     for section in note.sections:
         if wanted in section.normal_text:
             return f"; it stands in {section.heading_path!r}"

@@ -1,4 +1,4 @@
-"""What a set is made of, and how small a change it can show. Pure."""
+"""Composition of a set, and the smallest change that it can detect. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pytest_rageval.support.text import counted
 
 SD: Final = 0.35
 """Standard deviation of the difference of one case's recall between two versions of a system, as
-assumed where nothing was measured (docs/statistics.md#how-many-cases)."""
+assumed without measurements (docs/statistics.md#how-many-cases)."""
 SMALL_DROP: Final = 0.05
 _LARGE_SET: Final = 20
-"""Cases from which on a set is expected to be balanced."""
+"""Number of cases from which a set is expected to be balanced."""
 _SMALL_GROUP: Final = 5
 _DOMINANT: Final = 0.8
 _ONE_DOCUMENT: Final = 0.5
@@ -26,22 +26,22 @@ _ONE_DOCUMENT: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Power:
-    """How small a drop of recall a set can show, at 95 % confidence and 80 % power."""
+    """Smallest drop of recall that a set can detect, at 95 % confidence and 80 % power."""
 
     n: int
-    """Cases that recall is measured on: reviewed, answerable, with evidence."""
+    """Number of cases with recall: reviewed, answerable, with evidence."""
     n_documents: int
-    """Documents that their first golds lie in."""
+    """Number of documents of their first golds."""
     drop: float | None
-    """Smallest drop, 0 to 1, if each case is on its own; None: there is no case."""
+    """Smallest drop, 0 to 1, with independent cases; None: no cases."""
     drop_clustered: float | None
-    """The same if all cases of one document stand or fall together."""
+    """The same if the cases of a document are fully correlated."""
     n_for_small_drop: int
-    """Cases that a drop of ``SMALL_DROP`` takes."""
+    """Number of cases needed to detect ``SMALL_DROP``."""
 
     @property
     def sentence(self) -> str:
-        """Say it in one line."""
+        """Return the result as one line."""
         if self.drop is None:
             return "with no reviewed case that has evidence, no change of recall can be seen"
         cases = f"{'this' if self.n == 1 else 'these'} {counted(self.n, 'case')}"
@@ -62,7 +62,7 @@ def _shown(drop: float) -> str:
 
 
 def compute_power(cases: Sequence[PlacedCase]) -> Power:
-    """Say how small a drop of recall a set can show.
+    """Compute the smallest drop of recall that a set can detect.
 
     Args:
         cases: of one set.
@@ -82,7 +82,7 @@ def compute_power(cases: Sequence[PlacedCase]) -> Power:
 
 
 def find_imbalance(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
-    """Yield what is lopsided about one set; nothing of a set below 20 cases.
+    """Yield findings about an unbalanced set; none for a set below 20 cases.
 
     Args:
         cases: of one file.

@@ -1,4 +1,4 @@
-"""Questions that are asked twice, within one set or in two. Pure."""
+"""Duplicate questions within a set or between sets. Pure."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from pytest_rageval.values.case import Case
 
 _Scope = tuple[frozenset[str], frozenset[str], int | None]
 _SHOWN: Final = 3
-"""Other cases that are named of one."""
+"""Number of duplicates named in a finding."""
 
 
 def find_duplicates(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
-    """Yield a finding for each case whose question, or nearly it, stands before.
+    """Yield a finding for each case whose question nearly equals an earlier one.
 
-    Not the same are questions to other vaults or folders or of another cutoff, translations of one
-    another, and alike ones that differ in a number, name other evidence, or of which only one has
-    an answer.
+    Questions with different vaults, folders or cutoffs, and translations of one another, are not
+    duplicates. Near-duplicates are ignored if they differ in a number or in their evidence, or if
+    only one is answerable.
 
     Args:
         cases: of all files, in their order.
@@ -76,7 +76,7 @@ def _near(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
 
 
 def resembles(one: Case, other: Case) -> bool:
-    """Tell whether two cases whose questions are alike in their words ask the same."""
+    """Whether two cases with similar questions ask the same."""
     if asks_of_another(one.question, other.question):
         return False
     translated = one.id == other.translation_of or other.id == one.translation_of
@@ -105,7 +105,7 @@ def _nearly(
 
 
 def _asked(case: Case) -> tuple[str, ...] | str:
-    # A question without a word, such as one of emoji, is itself.
+    # A question without words, such as emoji, is compared as a whole.
     return words(case.question) or case.question
 
 

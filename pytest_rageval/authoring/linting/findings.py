@@ -1,4 +1,4 @@
-"""What a linter says about a case. Pure."""
+"""Findings of the linter about a case. Pure."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Rule = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedCase:
-    """A case and where it stands."""
+    """A case with its file and line."""
 
     case: Case
     file: str
     lineno: int
-    """From 1."""
+    """Line, from 1."""
 
     @property
     def place(self) -> str:
-        """File and line, as editors take them."""
+        """File and line, as editors read them."""
         return f"{self.file}:{self.lineno}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintFinding:
-    """One thing that is wrong or odd; its text is one line."""
+    """One error or warning; its text is one line."""
 
     severity: Severity
     rule: Rule
@@ -79,6 +79,6 @@ def anchors_of(placed: PlacedCase) -> Iterator[tuple[str, Anchor]]:
 
 
 def in_order(findings: Sequence[LintFinding], files: Sequence[str]) -> list[LintFinding]:
-    """Sort findings by file, in the order in which the files were named, and line."""
+    """Sort findings by file, in the order of the command line, and by line."""
     place = {file: number for number, file in enumerate(files)}
     return sorted(findings, key=lambda one: (place.get(one.file, len(place)), one.line))

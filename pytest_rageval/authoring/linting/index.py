@@ -1,4 +1,4 @@
-"""Anchors against what a target retrieves: what to ask, and what the answer shows. Pure."""
+"""Anchors compared with the chunks that a target retrieves: requests and findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pytest_rageval.values.reply import AskRequest, RetrievedChunk
 from pytest_rageval.values.settings import Settings
 
 DEPTH: Final = 20
-"""Chunks that are asked for."""
+"""Number of chunks requested."""
 _WORDS: Final = 40
 _NEAR: Final = 0.6
 
@@ -34,7 +34,7 @@ AnchorKey = tuple[str | None, str, tuple[str, ...], tuple[str, ...]]
 
 
 def anchor_key(anchor: Anchor) -> AnchorKey:
-    """Return what tells anchors apart that would be looked for alike."""
+    """Return the key of an anchor; anchors with the same key need the same requests."""
     return (
         anchor.vault,
         norm_path(anchor.rel_path),
@@ -44,7 +44,7 @@ def anchor_key(anchor: Anchor) -> AnchorKey:
 
 
 def probes(placed: PlacedCase, anchor: Anchor) -> tuple[AskRequest, ...]:
-    """Return requests that should retrieve an anchor, the surest first."""
+    """Return requests that should retrieve an anchor, most specific first."""
     name = norm_path(anchor.rel_path).rpartition("/")[2].rsplit(".", 1)[0]
     headings = " ".join(anchor_segments(anchor))
     texts = [*anchor.snippets, f"{name.replace('-', ' ')} {headings}", placed.case.question]
@@ -54,7 +54,7 @@ def probes(placed: PlacedCase, anchor: Anchor) -> tuple[AskRequest, ...]:
 
 
 def is_there(anchor: Anchor, chunks: Iterable[RetrievedChunk]) -> bool:
-    """Tell whether one of the chunks lies at an anchor, whatever its snippets say."""
+    """Whether one of the chunks matches an anchor, ignoring snippets."""
     settings = ScoreSettings(snippets="off")
     return any(matches_anchor(anchor, chunk, settings) for chunk in chunks)
 
@@ -62,16 +62,16 @@ def is_there(anchor: Anchor, chunks: Iterable[RetrievedChunk]) -> bool:
 def lost_anchor(
     placed: PlacedCase, field: str, anchor: Anchor, chunks: Sequence[RetrievedChunk]
 ) -> LintFinding:
-    """Say what is known of an anchor that none of the chunks lies at.
+    """Return the finding about an anchor that none of the chunks matches.
 
-    Where its document was retrieved, its section is not there under that name: an error. A document
-    that never came may still be in the index: a warning.
+    If its document was retrieved, the section does not exist under that name: an error. A document
+    that was never retrieved may still be in the index: a warning.
 
     Args:
         placed: the case.
         field: of the anchor.
-        anchor: what was looked for.
-        chunks: all that its probes retrieved.
+        anchor: the missing anchor.
+        chunks: everything that its probes retrieved.
     """
     document = norm_path(anchor.rel_path)
     headings = {
@@ -107,7 +107,7 @@ def _nearest(wanted: tuple[str, ...], paths: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """One anchor to be looked for, and what the case that first names it gives to ask."""
+    """One anchor to look up, with the first case that names it."""
 
     anchor: Anchor
     requests: tuple[AskRequest, ...]
@@ -116,12 +116,12 @@ class _Look:
 def find_lost_anchors(
     cases: Sequence[PlacedCase], settings: Settings, *, environ: Mapping[str, str]
 ) -> Iterator[LintFinding]:
-    """Yield a finding for each anchor that asking for it does not retrieve.
+    """Yield a finding for each anchor that its requests do not retrieve.
 
     Args:
         cases: of all files.
-        settings: name the target; its parameters are sent along.
-        environ: where its secrets are.
+        settings: name the target and its parameters.
+        environ: contains its secrets.
 
     Raises:
         EndpointError: the target failed, or reports no chunks.
@@ -149,7 +149,7 @@ def find_lost_anchors(
 
 
 def _look(client: HttpRagClient, look: _Look) -> list[RetrievedChunk] | None:
-    """Return what was retrieved in vain; None: the anchor is there."""
+    """Return the retrieved chunks if none matches; None: the anchor was found."""
     seen: list[RetrievedChunk] = []
     for request in look.requests:
         chunks = _retrieved(client, request)

@@ -1,4 +1,4 @@
-"""Texts that are nearly the same, found without comparing each with each. Pure.
+"""Near-duplicate texts, found without comparing all pairs. Pure.
 
 MinHash (Broder 1997) over the words and the pairs of words of a text, with banding: texts that
 share a band are compared in full, by the Jaccard similarity of the two sets.
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NEAR: Final = 0.75
-"""Jaccard similarity from which two texts are nearly the same."""
+"""Jaccard similarity of near-duplicates."""
 _BANDS: Final = 20
 _ROWS: Final = 4
 """A pair of similarity s shares a band with probability 1 - (1 - s^4)^20: 0.9996 at 0.75."""
 _BUCKET: Final = 8
-"""Texts of one bucket that a further one is compared with: thousands made from one template share
-a bucket, and comparing them all would take hours."""
+"""Number of texts of a bucket to compare with: thousands of texts from one template share a
+bucket, and comparing all of them would take hours."""
 _WORD: Final = re.compile(r"\w+(?:['’.\-]\w+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resemblance:
-    """A text that is nearly one before it."""
+    """A near-duplicate of an earlier text."""
 
     index: int
     earlier: int
@@ -58,18 +58,18 @@ def shingles(text: str) -> frozenset[str]:
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the size of the common part over that of both together; 0 for nothing."""
+    """Return the size of the intersection over that of the union; 0 if both are empty."""
     common = len(one & other)
     union = len(one) + len(other) - common
     return common / union if union else 0.0
 
 
 def find_resemblances(texts: Sequence[str], *, threshold: float = NEAR) -> Iterator[Resemblance]:
-    """Yield the earlier texts that each one resembles, most alike first for each.
+    """Yield the earlier texts that each one resembles, most similar first.
 
     Args:
-        texts: in an order that stays the same, as the result depends on it.
-        threshold: least similarity, above 0.
+        texts: in a stable order, because the result depends on it.
+        threshold: minimum similarity, above 0.
     """
     sets = [shingles(text) for text in texts]
     buckets: dict[tuple[int, bytes], list[int]] = defaultdict(list)
@@ -89,7 +89,7 @@ def find_resemblances(texts: Sequence[str], *, threshold: float = NEAR) -> Itera
 
 
 def asks_of_another(one: str, other: str) -> bool:
-    """Tell whether two texts differ in a number, and so are about two things.
+    """Whether two texts differ in a number, and so have different subjects.
 
     >>> asks_of_another("What does form 12 ask for?", "What does form 13 ask for?")
     True

@@ -1,4 +1,4 @@
-"""Which files a project lacks, and what is missing in those it keeps: values in, values out."""
+"""Plan of the files that a project lacks, and of lines that existing files lack. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TARGET_URL: Final = 'url = "http://127.0.0.1:8000"'
 PYTEST_FILES: Final = (
     "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg",
 )  # fmt: skip
-"""Files in which pytest looks for its settings besides pyproject.toml."""
+"""Files besides pyproject.toml that can contain pytest's settings."""
 
 _TEMPLATES: Final = {
     CASES: "cases.jsonl",
@@ -29,17 +29,17 @@ _TEMPLATES: Final = {
     GITIGNORE: "gitignore.txt",
     WORKFLOW: "workflow.yml",
 }
-"""Template by path in the project; the notes of the vault are named as they are."""
+"""Template by path in the project; notes of the vault keep their names."""
 _OWN_CASES_TEMPLATES: Final = {
     THRESHOLDS: "thresholds-own-cases.toml",
     PYPROJECT: "pyproject-own-cases.txt",
 }
-"""Where the cases are the user's own, and ask nothing about the notes of the vault."""
+"""Templates for users with their own cases, which do not use the vault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFile:
-    """A file that the project is to have."""
+    """A file that the project should have."""
 
     path: str
     """Relative to the project, ``/``-separated."""
@@ -48,40 +48,39 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """What the user must add to a file that stays as it is."""
+    """Lines that the user must add to an existing file."""
 
     path: str
     lines: tuple[str, ...]
     needed: bool
-    """Whether the cases cannot be run without it."""
+    """Whether the cases need it to run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaffold:
-    """What to write, and what to tell."""
+    """Files to write, and messages for the user."""
 
     files: tuple[PlannedFile, ...]
-    """Every file of the project, those that exist included."""
+    """Every file of the project, including existing ones."""
     additions: tuple[Addition, ...] = ()
     notes: tuple[str, ...] = ()
     """One sentence each."""
     first: str = ""
-    """What the user has to do before the cases can be run, as an imperative; empty: nothing."""
+    """Required step before the cases can run, as an imperative; empty: none."""
 
 
 def plan_scaffold(templates: Mapping[str, bytes], existing: Mapping[str, bytes]) -> Scaffold:
-    """Decide what a project needs.
+    """Decide which files a project needs.
 
     Args:
         templates: content of the package's template files by their names; notes as
             ``vault/NAME.md``.
-        existing: content of the project's files among those that are planned, and of pytest's
-            own settings files, by path.
+        existing: content of the project's planned files and of pytest's settings files, by path.
     """
     sources = dict(_TEMPLATES)
     own_cases = CASES in existing and existing[CASES] != templates[_TEMPLATES[CASES]]
     vault = {f"evals/{name}": name for name in sorted(templates) if name.startswith("vault/")}
-    # Whoever has some of the notes began with them, and gets the others as well.
+    # A project with some of the notes was created by this command: add the others.
     own_target = own_cases and vault.keys().isdisjoint(existing)
     if own_cases:
         sources[THRESHOLDS] = _OWN_CASES_TEMPLATES[THRESHOLDS]
@@ -127,7 +126,7 @@ def _pyproject_addition(
         return (), (f"{PYPROJECT}: not TOML, mend it first: {error}",)
     lines: list[str] = []
     if not _configures_pytest(document, existing):
-        # Without it, older versions of pytest would take another folder for the root.
+        # Without it, older versions of pytest would choose another root folder.
         lines += ["[tool.pytest.ini_options]", 'minversion = "8.0"']
     target = _table(_table(document, "tool"), "rageval").get("target")
     if target is None:

@@ -1,4 +1,4 @@
-"""Reads the package's templates and writes what a project lacks, never over a file."""
+"""Reads the package's templates and writes missing files; never overwrites one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ScaffoldError(RagEvalError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What became of one planned file."""
+    """Result for one planned file."""
 
     path: str
     created: bool
-    """False: it was there, and stays as it is."""
+    """False: it existed and was kept."""
 
 
 def read_templates() -> dict[str, bytes]:
@@ -41,10 +41,10 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
 
 
 def read_project(folder: Path) -> Scaffold:
-    """Return what the project in a folder needs; the folder need not exist.
+    """Return the files that the project in a folder needs; the folder need not exist.
 
     Raises:
-        ScaffoldError: a file stands in the folder's place, or one in it cannot be read.
+        ScaffoldError: the path is a file, or a file in the folder cannot be read.
     """
     templates = read_templates()
     names = [one.path for one in plan_scaffold(templates, {}).files]
@@ -63,13 +63,13 @@ def _existing(folder: Path, names: list[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def write_scaffold(folder: Path, scaffold: Scaffold) -> Iterator[Written]:
-    """Write each file that is not there yet, and yield what became of it as it is settled.
+    """Write each missing file, and yield the result for each as it is done.
 
-    A file appears whole or not at all, and an existing one, even an empty one or a link that
-    leads nowhere, stays as it is. What was interrupted is completed by doing it again.
+    A file appears whole or not at all. Existing files are kept, even empty ones and broken links.
+    Running it again completes an interrupted run.
 
     Raises:
-        ScaffoldError: a folder or file cannot be made; names it.
+        ScaffoldError: a folder or file cannot be created; names it.
     """
     for planned in scaffold.files:
         path = folder / planned.path
