@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from pytest_rageval.support.files import write_file
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.settings import Settings
@@ -72,13 +71,8 @@ def write_calibration(path: Path, document: Mapping[str, Any]) -> None:
         StorageError: it cannot be written.
     """
     text = json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1, allow_nan=False)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Beside its place, then renamed: a reader sees the old one or the new one.
-        beside.write_text(f"{text}\n", encoding="utf-8")
-        os.replace(beside, path)
+        write_file(path, f"{text}\n".encode())
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
         raise StorageError(f"{path}: cannot be written: {error.strerror}") from error

@@ -20,6 +20,7 @@ from pytest_rageval.plugin.cassette_secrets import Scrubber, cassette_name, repl
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.state import is_xdist_controller
 from pytest_rageval.project.settings import target_kind
+from pytest_rageval.support.files import write_file
 from pytest_rageval.support.text import excerpt
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.settings import Settings
@@ -256,9 +257,7 @@ class _Persister:
         text = serialize(content, serializer)
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(target)
+        write_file(target, text.encode())
 
 
 def _chain(*functions: Any) -> Any:

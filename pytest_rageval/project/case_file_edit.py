@@ -8,25 +8,21 @@ the two is there, whole.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import stat
-import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from glob import escape
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_rageval.support.files import Lock, remove_left_over, written_beside
 from pytest_rageval.support.json_text import dump_like, edit_line
 from pytest_rageval.support.jsonl import cannot_be_read
 from pytest_rageval.values.errors import DatasetError, Fault
 
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
-_TEMPORARY: Final = ".tmp"
 
 
 class EditConflictError(DatasetError):
@@ -166,7 +162,7 @@ def change_line(
     except DatasetError as error:
         faults = tuple(replace(f, file=shown, line=line.number) for f in error.faults)
         raise DatasetError("\n".join(map(str, faults)), faults=faults) from None
-    with _locked(path, shown):
+    with _locked(path):
         data, status = _read(path, shown)
         lines = FileLines.of(data)
         index = _index(lines, line, shown)
@@ -183,7 +179,7 @@ def remove_line(path: Path, line: FileLine, *, display: str | None = None) -> No
         DatasetError: the file cannot be read or written.
     """
     shown = path.as_posix() if display is None else display
-    with _locked(path, shown):
+    with _locked(path):
         data, status = _read(path, shown)
         lines = FileLines.of(data)
         _write(path, lines.without_line(_index(lines, line, shown)).joined(), status, shown)
@@ -199,7 +195,7 @@ def append_line(path: Path, value: Mapping[str, Any], *, display: str | None = N
         DatasetError: the value is no JSON value, or the file cannot be read or written.
     """
     shown = path.as_posix() if display is None else display
-    with _locked(path, shown):
+    with _locked(path):
         data, status = _read(path, shown)
         lines = FileLines.of(data)
         text = dump_like(_last_text(lines), dict(value))
@@ -215,7 +211,7 @@ def append_texts(path: Path, texts: Iterable[str], *, display: str | None = None
         DatasetError: the file cannot be read or written.
     """
     shown = path.as_posix() if display is None else display
-    with _locked(path, shown):
+    with _locked(path):
         data, status = _read(path, shown)
         end = b"\r\n" if b"\r\n" in data[:100_000] else b"\n"
         gap = b"" if not data.strip() or data.endswith(b"\n") else end
@@ -269,54 +265,23 @@ def _write(path: Path, data: bytes, read: os.stat_result, shown: str) -> None:
     try:
         # A folder that may be written would let even a read-only file be replaced.
         os.close(os.open(target, os.O_WRONLY))
-        beside = _write_beside(target, data, read)
+        with written_beside(target, [data], sync=True, like=read) as beside:
+            now = os.stat(target)
+            # A program that takes no lock may have written since.
+            if (now.st_mtime_ns, now.st_size, now.st_ino) != (
+                read.st_mtime_ns, read.st_size, read.st_ino,
+            ):  # fmt: skip
+                fault = Fault(file=shown, message="is being changed by another program; try again")
+                raise EditConflictError(str(fault), faults=(fault,))
+            os.replace(beside, target)
     except OSError as error:
-        raise _cannot_be_written(shown, error) from error
-    try:
-        now = os.stat(target)
-        # A program that takes no lock may have written since.
-        if (now.st_mtime_ns, now.st_size, now.st_ino) != (
-            read.st_mtime_ns, read.st_size, read.st_ino,
-        ):  # fmt: skip
-            fault = Fault(file=shown, message="is being changed by another program; try again")
-            raise EditConflictError(str(fault), faults=(fault,))
-        os.replace(beside, target)
-    except OSError as error:
-        raise _cannot_be_written(shown, error) from error
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
+        raise _fault(shown, f"cannot be written: {error.strerror or error}") from error
     _sync_folder(target.parent)
-
-
-def _write_beside(target: Path, data: bytes, read: os.stat_result) -> Path:
-    fd, name = tempfile.mkstemp(
-        dir=target.parent, prefix=_temporary_prefix(target), suffix=_TEMPORARY
-    )
-    try:
-        with open(fd, "wb") as file:
-            file.write(data)
-            if sys.platform != "win32":
-                if (read.st_uid, read.st_gid) != (os.geteuid(), os.getegid()):
-                    with contextlib.suppress(OSError):  # only root may give a file away
-                        os.fchown(file.fileno(), read.st_uid, read.st_gid)
-                os.fchmod(file.fileno(), stat.S_IMODE(read.st_mode))
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-    return Path(name)
-
-
-def _temporary_prefix(target: Path) -> str:
-    return f".{target.name}.rageval-"
 
 
 def _sync_folder(folder: Path) -> None:
     # So that the new name survives a power cut; not every file system can.
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         fd = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(fd)
@@ -324,56 +289,16 @@ def _sync_folder(folder: Path) -> None:
             os.close(fd)
 
 
-@contextlib.contextmanager
-def _locked(path: Path, shown: str) -> Iterator[None]:
-    """Let one editor of ours after the other read and write the files of a folder."""
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Let one editor of ours after the other read and write a file."""
     target = Path(os.path.realpath(path))
-    try:
-        fd = _lock(target.parent)
-    except OSError as error:
-        raise cannot_be_read(shown, error) from error
-    try:
-        if fd is not None:
-            _remove_left_over(target)
+    with Lock(target, wait=True) as lock:
+        if lock.held:
+            remove_left_over(target)
         yield
-    finally:
-        if fd is not None:
-            os.close(fd)
-
-
-def _remove_left_over(target: Path) -> None:
-    """Remove what a killed editor left; none is alive while the lock is ours."""
-    for path in target.parent.glob(f"{escape(_temporary_prefix(target))}*{_TEMPORARY}"):
-        with contextlib.suppress(OSError):
-            path.unlink()
-
-
-if sys.platform == "win32":
-
-    def _lock(folder: Path) -> int | None:
-        """Hold nothing: a folder cannot be opened here."""
-        return None
-
-else:
-    import fcntl
-
-    def _lock(folder: Path) -> int | None:
-        """Wait for the folder's turn; None: it cannot be locked here."""
-        fd = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-        except OSError as error:
-            os.close(fd)
-            if error.errno == errno.EINTR:
-                raise
-            return None
-        return fd
 
 
 def _fault(shown: str, message: str, *, line: int = 0) -> DatasetError:
     fault = Fault(file=shown, line=line, message=message)
     return DatasetError(str(fault), faults=(fault,))
-
-
-def _cannot_be_written(shown: str, error: OSError) -> DatasetError:
-    return _fault(shown, f"cannot be written: {error.strerror or error}")

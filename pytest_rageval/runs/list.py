@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_rageval.runs.store import RESULTS, list_runs, read_json, run_time
 from pytest_rageval.runs.tags import tags_by_run
-from pytest_rageval.support.files import FolderLock
+from pytest_rageval.support.files import Lock
 from pytest_rageval.values.errors import StorageError
 
 
@@ -159,10 +159,8 @@ def remove_run(folder: Path) -> None:
     """
     if folder.is_symlink():
         raise StorageError(f"{folder}: is a link, expected a folder; remove it by hand")
-    lock = FolderLock(folder)
-    try:
-        shutil.rmtree(folder)
-    except OSError as error:
-        raise StorageError(f"{folder}: cannot be removed: {error.strerror}") from error
-    finally:
-        lock.close()
+    with Lock(folder, wait=False):
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            raise StorageError(f"{folder}: cannot be removed: {error.strerror}") from error

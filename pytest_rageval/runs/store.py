@@ -20,7 +20,7 @@ from typing import IO, Any, Final, Self
 
 from pytest_rageval.runs.record_json import record_from_json, record_to_json
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
-from pytest_rageval.support.files import FolderLock
+from pytest_rageval.support.files import Lock, write_file
 from pytest_rageval.support.text import nearest
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.names import RUN_ID_RULE, is_run_id
@@ -72,7 +72,7 @@ class RunWriter:
         self.run_id = run_id
         self.path = results_dir / run_id
         self._lock = threading.Lock()
-        self._folder_lock: FolderLock | None = None
+        self._folder_lock: Lock | None = None
         try:
             self._lines = self._open_named(results_dir, resume=resume)
         except StorageError:
@@ -98,13 +98,13 @@ class RunWriter:
         if resume:
             if not self.path.is_dir():
                 raise StorageError(f"{self.path}: no run to resume, there is no such folder")
-            self._folder_lock = FolderLock(self.path)
+            self._folder_lock = Lock(self.path, wait=False)
             # Who is killed in the first moment leaves an empty folder.
             if results.is_file():
                 _cut_torn_line(results)
             return results.open("ab")
         self.path.mkdir(exist_ok=True)
-        self._folder_lock = FolderLock(self.path)
+        self._folder_lock = Lock(self.path, wait=False)
         if any(self.path.iterdir()):
             raise StorageError(
                 f"{self.path}: a run of this id exists; choose another --rageval-run-id or "
@@ -205,13 +205,9 @@ def write_text_document(folder: Path, name: str, text: str) -> Path:
     target = folder / name
     if target.parent != folder:
         raise ValueError(f"name: got {name!r}, expected a plain file name")
-    # The process id keeps two writers of one document from sharing the file beside it.
-    beside = folder / f".{name}.{os.getpid()}.tmp"
     try:
-        beside.write_bytes(_encode(text))
-        os.replace(beside, target)
+        write_file(target, _encode(text))
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise StorageError(f"{target}: cannot be written: {error.strerror}") from error
     return target
 

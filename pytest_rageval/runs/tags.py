@@ -6,11 +6,11 @@ tags of others in a merge; and as it lies beside the runs, it outlives them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from pytest_rageval.support.files import write_file
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.names import TAG_RULE, TAGS, is_run_id, is_tag
@@ -81,12 +81,10 @@ def write_tag(results_dir: Path, tag: str, run_id: str) -> str | None:
         raise StorageError(f"tag: {tag!r} is the id of a run, expected another name")
     folder = results_dir / TAGS
     before = _read(folder / tag)
-    beside = folder / f".{tag}.{os.getpid()}.tmp"
     try:
         prepare_results_dir(results_dir)
         folder.mkdir(exist_ok=True)
-        beside.write_text(f"{run_id}\n", encoding="utf-8")
-        os.replace(beside, folder / tag)
+        write_file(folder / tag, f"{run_id}\n".encode())
     except OSError as error:
         raise StorageError(f"{folder / tag}: cannot be written: {error.strerror}") from error
     return before

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from pytest_rageval.support.files import Lock
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 _MINUTE_S: Final = 60.0
@@ -99,7 +99,7 @@ class RateLimiter:
         self._per_token_s = _spacing("tokens_per_minute", tokens_per_minute)
         self._clock = clock
         self._sleep = sleep
-        # Some systems grant a file lock per process, so threads need one of their own.
+        # Threads wait for one another without looking for the file's lock again and again.
         self._threads = threading.Lock()
 
     def wait(self, tokens: float) -> float:
@@ -152,12 +152,11 @@ class RateLimiter:
     @contextmanager
     def _locked(self) -> Iterator[IO[str]]:
         try:
-            with self._threads:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._threads, Lock(self._path, wait=True):
                 # Not "w": the state must outlive the opening. Not "a": writing starts at 0.
                 handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
                 with open(handle, "r+", encoding="utf-8", errors="replace") as file:
-                    _lock(file)
                     yield file
         except OSError as error:
             raise StorageError(
@@ -194,28 +193,3 @@ def _write(file: IO[str], line: Line) -> None:
         file,
     )
     file.flush()
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    _LOCKED_BYTE: Final = 1 << 30
-    """Far behind the text: on Windows a locked byte cannot be read by others."""
-
-    def _lock(file: IO[str]) -> None:
-        # Closing the file frees the lock.
-        os.lseek(file.fileno(), _LOCKED_BYTE, os.SEEK_SET)
-        while True:
-            try:
-                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-            except OSError:
-                continue  # It tries once a second for ten seconds, then gives up.
-            break
-        os.lseek(file.fileno(), 0, os.SEEK_SET)
-
-else:
-    import fcntl
-
-    def _lock(file: IO[str]) -> None:
-        """Wait for the lock in the kernel; closing the file, or dying, frees it."""
-        fcntl.flock(file, fcntl.LOCK_EX)

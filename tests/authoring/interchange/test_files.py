@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from pytest_rageval.authoring.interchange.files import (
     write_new_files,
 )
 from pytest_rageval.authoring.interchange.values import ReadOptions
-from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.support.files import Lock
+from pytest_rageval.values.errors import DatasetError, StorageError
 from tests.build.root_rights import without_root_rights
 
 LINES = [{"id": "a"}, {"id": "b"}, {"id": "c"}]
@@ -155,13 +155,9 @@ def test_cases_are_added_while_nobody_labels_the_same_file(
     replace, held = os.replace, []
 
     def look(source: Path, target: Path) -> None:
-        folder = os.open(tmp_path, os.O_RDONLY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            held.append(target)
-        finally:
-            os.close(folder)
+        with pytest.raises(StorageError):
+            Lock(path, wait=False)
+        held.append(target)
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", look)

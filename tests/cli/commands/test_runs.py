@@ -12,7 +12,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.store import list_runs, resolve_run
 from pytest_rageval.runs.tags import read_tags, tags_by_run, write_tag
-from pytest_rageval.support.files import FolderLock
+from pytest_rageval.support.files import Lock
 from pytest_rageval.values.errors import StorageError
 from tests.build.runs import run_of, write_run
 
@@ -212,7 +212,7 @@ def test_a_dry_run_removes_nothing(capsys: Output) -> None:
 
 
 def test_a_run_that_is_being_written_stays(capsys: Output) -> None:
-    lock = FolderLock(RESULTS / "r1")
+    lock = Lock(RESULTS / "r1", wait=False)
     found = run(capsys, "prune", "--keep", "4", code=ExitCode.NO)
     lock.close()
     assert found["removed"] == []
