@@ -314,7 +314,7 @@ def _distinct_chunks(records: Iterable[CaseRecord], path_case: PathCase) -> list
 
 
 def _gold_sections(record: CaseRecord, chunk: RetrievedChunk) -> Iterator[Segments]:
-    if record.case is not None:
+    if record.case_stored:
         for index in chunk.matched_golds or ():
             yield anchor_segments(record.case.gold_supports[index])
 

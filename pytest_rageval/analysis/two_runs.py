@@ -165,10 +165,7 @@ def _judged(base: RunSide, new: RunSide) -> frozenset[str]:
     records = (*base.records, *new.records)
     return judge_dependent_keys(
         abstention=any((r.abstention or {}).get("source") == "judge" for r in records),
-        conflict=any(
-            r.case is not None and r.case.recency_conflict_rule == "acknowledge_both"
-            for r in records
-        ),
+        conflict=any(r.case.recency_conflict_rule == "acknowledge_both" for r in records),
     )
 
 

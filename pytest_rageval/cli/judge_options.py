@@ -136,7 +136,7 @@ def chosen_cases(records: Sequence[CaseRecord], settings: Settings) -> frozenset
     """Return file and id of the cases that are judged twice."""
     from pytest_rageval.judges.spot_check import choose_cases
 
-    return choose_cases(((r.file, r.case) for r in records if r.case is not None), settings)
+    return choose_cases(((r.file, r.case) for r in records if r.case_stored), settings)
 
 
 def read_labels(records: Sequence[CaseRecord], settings: Settings) -> JudgeLabels | None:

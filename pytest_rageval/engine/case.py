@@ -6,10 +6,9 @@ It knows neither pytest nor files; its client is whatever the ``rag_client`` fix
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from pytest_rageval.judges.asking import Judged, Judges, judge_case, judge_ms, judged_fields
+from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, judge_ms
 from pytest_rageval.metrics.rescoring import _seems_to_report_headings, score_settings
 from pytest_rageval.metrics.scoring import case_cluster, score_case
 from pytest_rageval.metrics.view import view_case
@@ -18,12 +17,7 @@ from pytest_rageval.support.slots import Slots
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import (
-    AskRequest,
-    AskResponse,
-    AskResult,
-    ErrorInfo,
-)
+from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 
 
@@ -99,7 +93,30 @@ def record_of(
             view, trial.judges, rubrics=rubrics, repeat=trial.repeat, slots=trial.slots
         )
     scores = score_case(view, None if judged is None else judged.verdicts)
-    latency: dict[str, float] = dict(response.latency) if response else {}
+    if judged is not None:
+        scores = replace(scores, metrics={**scores.metrics, **judged.extra_scores})
+    return CaseRecord(
+        case=case,
+        file=trial.file,
+        lineno=located.lineno,
+        case_hash=located.case_hash,
+        cluster=case_cluster(case),
+        k=view.k,
+        repeat=trial.repeat,
+        status="error" if result.error is not None else "ok",
+        error=result.error,
+        response=response
+        and replace(response, retrieved_chunks=view.chunks, query_embedding=None, latency={}),
+        answer_chars=None if response is None else len(response.answer),
+        latency=_latency(result, judged),
+        scores=scores,
+        verdicts=case_verdicts(view, judged),
+    )
+
+
+def _latency(result: AskResult, judged: Judged | None) -> dict[str, float]:
+    """Return the times of the target, the client and the judge in milliseconds."""
+    latency: dict[str, float] = dict(result.response.latency) if result.response else {}
     if result.total_ms is not None:
         latency["total_ms"] = result.total_ms
     else:
@@ -107,56 +124,4 @@ def record_of(
     judging_ms = None if judged is None else judge_ms(judged.judgements)
     if judging_ms is not None:
         latency["judge_ms"] = judging_ms
-    return CaseRecord(
-        case_id=case.id,
-        file=trial.file,
-        lineno=located.lineno,
-        case_hash=located.case_hash,
-        repeat=trial.repeat,
-        status="error" if result.error is not None else "ok",
-        error=result.error,
-        category=case.category,
-        difficulty=case.difficulty,
-        tags=case.tags,
-        vaults=case.vaults,
-        answerable=case.answerable,
-        required=case.required,
-        cluster=case_cluster(case),
-        k=view.k,
-        question=case.question,
-        latency=latency,
-        outcome=scores.outcome,
-        failure_stage=scores.failure_stage,
-        unchecked=scores.unchecked,
-        metrics=scores.metrics if judged is None else {**scores.metrics, **judged.extra_scores},
-        not_applicable=scores.not_applicable,
-        metrics_before_rerank=scores.metrics_before_rerank,
-        retrieved_chunks=scores.chunks,
-        citations=scores.citations,
-        case=case,
-        **({} if response is None else _response_fields(response)),
-        **_judged_fields(case, response, judged),
-    )
-
-
-def _judged_fields(
-    case: Case, response: AskResponse | None, judged: Judged | None
-) -> dict[str, Any]:
-    if judged is None or response is None:
-        return {}
-    return judged_fields(
-        judged, question=case.question, answer=response.answer, unanswerable=not case.answerable
-    )
-
-
-def _response_fields(response: AskResponse) -> dict[str, Any]:
-    return {
-        "answer": response.answer,
-        "answer_chars": len(response.answer),
-        "references": response.references,
-        "abstained": response.abstained,
-        "abstain_reason": response.abstain_reason,
-        "folder_selection": response.folder_selection,
-        "indexing_coverage": response.indexing_coverage,
-        "models": response.models,
-    }
+    return latency

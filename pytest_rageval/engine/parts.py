@@ -130,7 +130,7 @@ def put_together(parts: Sequence[RunPart]) -> list[CaseRecord]:
     reported = headings_reported(record for record, _ in records)
     settled = [
         record
-        if record.case is None
+        if not record.case_stored
         else settle_headings(
             record,
             record.case,

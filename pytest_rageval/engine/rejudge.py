@@ -7,10 +7,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
-from pytest_rageval.judges.asking import Judged, Judges, judge_case, judged_fields, rubric_keys
+from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, rubric_keys
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.rescoring import response_of
 from pytest_rageval.metrics.scoring import score_case
@@ -44,7 +44,7 @@ def refuse_cut_texts(records: Iterable[CaseRecord]) -> None:
     """
     bare, cut, long = [], [], []
     for record in records:
-        if record.case is None:
+        if not record.case_stored:
             bare.append(record.case_id)
         if any(chunk.text_truncated for chunk in (record.retrieved_chunks or ())[: record.k]):
             cut.append(record.case_id)
@@ -82,26 +82,21 @@ def rejudge(
         ValueError: the record does not hold its case.
     """
     case = record.case
-    if case is None:
+    if not record.case_stored:
         raise ValueError(f"case {record.case_id!r}: expected a record that holds its case")
     scoring = replace(scoring, k=record.k, judge_configured=True, retrieval_only=False)
     view = view_case(case, response_of(record), scoring, error=record.error)
     judged = judge_case(view, judges, rubrics=rubrics, repeat=record.repeat)
     scores = score_case(view, judged.verdicts)
-    fields: dict[str, Any] = {"spot_check": None}
+    verdicts = replace(record.verdicts, spot_check=None)
     if view.response is not None:
-        fields = judged_fields(
-            judged,
-            question=record.question,
-            answer=view.response.answer,
-            unanswerable=not case.answerable,
-        )
-    again = replace(
-        record,
+        verdicts = case_verdicts(view, judged)
+    kept = replace(
+        record.scores,
         metrics={**scores.metrics, **judged.extra_scores},
         not_applicable=scores.not_applicable,
-        **fields,
     )
+    again = replace(record, scores=kept, verdicts=verdicts)
     return Rejudged(record=again, judged=judged)
 
 

@@ -179,16 +179,7 @@ def is_finished(record: CaseRecord) -> bool:
 
 def _of_today(record: CaseRecord, located: LocatedCase) -> CaseRecord:
     """Take over what the case file says of things that do not change asking or scoring."""
-    case = located.case
-    return replace(
-        record,
-        lineno=located.lineno,
-        category=case.category,
-        difficulty=case.difficulty,
-        tags=case.tags,
-        required=case.required,
-        case=case,
-    )
+    return replace(record, lineno=located.lineno, case=located.case, case_stored=True)
 
 
 def _refuse_unread_files(

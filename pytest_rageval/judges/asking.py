@@ -16,6 +16,7 @@ from pytest_rageval.metrics.view import CaseView, Verdicts
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.record import CaseVerdicts
 from pytest_rageval.values.verdict import (
     RUBRICS,
     Judge,
@@ -279,33 +280,32 @@ def _own_keys(judge: Judge, rubric: str) -> tuple[str, ...]:
 # --- what a record keeps -----------------------------------------------------------------------
 
 
-def judged_fields(
-    judged: Judged, *, question: str, answer: str, unanswerable: bool
-) -> dict[str, Any]:
-    """Return the fields of a record that judging fills.
+def case_verdicts(view: CaseView, judged: Judged | None) -> CaseVerdicts:
+    """Return what a record keeps of judging.
 
     Args:
-        judged: what judging came to.
-        question: as asked.
-        answer: as delivered.
-        unanswerable: whether the case has no answer.
+        view: the case with its response.
+        judged: result of judging it; None: no judge was asked.
     """
+    if judged is None or view.response is None:
+        return CaseVerdicts()
     by_rubric = {judgement.rubric: judgement for judgement in judged.judgements}
     abstained = judged.verdicts.abstained
-    return {
-        "groundedness": _groundedness(by_rubric.get("groundedness") or by_rubric.get("claims")),
-        "correctness": _correctness(by_rubric.get("correctness")),
-        "abstention": {
+    hallucinated = None if abstained is None else not view.case.answerable and not abstained
+    return CaseVerdicts(
+        groundedness=_groundedness(by_rubric.get("groundedness") or by_rubric.get("claims")),
+        correctness=_correctness(by_rubric.get("correctness")),
+        abstention={
             "abstained": abstained,
-            "hallucinated": None if abstained is None else unanswerable and not abstained,
+            "hallucinated": hallucinated,
             "source": judged.source,
             **_failure_of(by_rubric.get("abstention")),
         },
-        "judgements": {rubric: _summary(found) for rubric, found in by_rubric.items()},
-        "judge_input": _judge_input(judged, question, answer),
-        "cost": judge_cost((*judged.judgements, *judged.second)),
-        "spot_check": spot_check_fields(judged.repeated, judged.second),
-    }
+        judgements={rubric: _summary(found) for rubric, found in by_rubric.items()},
+        judge_input=_judge_input(judged, view.case.question, view.response.answer),
+        cost=judge_cost((*judged.judgements, *judged.second)),
+        spot_check=spot_check_fields(judged.repeated, judged.second),
+    )
 
 
 def _failure_of(judgement: Judgement | None) -> dict[str, Any]:

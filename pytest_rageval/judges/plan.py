@@ -56,10 +56,10 @@ def plan_verdicts(
         ConfigError: the judge or a rubric is wrong.
         StorageError: the cache cannot be read.
     """
-    kept = [record for record in records if record.case is not None]
+    kept = [record for record in records if record.case_stored]
     lines = [_plan(kept, settings, environ)]
     if asks_second_judge(settings):
-        chosen = choose_cases(((r.file, r.case) for r in kept if r.case is not None), settings)
+        chosen = choose_cases(((r.file, r.case) for r in kept), settings)
         twice = [record for record in kept if (record.file, record.case_id) in chosen]
         lines.append(f"second {_plan(twice, settings, environ, second=True)}")
     return "\n".join(lines)
@@ -95,8 +95,7 @@ def _plan(
     ):
         planner = _Planner(judge, frozenset(rubrics) if second else None)
         for record in records:
-            if record.case is not None:
-                scoring = replace(score_settings(settings), k=record.k)
-                view = view_case(record.case, response_of(record), scoring, error=record.error)
-                judge_case(view, Judges(planner), rubrics=rubrics, repeat=record.repeat)
+            scoring = replace(score_settings(settings), k=record.k)
+            view = view_case(record.case, response_of(record), scoring, error=record.error)
+            judge_case(view, Judges(planner), rubrics=rubrics, repeat=record.repeat)
         return describe(estimate(planner.planned, judge.price, max_tokens=judging.max_tokens))

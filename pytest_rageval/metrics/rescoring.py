@@ -89,16 +89,11 @@ def settle_headings(
     scoring = score_settings(settings, headings_reported=headings_reported)
     view = view_case(case, response_of(record), scoring, error=record.error)
     scores = score_case(view, known=known)
-    return replace(
-        record,
-        metrics={**scores.metrics, **_own_metrics(record)},
-        not_applicable=scores.not_applicable,
-        metrics_before_rerank=scores.metrics_before_rerank,
-        outcome=scores.outcome,
-        failure_stage=scores.failure_stage,
-        unchecked=scores.unchecked,
-        retrieved_chunks=scores.chunks,
-    )
+    response = record.response and replace(record.response, retrieved_chunks=view.chunks)
+    metrics = {**scores.metrics, **_own_metrics(record)}
+    # The citations stand: what is stored of the answer may be only its beginning.
+    settled = replace(scores, metrics=metrics, citations=record.citations)
+    return replace(record, response=response, scores=settled)
 
 
 def _own_metrics(record: CaseRecord) -> dict[str, float | None]:
@@ -115,15 +110,7 @@ def _stored_score(record: CaseRecord, key: str) -> Score:
 
 
 def response_of(record: CaseRecord) -> AskResponse | None:
-    """Return what a stored record keeps of the response; None: there was none."""
-    if record.answer is None:
-        return None
-    return AskResponse(
-        answer=record.answer,
-        # Those read from the text included: what is stored of it may be only its beginning.
-        references=record.citations,
-        abstained=record.abstained,
-        retrieved_chunks=record.retrieved_chunks,
-        folder_selection=record.folder_selection,
-        indexing_coverage=record.indexing_coverage,
-    )
+    """Return a stored response as it is scored again; None: there was none."""
+    # The citations read from the text are references here: what is stored of the text may be
+    # only its beginning.
+    return record.response and replace(record.response, references=record.citations)

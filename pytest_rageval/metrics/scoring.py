@@ -73,7 +73,6 @@ def score_case(
         not_applicable=not_applicable,
         outcome=outcome,
         failure_stage=find_failure_stage(view, metrics, before),
-        chunks=view.chunks,
         citations=view.citations,
         unchecked=unchecked,
         metrics_before_rerank=before,

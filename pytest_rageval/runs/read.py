@@ -80,7 +80,7 @@ def read_run(folder: Path) -> StoredRun:
     scoring = score_settings(known, headings_reported=headings_reported(records))
     return StoredRun(
         folder=folder,
-        records=tuple(_settled(record, record.case, known, scoring) for record in records),
+        records=tuple(_settled(record, record.stored_case, known, scoring) for record in records),
         settings=known,
         scoring=scoring,
         notes=(_CONFIG_MISSING,) if settings is None else (),

@@ -1,6 +1,7 @@
 """Records to JSON values and back, and how much of their text is kept. Pure.
 
-A record line is ``schema_version`` and the fields of ``CaseRecord`` under their own names.
+A line is flat: ``schema_version``, then the facts of a record and of its parts side by side, then
+the whole case. Lines from other tools may lack the case; it is then made of what they say of it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_rageval.metrics.matching import text_hash
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
+from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord, CaseScores, CaseVerdicts
 from pytest_rageval.values.reply import RetrievedChunk
 
 if TYPE_CHECKING:
@@ -28,6 +29,41 @@ STORED_CHUNK_CHARS: Final = 200
 STORED_ANSWER_CHARS: Final = 100_000
 
 
+PARTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "case": {
+        "case_id": "id",
+        **{
+            name: name
+            for name in (
+                "category", "difficulty", "tags", "vaults", "answerable", "required", "question",
+            )
+        },
+    },
+    "response": {
+        name: name
+        for name in (
+            "answer", "references", "abstained", "abstain_reason", "retrieved_chunks",
+            "folder_selection", "indexing_coverage", "models",
+        )
+    },
+    "scores": {item.name: item.name for item in fields(CaseScores)},
+    "verdicts": {item.name: item.name for item in fields(CaseVerdicts)},
+}  # fmt: skip
+"""By part of a record: field of a line, and the part's field that it is."""
+
+_LINE: Final = (
+    "case_id", "file", "lineno", "case_hash", "repeat", "status", "error", "outcome",
+    "failure_stage", "unchecked", "category", "difficulty", "tags", "vaults", "answerable",
+    "required", "cluster", "k", "question", "answer", "answer_chars", "references", "citations",
+    "abstained", "abstain_reason", "retrieved_chunks", "folder_selection", "metrics",
+    "not_applicable", "metrics_before_rerank", "groundedness", "correctness", "abstention",
+    "judgements", "spot_check", "judge_input", "latency", "cost", "indexing_coverage", "models",
+)  # fmt: skip
+"""Fields of a line in their order, up to the case."""
+
+_OWN: Final = frozenset({item.name for item in fields(CaseRecord)} - {"case_stored", *PARTS})
+
+
 def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
     """Return the record as it is stored: long texts cut, and saying so.
 
@@ -36,16 +72,17 @@ def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
         full_text: keep whole chunk texts instead of ``STORED_CHUNK_CHARS`` of each. The answer
             is cut at ``STORED_ANSWER_CHARS`` either way; ``answer_chars`` keeps its length.
     """
-    chunks, answer = record.retrieved_chunks, record.answer
+    response = record.response
+    if response is None:
+        return record
+    chunks, answer = response.retrieved_chunks, response.answer
     if chunks is not None:
         chunks = tuple(_without_vector(chunk) for chunk in chunks)
         if not full_text:
             chunks = tuple(_cut(chunk) for chunk in chunks)
-    chars = record.answer_chars
-    if answer is not None:
-        chars = len(answer) if chars is None else chars
-        answer = answer[:STORED_ANSWER_CHARS]
-    return replace(record, retrieved_chunks=chunks, answer=answer, answer_chars=chars)
+    chars = len(answer) if record.answer_chars is None else record.answer_chars
+    response = replace(response, retrieved_chunks=chunks, answer=answer[:STORED_ANSWER_CHARS])
+    return replace(record, response=response, answer_chars=chars)
 
 
 def _without_vector(chunk: RetrievedChunk) -> RetrievedChunk:
@@ -63,7 +100,12 @@ def _cut(chunk: RetrievedChunk) -> RetrievedChunk:
 
 def record_to_json(record: CaseRecord) -> dict[str, Any]:
     """Return a record as JSON values, ``schema_version`` first."""
-    return {"schema_version": SCHEMA_VERSION, **to_plain(record)}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        **{name: to_plain(getattr(record, name)) for name in _LINE},
+        "case": to_plain(record.stored_case),
+        "parameters": record.parameters,
+    }
 
 
 def to_plain(value: Any) -> Any:
@@ -105,14 +147,41 @@ def record_from_json(document: Mapping[str, Any]) -> CaseRecord:
             "(was it written by another version of pytest-rageval?)"
         )
     try:
-        record: CaseRecord = _adapter().validate_python(dict(document))
+        record: CaseRecord = _adapter().validate_python(_nested(document))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        place = ".".join(str(part) for part in _place(first["loc"], document))
         raise StorageError(f"{place}: {first['msg']}") from None
     for key, value in record.metrics.items():
         _check_score(key, value)
     return record
+
+
+def _nested(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the fields of a line where a record holds them."""
+    nested: dict[str, Any] = {name: line[name] for name in _OWN if name in line}
+    stored = line.get("case")
+    for part, names in PARTS.items():
+        if part != "case" or stored is None:
+            nested[part] = {field: line[name] for name, field in names.items() if name in line}
+    if stored is None:
+        nested["case_stored"] = False
+    else:
+        nested["case"] = stored
+    response = nested["response"]
+    if response.get("answer") is None:
+        answered = any(value is not None for name, value in response.items() if name != "models")
+        nested["response"] = {**response, "answer": ""} if answered else None
+    return nested
+
+
+def _place(path: tuple[int | str, ...], line: Mapping[str, Any]) -> tuple[int | str, ...]:
+    """Return the place in a line of what stands at a place in a record."""
+    part, *inner = path
+    if part not in PARTS or not inner or (part == "case" and line.get("case") is not None):
+        return path
+    names = {field: name for name, field in PARTS[str(part)].items()}
+    return names[str(inner[0])], *inner[1:]
 
 
 def _check_score(key: str, value: float | None) -> None:

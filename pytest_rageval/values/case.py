@@ -50,7 +50,8 @@ class Case:
     recency_conflict_rule: RecencyRule | None = None
     """``gold_supports[0]`` is the newer one."""
     category: str = "general"
-    difficulty: Difficulty | None = None
+    difficulty: str | None = None
+    """A ``Difficulty`` in case files; records from other tools may hold other words."""
     tags: tuple[str, ...] = ()
     vaults: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()

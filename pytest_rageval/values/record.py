@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pytest_rageval.values.case import Case, FolderMode
-from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
+from pytest_rageval.values.reply import (
+    AskResponse,
+    Citation,
+    ErrorInfo,
+    FolderSelection,
+    RetrievedChunk,
+)
 
 SCHEMA_VERSION = 1
 """Version of every stored JSON document. 1: first."""
@@ -57,8 +64,6 @@ class CaseScores:
     not_applicable: Mapping[str, str]
     outcome: Outcome
     failure_stage: FailureStage | None = None
-    chunks: tuple[RetrievedChunk, ...] | None = None
-    """The retrieved chunks in rank order with ``matched_golds`` and ``irrelevant`` filled in."""
     citations: tuple[Citation, ...] | None = None
     """References and citations read from the answer text, de-duplicated; None: not reported."""
     unchecked: bool = False
@@ -69,72 +74,126 @@ class CaseScores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseRecord:
-    """Everything kept about one case of a run: one line of ``results.jsonl``."""
+class CaseVerdicts:
+    """Verdicts on one answer as a record keeps them; everything is empty without a judge."""
 
-    case_id: str
-    file: str
-    """Case file relative to the rootdir, ``/``-separated."""
-    lineno: int
-    case_hash: str
-    repeat: int = 0
-    status: Literal["ok", "error"]
-    error: ErrorInfo | None = None
-    outcome: Outcome
-    failure_stage: FailureStage | None = None
-    unchecked: bool = False
-    category: str = "general"
-    difficulty: str | None = None
-    tags: tuple[str, ...] = ()
-    vaults: tuple[str, ...] = ()
-    answerable: bool = True
-    required: bool = False
-    cluster: str | None = None
-    """Normalised document of ``gold_supports[0]``; None: the case is its own cluster."""
-    k: int
-    question: str
-    answer: str | None = None
-    answer_chars: int | None = None
-    references: tuple[Citation, ...] | None = None
-    citations: tuple[Citation, ...] | None = None
-    abstained: bool | None = None
-    abstain_reason: str | None = None
-    retrieved_chunks: tuple[RetrievedChunk, ...] | None = None
-    folder_selection: FolderSelection | None = None
-    metrics: Mapping[str, float | None]
-    not_applicable: Mapping[str, str]
-    metrics_before_rerank: Mapping[str, float | None] | None = None
-    """Retrieval metrics as they stood before reranking; None: not reported."""
     groundedness: Mapping[str, Any] | None = None
-    """Score, reasoning, claims and judge; None, as for the next three: no judge was asked."""
+    """Score, reasoning, claims and judge; None, as for the next two: no judge was asked."""
     correctness: Mapping[str, Any] | None = None
     abstention: Mapping[str, Any] | None = None
     judgements: Mapping[str, Any] = field(default_factory=dict)
     """By rubric: judge, version, model, level, scores and error of every verdict asked for."""
     spot_check: Mapping[str, Any] | None = None
-    """What a second judge said: judge, rubric versions, scores by metric key, errors by rubric;
+    """Verdicts of a second judge: judge, rubric versions, scores by metric key, errors by rubric;
     None: the case was judged once."""
     judge_input: Mapping[str, Any] | None = None
-    latency: Mapping[str, float]
-    """``total_ms`` at the client, then the target's phases (``retrieval_ms`` …)."""
     cost: Mapping[str, float | None] = field(default_factory=dict)
-    indexing_coverage: Mapping[str, Any] | None = None
-    models: Mapping[str, str] = field(default_factory=dict)
-    case: Case | None = None
+
+
+_T = TypeVar("_T")
+
+
+class _Part(property, Generic[_T]):
+    """Read-only access to a fact that one of a record's parts holds, such as ``case.id``."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(attrgetter(path))
+
+    if TYPE_CHECKING:
+
+        def __get__(self, record: Any, owner: type | None = None, /) -> _T: ...  # type: ignore[override]
+
+
+class _Reply(_Part[_T]):
+    """The same for a field of the response; None where there is no response."""
+
+    def __init__(self, name: str) -> None:
+        read = attrgetter(name)
+        property.__init__(self, lambda record: record.response and read(record.response))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRecord:
+    """Everything kept about one case of a run: one line of ``results.jsonl``."""
+
+    case: Case
     """The case as it was asked and scored, so that a stored run can be explained, judged and
-    scored again whatever has become of its file; None in records of foreign origin."""
+    scored again whatever has become of its file."""
+    case_stored: bool = True
+    """False in records from another tool that hold only the question and the profile of the case,
+    so that its golds and expected facts are unknown."""
+    file: str
+    """Case file relative to the rootdir, ``/``-separated."""
+    lineno: int
+    case_hash: str
+    cluster: str | None = None
+    """Normalised document of ``gold_supports[0]``; None: the case is its own cluster."""
+    k: int
+    """Cutoff that it was scored with: the case's own, else the run's."""
+    repeat: int = 0
     parameters: str = ""
     """Of parametrized fixtures, as pytest appends them to the name of the item: ``[small]``."""
+    status: Literal["ok", "error"]
+    error: ErrorInfo | None = None
+    response: AskResponse | None = None
+    """The reply with its chunks in rank order and decided against the anchors of the case; None:
+    there was none. Its times are in ``latency``."""
+    answer_chars: int | None = None
+    """Length of the whole answer, of which only the beginning may be kept."""
+    latency: Mapping[str, float]
+    """``total_ms`` at the client, then the target's phases (``retrieval_ms`` …)."""
+    scores: CaseScores
+    verdicts: CaseVerdicts = field(default_factory=CaseVerdicts)
+
+    case_id = _Part[str]("case.id")
+    question = _Part[str]("case.question")
+    category = _Part[str]("case.category")
+    difficulty = _Part[str | None]("case.difficulty")
+    tags = _Part[tuple[str, ...]]("case.tags")
+    vaults = _Part[tuple[str, ...]]("case.vaults")
+    answerable = _Part[bool]("case.answerable")
+    required = _Part[bool]("case.required")
+    answer = _Reply[str | None]("answer")
+    references = _Reply[tuple[Citation, ...] | None]("references")
+    abstained = _Reply[bool | None]("abstained")
+    abstain_reason = _Reply[str | None]("abstain_reason")
+    retrieved_chunks = _Reply[tuple[RetrievedChunk, ...] | None]("retrieved_chunks")
+    folder_selection = _Reply[FolderSelection | None]("folder_selection")
+    indexing_coverage = _Reply[Mapping[str, Any] | None]("indexing_coverage")
+    metrics = _Part[Mapping[str, float | None]]("scores.metrics")
+    not_applicable = _Part[Mapping[str, str]]("scores.not_applicable")
+    metrics_before_rerank = _Part[Mapping[str, float | None] | None]("scores.metrics_before_rerank")
+    outcome = _Part[Outcome]("scores.outcome")
+    failure_stage = _Part[FailureStage | None]("scores.failure_stage")
+    unchecked = _Part[bool]("scores.unchecked")
+    citations = _Part[tuple[Citation, ...] | None]("scores.citations")
+    groundedness = _Part[Mapping[str, Any] | None]("verdicts.groundedness")
+    correctness = _Part[Mapping[str, Any] | None]("verdicts.correctness")
+    abstention = _Part[Mapping[str, Any] | None]("verdicts.abstention")
+    judgements = _Part[Mapping[str, Any]]("verdicts.judgements")
+    spot_check = _Part[Mapping[str, Any] | None]("verdicts.spot_check")
+    judge_input = _Part[Mapping[str, Any] | None]("verdicts.judge_input")
+    cost = _Part[Mapping[str, float | None]]("verdicts.cost")
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """Models that the target says it used, by role."""
+        return {} if self.response is None else self.response.models
+
+    @property
+    def stored_case(self) -> Case | None:
+        """The case, where the record holds it whole."""
+        return self.case if self.case_stored else None
 
     @property
     def counted(self) -> bool:
         """Whether figures and the gate count the case: not before a person has reviewed it."""
-        return self.case is None or self.case.review != "generated"
+        return self.case.review != "generated"
 
     @property
     def name(self) -> str:
         """The name of the item: what tells apart the cases of a file within a run."""
-        return self.case_id + self.parameters
+        return self.case.id + self.parameters
 
     @property
     def nodeid(self) -> str:

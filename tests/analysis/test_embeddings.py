@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from pytest_rageval.analysis.embeddings import (
 )
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
-from tests.build.records import failed, record
+from tests.build.records import changed, failed, record
 from tests.build.scores import case, chunk
 
 
@@ -168,7 +167,7 @@ def test_figures_are_summarised_as_every_metric_is() -> None:
     values = {"a": 1.0, "b": 1.0, "c": -2.0, "d": None, "e": None}
     key = "similarity_margin"
     recorded = [
-        replace(
+        changed(
             one,
             metrics={key: values[one.case_id]},
             not_applicable={key: "no chunks"} if one.case_id == "d" else {},

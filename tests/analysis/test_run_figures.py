@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -13,7 +12,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.run_figures import number, run_figures, whole
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS
 from pytest_rageval.runs.metrics_document import metrics_document
-from tests.build.records import failed, hits
+from tests.build.records import changed, failed, hits
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -23,7 +22,7 @@ JSON = st.recursive(
 
 
 def document(**fields: Any) -> dict[str, Any]:
-    erred = replace(failed("c9", category="b"), metrics={"hit_at_k": None})
+    erred = changed(failed("c9", category="b"), metrics={"hit_at_k": None})
     records = [
         *hits(1, 0, 1, category="a", tags=("t",)),
         erred,

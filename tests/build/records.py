@@ -2,32 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from pytest_rageval.runs.record_json import PARTS
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import TargetErrorKind
-from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import ErrorInfo
+from pytest_rageval.values.record import CaseRecord, CaseScores
+from pytest_rageval.values.reply import AskResponse, ErrorInfo
 
 
 def record(
     case_id: str, metrics: dict[str, float | None] | None = None, **fields: Any
 ) -> CaseRecord:
-    """Record of an answered case; a metric that is None and has no reason is an error."""
-    given = {
-        "case_id": case_id,
-        "file": "evals/set.jsonl",
-        "lineno": 1,
-        "case_hash": "0" * 16,
-        "status": "ok",
-        "outcome": "passed",
-        "k": 5,
-        "question": "?",
-        "metrics": metrics or {},
-        "not_applicable": {},
-        "latency": {},
-        **fields,
-    }
-    return CaseRecord(**given)
+    """Record of an answered case; a metric that is None and has no reason is an error.
+
+    ``fields`` are named as in a line of ``results.jsonl``. Without a ``case`` it is one of a tool
+    that stores none.
+    """
+    scores = CaseScores(metrics=metrics or {}, not_applicable={}, outcome="passed")
+    plain = CaseRecord(
+        case=Case(id=case_id, question="?"),
+        case_stored=False,
+        file="evals/set.jsonl",
+        lineno=1,
+        case_hash="0" * 16,
+        status="ok",
+        k=5,
+        latency={},
+        scores=scores,
+    )
+    return changed(plain, **{"case_id": case_id, **fields})
+
+
+def changed(of: CaseRecord, **fields: Any) -> CaseRecord:
+    """Return a record with other facts, named as in a line of ``results.jsonl``."""
+    if "case" in fields:
+        whole = fields.pop("case")
+        fields |= {"case_stored": whole is not None, "case": whole or of.case}
+    for part, names in PARTS.items():
+        given = {field: fields.pop(name) for name, field in names.items() if name in fields}
+        held = fields.get(part, getattr(of, part))
+        if part == "response":
+            fields[part] = _response(held, given)
+        elif given:
+            fields[part] = replace(held, **given)
+    return replace(of, **fields)
+
+
+def _response(held: AskResponse | None, given: dict[str, Any]) -> AskResponse | None:
+    """Change a response; without an answer it is there only where something else was reported."""
+    if not given:
+        return held
+    if held is None and not any(value is not None for value in given.values()):
+        return None
+    if "answer" in given and given["answer"] is None:
+        return None
+    return replace(held or AskResponse(answer=""), **given)
 
 
 def failed(case_id: str, kind: TargetErrorKind = "http", **fields: Any) -> CaseRecord:

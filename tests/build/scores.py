@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_rageval.metrics.scoring import score_case
-from pytest_rageval.metrics.view import Verdicts, view_case
+from pytest_rageval.metrics.view import CaseView, Verdicts, view_case
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, RetrievedChunk
@@ -64,6 +64,11 @@ def score(
 ) -> CaseScores:
     """Score with settings given by name."""
     return score_reply(of, reply, ScoreSettings(**settings), error=error, verdicts=verdicts)
+
+
+def view(of: Case, reply: AskResponse, **settings: Any) -> CaseView:
+    """View a case with settings given by name."""
+    return view_case(of, reply, ScoreSettings(**settings))
 
 
 def rerank_delta(scores: CaseScores) -> dict[str, float | None] | None:

@@ -13,7 +13,7 @@ from pytest_rageval.judges.calibrations import (
 from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JudgeSettings, Settings
-from tests.build.records import record
+from tests.build.records import changed, record
 
 
 def judged(name: str, judge: str = "offline/1", level: str = "offline", **more: Any) -> CaseRecord:
@@ -78,7 +78,7 @@ def test_the_second_judge_is_kept_apart_and_its_alias_warned_about(tmp_path: Pat
         "judge": "gpt-4o at h", "model": "gpt-4o-2024-08-06", "level": "json_schema",
         "rubric_version": {"groundedness": "g-1"},
     }  # fmt: skip
-    records = [judged("a"), replace(judged("b"), spot_check=second)]
+    records = [judged("a"), changed(judged("b"), spot_check=second)]
     given = replace(settings(tmp_path), judging=JudgeSettings(spot_check_model="gpt-4o"))
     assert any("gpt-4o" in note for note in judge_notes(records, given))
     assert not any("gpt-4o" in note for note in judge_notes(records[:1], given))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from pytest_rageval.values.reply import (
     RetrievedChunk,
 )
 from pytest_rageval.values.settings import Settings
+from tests.build.records import changed
 from tests.build.scores import case, cite, response, score_reply
 
 SETTINGS = Settings(rootdir="", judge="none")
@@ -118,7 +118,7 @@ def test_vectors_are_not_needed_again() -> None:
 def test_verdicts_stand() -> None:
     guessed = asked(case(GOLD), response("b.md"))
     reasons = {k: v for k, v in guessed.not_applicable.items() if k != "groundedness"}
-    judged = replace(
+    judged = changed(
         guessed, metrics={**guessed.metrics, "groundedness": 2.0}, not_applicable=reasons
     )
     found = settled(case(GOLD), judged, reported=True)
@@ -154,6 +154,6 @@ def test_scores_of_a_rubric_of_ones_own_outlive_the_settling() -> None:
     of = case(GOLD)
     record = asked(of, REPLIES["not found"])
     own: dict[str, float | None] = {"tone.warmth": 0.5, "tone.plainness": None}
-    record = replace(record, metrics={**record.metrics, **own})
+    record = changed(record, metrics={**record.metrics, **own})
     assert settled(of, record, reported=True) is not record
     assert settled(of, record, reported=True).metrics.items() >= own.items()

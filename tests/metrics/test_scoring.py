@@ -18,6 +18,7 @@ from tests.build.scores import (
     score,
     score_reply,
     status,
+    view,
 )
 
 CASES = [
@@ -71,8 +72,7 @@ def test_retrieval_only_leaves_out_the_answer_side(reply: AskResponse | None) ->
 def test_chunks_come_back_in_rank_order_and_decided() -> None:
     listed = (chunk("b.md", rank=2), chunk("a.md | # S", rank=1), chunk("c.md", rank=3))
     of = case("a.md", irrelevant_supports=(gold("c.md"),))
-    scores = score(of, response(retrieved_chunks=listed), k=1)
-    assert scores.chunks == (
+    assert view(of, response(retrieved_chunks=listed), k=1).chunks == (
         RetrievedChunk(
             rel_path="a.md", heading_path="# S", rank=1, matched_golds=(0,), irrelevant=False
         ),
@@ -82,16 +82,16 @@ def test_chunks_come_back_in_rank_order_and_decided() -> None:
 
 
 def test_what_is_not_reported_stays_so() -> None:
-    scores = score(case("a.md"), AskResponse(answer="text"))
-    assert scores.chunks is None
-    assert scores.citations is None
+    seen = view(case("a.md"), AskResponse(answer="text"))
+    assert seen.chunks is None
+    assert seen.citations is None
 
 
 def test_scoring_again_what_was_scored_changes_nothing() -> None:
     of = case("a.md | # S", irrelevant_supports=(gold("b.md"),))
-    first = score(of, response("b.md", "a.md | # S > ## T", answer="[1]"))
-    again = score(of, response(retrieved_chunks=first.chunks, answer="[1]"))
-    assert again == first
+    reply = response("b.md", "a.md | # S > ## T", answer="[1]")
+    decided = view(of, reply).chunks
+    assert score(of, response(retrieved_chunks=decided, answer="[1]")) == score(of, reply)
 
 
 def test_an_empty_answer_is_an_error_beside_scored_retrieval() -> None:

@@ -16,6 +16,7 @@ from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
+from tests.build.records import changed
 from tests.properties.scenes import make_run, seeded
 
 Summaries = Mapping[str, MetricSummary]
@@ -154,7 +155,7 @@ def test_an_error_in_place_of_a_score_moves_the_counts_and_not_the_others(
     if not scored:
         return
     lost = scored[0]
-    broken = replace(lost, metrics={**lost.metrics, "doc_mrr": None}, status="error")
+    broken = changed(lost, metrics={**lost.metrics, "doc_mrr": None}, status="error")
     after = [broken if record is lost else record for record in records]
     old, new = aggregate(records).metrics["doc_mrr"], aggregate(after).metrics["doc_mrr"]
     assert (new.n, new.n_error) == (old.n - 1, old.n_error + 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
+from tests.build.records import changed
 from tests.build.scores import chunk, gold
 
 SECTION = "a.md | # S"
@@ -36,7 +36,7 @@ def record(case_id: str, *chunks: str, **fields: Any) -> CaseRecord:
     scored = record_of(
         Trial(LocatedCase(case=of, lineno=3), "set.jsonl", Settings(rootdir=".")), result
     )
-    return replace(scored, **fields)
+    return changed(scored, **fields)
 
 
 def opened(
@@ -104,7 +104,7 @@ def test_headings_are_judged_by_the_whole_run() -> None:
 
 def test_a_record_without_its_case_is_settled_once_the_case_is_known() -> None:
     guessed = record("a", "a.md")
-    run = opened([replace(guessed, case=None), record("b", SECTION)], {})
+    run = opened([changed(guessed, case=None), record("b", SECTION)], {})
     (kept, _) = run.records
     assert kept.metrics["hit_at_k"] is None
     assert run.settled(kept, None) == kept

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,19 +11,16 @@ from pytest_rageval.runs.record_json import record_from_json, record_to_json, re
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
+from tests.build.records import changed, record
 
-RECORD = CaseRecord(
-    case_id="a/1",
+RECORD = record(
+    "a/1",
+    {"recall_at_k": 1.0, "groundedness": None},
     file="evals/eval_set.jsonl",
-    lineno=1,
     case_hash="0123456789abcdef",
-    status="ok",
-    outcome="passed",
-    k=5,
     question="Why?",
     answer="Because.",
     retrieved_chunks=(RetrievedChunk(rel_path="a.md", text="short"),),
-    metrics={"recall_at_k": 1.0, "groundedness": None},
     not_applicable={"groundedness": "no judge"},
     latency={"total_ms": 12.5},
 )
@@ -67,8 +63,15 @@ CITATIONS = st.lists(st.from_type(Citation), max_size=2).map(tuple)
 def records() -> st.SearchStrategy[CaseRecord]:
     texts = st.dictionaries(TEXT, TEXT, max_size=2)
     return st.builds(
-        CaseRecord,
+        record,
         case_id=TEXT,
+        file=TEXT,
+        lineno=st.integers(),
+        case_hash=TEXT,
+        repeat=st.integers(),
+        status=st.sampled_from(["ok", "error"]),
+        outcome=st.sampled_from(["passed", "missed", "error"]),
+        k=st.integers(),
         answer=st.none() | TEXT,
         question=TEXT,
         metrics=st.dictionaries(TEXT, st.none() | NUMBER, max_size=3),
@@ -88,9 +91,9 @@ def records() -> st.SearchStrategy[CaseRecord]:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(records())
-def test_a_record_comes_back_from_its_json_text_as_it_was(record: CaseRecord) -> None:
-    line = json.dumps(record_to_json(record), allow_nan=False)
-    assert record_from_json(json.loads(line)) == record
+def test_a_record_comes_back_from_its_json_text_as_it_was(one: CaseRecord) -> None:
+    line = json.dumps(record_to_json(one), allow_nan=False)
+    assert record_from_json(json.loads(line)) == one
 
 
 def test_a_line_says_its_schema_version_first() -> None:
@@ -100,7 +103,7 @@ def test_a_line_says_its_schema_version_first() -> None:
 
 def test_an_absent_list_and_an_empty_one_stay_apart() -> None:
     for chunks in (None, ()):
-        record = replace(RECORD, retrieved_chunks=chunks)
+        record = changed(RECORD, retrieved_chunks=chunks)
         assert record_from_json(record_to_json(record)).retrieved_chunks == chunks
 
 
@@ -139,7 +142,7 @@ def test_a_missing_field_is_named() -> None:
 )
 def test_a_chunk_keeps_two_hundred_characters(length: int, kept: int, cut: bool) -> None:
     chunk = RetrievedChunk(rel_path="a.md", text="é" * length)
-    record = redact(replace(RECORD, retrieved_chunks=(chunk,)), full_text=False)
+    record = redact(changed(RECORD, retrieved_chunks=(chunk,)), full_text=False)
     assert record.retrieved_chunks is not None
     (stored,) = record.retrieved_chunks
     assert stored.text == "é" * kept
@@ -148,13 +151,13 @@ def test_a_chunk_keeps_two_hundred_characters(length: int, kept: int, cut: bool)
 
 def test_a_chunk_that_came_truncated_stays_so() -> None:
     chunk = RetrievedChunk(rel_path="a.md", text="x", text_truncated=True)
-    record = replace(RECORD, retrieved_chunks=(chunk, RetrievedChunk(rel_path="b.md")))
+    record = changed(RECORD, retrieved_chunks=(chunk, RetrievedChunk(rel_path="b.md")))
     assert redact(record, full_text=False).retrieved_chunks == record.retrieved_chunks
 
 
 def test_full_text_keeps_chunks_whole() -> None:
     chunk = RetrievedChunk(rel_path="a.md", text="x" * 1000)
-    record = replace(RECORD, retrieved_chunks=(chunk,))
+    record = changed(RECORD, retrieved_chunks=(chunk,))
     assert redact(record, full_text=True).retrieved_chunks == (chunk,)
 
 
@@ -163,19 +166,19 @@ def test_full_text_keeps_chunks_whole() -> None:
 )
 @pytest.mark.parametrize("full_text", [False, True])
 def test_a_long_answer_is_cut_and_its_length_kept(length: int, kept: int, full_text: bool) -> None:
-    stored = redact(replace(RECORD, answer="x" * length), full_text=full_text)
+    stored = redact(changed(RECORD, answer="x" * length), full_text=full_text)
     assert stored.answer is not None
     assert len(stored.answer) == kept
     assert stored.answer_chars == length
 
 
 def test_no_answer_has_no_length() -> None:
-    assert redact(replace(RECORD, answer=None), full_text=False).answer_chars is None
+    assert redact(changed(RECORD, answer=None), full_text=False).answer_chars is None
 
 
 def test_redacting_twice_is_redacting_once() -> None:
     chunk = RetrievedChunk(rel_path="a.md", text="x" * 1000)
-    record = replace(RECORD, answer="y" * 100_001, retrieved_chunks=(chunk,))
+    record = changed(RECORD, answer="y" * 100_001, retrieved_chunks=(chunk,))
     once = redact(record, full_text=False)
     assert redact(once, full_text=False) == once
 

@@ -22,6 +22,7 @@ from pytest_rageval.runs.store import (
 )
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.names import is_run_id
+from tests.build.records import changed
 from tests.runs.test_record_json import RECORD
 
 
@@ -94,7 +95,7 @@ def test_a_record_is_on_disk_before_the_run_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["a\nb\r\nc", "\u2028\u0085\x1c", "\ud800", "😀é", '"\\'])
 def test_any_text_stays_on_the_line_of_its_record(tmp_path: Path, text: str) -> None:
-    record = replace(RECORD, answer=text, answer_chars=len(text))
+    record = changed(RECORD, answer=text, answer_chars=len(text))
     with RunWriter(tmp_path, "r") as writer:
         writer.append(record)
         writer.append(record)
@@ -126,7 +127,7 @@ def test_a_full_disk_is_named_when_appending_and_when_closing(tmp_path: Path) ->
 
 
 def test_lines_of_several_threads_do_not_mix(tmp_path: Path) -> None:
-    record = replace(RECORD, answer="x" * 20_000)
+    record = changed(RECORD, answer="x" * 20_000)
     with RunWriter(tmp_path, "r") as writer:
 
         def append_some() -> None:

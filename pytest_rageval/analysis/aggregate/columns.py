@@ -146,7 +146,7 @@ class RecordColumns:
         cluster = record.cluster
         self.cluster_codes.append(-1 if cluster is None else self.clusters.code(cluster))
         self.cutoffs.append(record.k)
-        self.references.append(_has_reference(record.case))
+        self.references.append(_has_reference(record.stored_case))
         unchecked = record.unchecked and record.outcome == "passed"
         self.outcomes.append("unchecked" if unchecked else record.outcome)
         self.attempts.append(attempt_status(record))
@@ -160,7 +160,7 @@ class RecordColumns:
         if record.indexing_coverage is not None:
             self.coverage_codes[row] = self._coverage_code(record.indexing_coverage)
         self.documents.add(retrieved_documents(record, self._path_case))
-        if record.case is not None and record.case.translation_of is not None:
+        if record.case.translation_of is not None:
             self.translations[row] = record.case.translation_of
 
     def _add_metrics(self, row: int, record: CaseRecord) -> None:

@@ -79,7 +79,7 @@ def _ranks(record: CaseRecord) -> dict[int, int]:
 
 def _gold_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]:
     before, after = _ranks(base), _ranks(new)
-    golds = new.case.gold_supports if new.case is not None else ()
+    golds = new.case.gold_supports
     single = len(golds) == 1
     for gold in sorted({*before, *after}):
         was, now = before.get(gold), after.get(gold)

@@ -65,7 +65,6 @@ def write_run(
         if (why := _unscored(record, level)) is not None:
             ledger.leave("record", why)
             continue
-        assert record.case is not None
         chunks = (record.retrieved_chunks or ())[: record.k]
         if level == "document":
             names, grades, exact = _documents(record.case, chunks, record.k, settings)
@@ -93,7 +92,7 @@ def _unscored(record: CaseRecord, level: Level) -> str | None:
     """Say why a record has no figure of retrieval; None: it has."""
     if record.repeat:
         return "a further repeat of its case"
-    if record.case is None:
+    if not record.case_stored:
         return "stored without its case"
     key = "doc_recall_at_k" if level == "document" else "recall_at_k"
     if record.metrics.get(key) is None:

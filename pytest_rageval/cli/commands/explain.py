@@ -71,7 +71,7 @@ def command(
     stored = open_run(run, os.environ)
     explanations = []
     for record in _choose(stored.records, case, repeat):
-        known = record.case or _case_of_file(record)
+        known = record.stored_case or _case_of_file(record)
         settled = stored.settled(record, known)
         explanation = explain_record(settled, stored.scoring, case=known)
         explanations.append(replace(explanation, notes=(*stored.notes, *explanation.notes)))

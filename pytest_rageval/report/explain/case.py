@@ -54,7 +54,6 @@ from pytest_rageval.report.explain.values import (
 from pytest_rageval.report.explain.verdict import STAGE_MEANING, explain_expectations, next_steps
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
-from pytest_rageval.values.reply import AskResponse
 
 _TOLERANCE: Final = 1e-9
 _CASE_UNKNOWN: Final = (
@@ -75,7 +74,7 @@ def explain_record(
         settings: matching settings of the run.
         case: the case as it was asked, where the record itself does not hold it.
     """
-    case = record.case or case
+    case = record.stored_case or case
     selection = record.folder_selection
     folders = selection.selected_folders if selection is not None else None
     chunks = citations = None
@@ -214,7 +213,11 @@ def _figures_before_rerank(
     before = order_before_rerank(record.retrieved_chunks)
     if before is None or record.metrics_before_rerank is None:
         return {}
-    reordered = replace(record, retrieved_chunks=before, metrics=record.metrics_before_rerank)
+    reordered = replace(
+        record,
+        response=record.response and replace(record.response, retrieved_chunks=before),
+        scores=replace(record.scores, metrics=record.metrics_before_rerank),
+    )
     listed = explain_chunks(case, before, record.k, settings, None)
     sentences = list_sentences(listed, record.k) | _retrieval_sentences(reordered, case, settings)
     figures = _figures(sentences, computed_scores(reordered, case, settings))
@@ -235,11 +238,10 @@ def computed_scores(
         case: None where it is no longer known, which leaves what no anchor plays a part in.
         settings: of the run; the cutoff is the record's own.
     """
-    known = case or Case(id=record.case_id, question=record.question, answerable=record.answerable)
     view = CaseView(
-        case=replace(known, k=record.k),
+        case=replace(case or record.case, k=record.k),
         settings=settings,
-        response=_response(record),
+        response=record.response,
         failed=record.error is not None,
         chunks=record.retrieved_chunks,
         citations=record.citations,
@@ -247,13 +249,3 @@ def computed_scores(
     )
     scores = {key: score for family in _FAMILIES for key, score in family(view).items()}
     return {key: score for key, score in scores.items() if isinstance(score, float)}
-
-
-def _response(record: CaseRecord) -> AskResponse | None:
-    if record.answer is None:
-        return None
-    return AskResponse(
-        answer=record.answer,
-        abstained=record.abstained,
-        folder_selection=record.folder_selection,
-    )

@@ -79,7 +79,7 @@ def unsupported_claims(record: CaseRecord) -> tuple[str, ...]:
 
 def missing_facts(record: CaseRecord) -> tuple[str, ...]:
     """Return the expected key facts that the judge did not find in the answer."""
-    return tuple(fact.text for fact in _facts(record, record.case) if not fact.found)
+    return tuple(fact.text for fact in _facts(record, record.stored_case) if not fact.found)
 
 
 def judge_error(verdict: Mapping[str, Any]) -> str | None:

@@ -45,16 +45,16 @@ def view_detail(
         options: whether texts are left out.
     """
     golds = _golds(record, run)
-    judgements = explain_judgements(record, record.case)
+    judgements = explain_judgements(record, record.stored_case)
     detail = CaseDetail(
         question=shortened(record.question, TEXT_CHARS),
         expected_facts=tuple(_facts(record, judgements)),
-        expected_answer=record.case.expected_answer if record.case is not None else None,
+        expected_answer=record.case.expected_answer,
         answer=_answer(record),
         error=_error(record),
         abstained=_abstained(record),
         citations=()
-        if record.case is None or record.citations is None
+        if record.citations is None or not record.case_stored
         else explain_citations(record.case, record.citations, record.retrieved_chunks, run.scoring),
         chunks=_chunks(record),
         golds=golds,
@@ -117,8 +117,6 @@ def _moved(
 
 
 def _golds(record: CaseRecord, run: RunFiles) -> tuple[AnchorReason, ...]:
-    if record.case is None:
-        return ()
     found = [_found_gold(record, index) for index in range(len(record.case.gold_supports))]
     plain = tuple(gold for gold in found if gold is not None)
     if len(plain) == len(found) and record.failure_stage != "not_cited":
@@ -135,7 +133,6 @@ def _golds(record: CaseRecord, run: RunFiles) -> tuple[AnchorReason, ...]:
 
 def _found_gold(record: CaseRecord, index: int) -> AnchorReason | None:
     """Show a gold that was retrieved; None: it was not."""
-    assert record.case is not None
     gold = record.case.gold_supports[index]
     ranks = tuple(
         rank
@@ -163,14 +160,14 @@ def _steps(record: CaseRecord, golds: Sequence[AnchorReason]) -> tuple[str, ...]
     if record.outcome == "passed" and record.failure_stage is None:
         return ()
     reported = record.retrieved_chunks is not None
-    groups = explain_groups(record.case, golds, reported=reported) if record.case else ()
+    groups = explain_groups(record.case, golds, reported=reported)
     return next_steps(record, golds, groups, ())
 
 
 def _facts(record: CaseRecord, judgements: Sequence[JudgementReason]) -> Iterator[tuple[str, str]]:
     found = {fact.text: fact.found for judgement in judgements for fact in judgement.facts}
     words = {True: "found", False: "not found", None: ""}
-    for text in record.case.expected_key_facts if record.case is not None else ():
+    for text in record.case.expected_key_facts:
         yield text, words[found.get(text)]
 
 

@@ -15,7 +15,7 @@ from pytest_rageval.engine.baseline import Baseline, hold_against
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from tests.build.records import record
+from tests.build.records import changed, record
 from tests.build.runs import SETTINGS, run_of, scored, side
 
 
@@ -240,7 +240,7 @@ def test_the_tightest_limit_over_the_set_is_the_margin() -> None:
 def test_a_case_that_is_an_error_now_is_no_silent_pass() -> None:
     base = run_of(200)
     new = [
-        replace(one, status="error", outcome="error", metrics=dict.fromkeys(one.metrics))
+        changed(one, status="error", outcome="error", metrics=dict.fromkeys(one.metrics))
         if i < 24
         else one
         for i, one in enumerate(base)

@@ -19,13 +19,14 @@ from pytest_rageval.authoring.interchange.trec_run import (
     trec_eval_command,
     write_run,
 )
+from pytest_rageval.metrics.scoring import score_case
+from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.build.records import record
-from tests.build.scores import score_reply
 from tests.build.shared_data import shared_path
 from tests.properties.scenes import make_case, make_payload, seeded
 
@@ -46,14 +47,15 @@ TREC_KEYS: Mapping[str, str] = {
 def scored(case: Case, payload: Mapping[str, object], k: int = K) -> CaseRecord:
     """Record of a case and the chunks that it got, as a run stores it."""
     case = replace(case, k=None)
-    scores = score_reply(case, parse_ask_response(payload), ScoreSettings(k=k))
+    view = view_case(case, parse_ask_response(payload), ScoreSettings(k=k))
+    scores = score_case(view)
     return record(
         case.id,
         dict(scores.metrics),
         case=case,
         k=k,
         not_applicable=dict(scores.not_applicable),
-        retrieved_chunks=scores.chunks,
+        retrieved_chunks=view.chunks,
     )
 
 

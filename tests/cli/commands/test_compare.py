@@ -14,6 +14,7 @@ from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
+from tests.build.records import changed
 from tests.build.runs import SETTINGS, random_churn, run_of, scored, write_run
 
 Output = pytest.CaptureFixture[str]
@@ -129,7 +130,7 @@ def test_another_prompt_is_refused_and_leaves_the_metrics_of_retrieval(capsys: O
     offline = replace(SETTINGS, judge="offline")
     for run, version in (("one", "groundedness/a"), ("two", "groundedness/b")):
         records = run_of(200, **judged(version))
-        records = [replace(r, metrics={**r.metrics, "groundedness": 4.0}) for r in records]
+        records = [changed(r, metrics={**r.metrics, "groundedness": 4.0}) for r in records]
         write_run(RESULTS, run, records, offline, day=3)
     found = compared(capsys, "one", "two", code=ExitCode.NOT_COMPARABLE)
     assert found["differing_invariants"]["prompt"] == {

@@ -24,6 +24,7 @@ from pytest_rageval.server.server import ServerHandle, start_in_thread
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings, TargetSettings
+from tests.build.records import changed
 from tests.build.targets import fake_target, json_reply, unused_port
 from tests.server.builders import NOTES, write_vault
 
@@ -226,7 +227,7 @@ def test_a_case_asked_again_counts_once_with_its_last_record(
     project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
 ) -> None:
     *asked, lost = measured
-    erred = replace(lost, case_id=asked[0].case_id, lineno=asked[0].lineno)
+    erred = changed(lost, case_id=asked[0].case_id, lineno=asked[0].lineno)
     store(project, asked)
     once = run_json(capsys, "run-1", *at(server.url))
     shutil.rmtree(project / "evals/results/run-1")
@@ -298,8 +299,8 @@ def test_path_case_is_that_of_the_run(
     (chunk, *_) = measured[0].retrieved_chunks or ()
     shouted = replace(chunk, rel_path=chunk.rel_path.upper())
     pair = [
-        replace(measured[0], retrieved_chunks=(chunk,)),
-        replace(measured[1], retrieved_chunks=(shouted,)),
+        changed(measured[0], retrieved_chunks=(chunk,)),
+        changed(measured[1], retrieved_chunks=(shouted,)),
     ]
     file = write_vectors(project / "v.jsonl", pair)
     folder = store(project, pair, path_case="insensitive")
@@ -338,7 +339,7 @@ def test_a_refused_text_is_warned_of_and_counted(
     project: Path, measured: list[CaseRecord], capsys: Output
 ) -> None:
     (chunk, *_) = measured[0].retrieved_chunks or ()
-    store(project, [replace(measured[0], retrieved_chunks=(chunk,))])
+    store(project, [changed(measured[0], retrieved_chunks=(chunk,))])
     refused = json_reply({"error": "too long"}, "413 Large")
     question = json_reply({"data": [{"index": 0, "embedding": [1, 2]}]})
     with fake_target(refused, question, refused) as target:

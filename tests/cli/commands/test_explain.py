@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
+from tests.build.records import changed
 from tests.build.scores import chunk, gold
 
 Output = pytest.CaptureFixture[str]
@@ -42,7 +42,7 @@ def record(
     response = AskResponse(answer="There.", retrieved_chunks=tuple(map(chunk, chunks)))
     result = AskResult(response=response, error=None, total_ms=1.0)
     scored = record_of(Trial(LocatedCase(case=of, lineno=3), file, Settings(rootdir=".")), result)
-    return replace(scored, **fields)
+    return changed(scored, **fields)
 
 
 def write_run(
@@ -214,7 +214,7 @@ def test_headings_are_judged_by_the_whole_run_as_its_figures_are(capsys: Output)
 
 def test_settling_headings_keeps_what_a_judge_said(capsys: Output) -> None:
     plain = record("c", "a.md")
-    judged = replace(
+    judged = changed(
         plain,
         metrics={**plain.metrics, "correctness": 4.0},
         not_applicable={k: v for k, v in plain.not_applicable.items() if k != "correctness"},

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from pytest_rageval.report.explain.values import Explanation
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation
+from tests.build.records import changed
 from tests.build.scores import case, chunk, cite, gold, response, score_reply
 from tests.report.explain.builders import S, U, explained, metric, recorded
 
@@ -109,7 +109,7 @@ def judged(of: Case, reply: AskResponse, verdicts: Verdicts, **fields: Any) -> E
     """Explain a record with verdicts, put together as a judge's would be."""
     settings = ScoreSettings(judge_configured=True)
     scores: CaseScores = score_reply(of, reply, settings, verdicts=verdicts)
-    record = replace(
+    record = changed(
         recorded(of, reply),
         metrics=scores.metrics,
         not_applicable=scores.not_applicable,
@@ -167,11 +167,11 @@ def test_the_metrics_of_every_rubric_are_explained_by_its_own_verdict(
         rubric: {"scores": {key: 0.5}, "reasoning": "So so."},
     }
     plain = recorded(case(S), response(S, abstained=False))
-    scored = replace(plain, metrics={**plain.metrics, key: 0.5}, judgements=said)
+    scored = changed(plain, metrics={**plain.metrics, key: 0.5}, judgements=said)
     assert metric(explain_record(scored, ScoreSettings()), key).reason == "judge: So so."
     failed = {**said, rubric: {"scores": None, "error": {"kind": "refused", "message": "no"}}}
-    missing = replace(plain, metrics={**plain.metrics, key: None}, judgements=failed)
-    missing = replace(missing, not_applicable=dict.fromkeys(set(plain.not_applicable) - {key}, ""))
+    missing = changed(plain, metrics={**plain.metrics, key: None}, judgements=failed)
+    missing = changed(missing, not_applicable=dict.fromkeys(set(plain.not_applicable) - {key}, ""))
     one = metric(explain_record(missing, ScoreSettings()), key)
     assert (one.status, one.reason) == ("error", "no valid verdict of the judge (refused)")
 
@@ -212,7 +212,7 @@ def test_a_judge_may_be_the_one_who_says_that_it_abstained() -> None:
 
 
 def test_without_its_case_a_record_shows_its_decisions_and_says_what_is_missing() -> None:
-    record = replace(recorded(case(S), response("x.md", S)), case=None)
+    record = changed(recorded(case(S), response("x.md", S)), case=None)
     found = explain_record(record, ScoreSettings())
     assert not found.case_known
     assert "cannot be shown" in found.notes[0]
@@ -227,7 +227,7 @@ def test_without_its_case_a_record_shows_its_decisions_and_says_what_is_missing(
 def test_numbers_that_the_stored_evidence_does_not_give_are_pointed_out() -> None:
     record = recorded(case(S), response(S))
     found = explain_record(
-        replace(record, metrics={**record.metrics, "mrr": 0.25}), ScoreSettings()
+        changed(record, metrics={**record.metrics, "mrr": 0.25}), ScoreSettings()
     )
     assert metric(found, "mrr").computed == 1.0
     assert "recorded for mrr:" in found.notes[0]
@@ -243,7 +243,7 @@ def test_a_chunk_that_could_not_be_decided_says_so() -> None:
 
 def test_a_metric_that_the_registry_does_not_know_is_shown_as_recorded() -> None:
     record = recorded(case(S), response(S))
-    found = explain_record(replace(record, metrics={**record.metrics, "own": 3.0}), ScoreSettings())
+    found = explain_record(changed(record, metrics={**record.metrics, "own": 3.0}), ScoreSettings())
     assert (metric(found, "own").level, metric(found, "own").value) == ("other", 3.0)
 
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pytest_rageval.judges.asking import Judges, judge_case, judged_fields
+from pytest_rageval.judges.asking import Judges, case_verdicts, judge_case
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.report.explain.judged import (
     explain_judgements,
@@ -14,7 +15,7 @@ from pytest_rageval.report.explain.judged import (
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.verdict import Claim, Verdict
 from tests.build.judges import ScriptedJudge
-from tests.build.records import record
+from tests.build.records import changed, record
 from tests.build.scores import case, chunk, response
 from tests.report.explain.builders import S, recorded
 
@@ -42,12 +43,11 @@ def said(rubric: str, _: Any) -> Verdict:
 
 
 def judged(*rubrics: str, say: Any = said, **fields: Any) -> CaseRecord:
-    found = judge_case(
-        view_case(CASE, REPLY, ScoreSettings()), Judges(ScriptedJudge(say)), rubrics=rubrics
-    )
-    kept = judged_fields(found, question="?", answer="text", unanswerable=False)
+    view = view_case(CASE, REPLY, ScoreSettings())
+    found = judge_case(view, Judges(ScriptedJudge(say)), rubrics=rubrics)
     plain = recorded(CASE, REPLY)
-    return record("x", retrieved_chunks=plain.retrieved_chunks, case=CASE, **{**kept, **fields})
+    one = record("x", retrieved_chunks=plain.retrieved_chunks, case=CASE)
+    return changed(replace(one, verdicts=case_verdicts(view, found)), **fields)
 
 
 def test_each_claim_names_the_chunk_that_decided_by_its_rank() -> None:

@@ -9,6 +9,7 @@ from pytest_rageval.report.html.cases import case_anchors, view_cases
 from pytest_rageval.report.html.values import CaseDetail, CaseView, ReportOptions
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
+from tests.build.records import changed
 from tests.report.html.builders import chunk, errored, missed, passed, run
 
 
@@ -109,7 +110,7 @@ def test_a_gold_below_the_cut_counts_as_missed() -> None:
 
 def test_expected_facts_say_whether_the_judge_found_them() -> None:
     record = passed("a", correctness={"score": 1.0, "key_facts_found": [True]})
-    facts = detail(replace(record, judgements={"correctness": {"judge": "j", "scores": {}}}))
+    facts = detail(changed(record, judgements={"correctness": {"judge": "j", "scores": {}}}))
 
     assert facts.expected_facts == (("a fact", "found"),)
     assert detail(passed("a")).expected_facts == (("a fact", ""),)
@@ -138,7 +139,7 @@ def test_a_record_without_its_case_is_shown_all_the_same() -> None:
 def test_the_baseline_is_shown_as_far_as_it_differs(field: str) -> None:
     now = passed("a")
     other: dict[str, Any] = {"answer": "Another.", "retrieved_chunks": (chunk(2),)}
-    before = replace(now, **{field: other[field]})
+    before = changed(now, **{field: other[field]})
     key = (now.file, now.case_id, 0)
 
     found = view_cases(run([now]), ReportOptions(), baseline={key: before}).rows[0].detail
@@ -152,7 +153,7 @@ def test_the_baseline_is_shown_as_far_as_it_differs(field: str) -> None:
 
 def test_chunks_say_where_the_other_run_had_them() -> None:
     now = passed("a", retrieved_chunks=(chunk(1), replace(chunk(3), rank=2), chunk(4)))
-    before = replace(now, retrieved_chunks=(chunk(1), chunk(2), chunk(3)))
+    before = changed(now, retrieved_chunks=(chunk(1), chunk(2), chunk(3)))
     key = (now.file, now.case_id, 0)
 
     found = view_cases(run([now]), ReportOptions(), baseline={key: before}).rows[0].detail

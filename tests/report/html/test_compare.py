@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pytest_rageval.report.html.compare import paired_records, view_changes, view_comparison
 from pytest_rageval.report.html.values import ReportOptions
+from tests.build.records import changed
 from tests.report.html.builders import against, config, missed, page, passed, run
 
 
@@ -65,7 +64,7 @@ def test_what_differs_is_listed_with_both_values() -> None:
 
 def test_the_page_shows_both_answers_side_by_side() -> None:
     old = run([passed("a", answer="The old answer.")], "old")
-    new = run([replace(missed("a"), answer="The new answer.")], "new")
+    new = run([changed(missed("a"), answer="The new answer.")], "new")
 
     html = page(new, baseline=old)
 
@@ -78,7 +77,7 @@ def test_the_page_shows_both_answers_side_by_side() -> None:
 
 def test_answers_with_nothing_in_common_are_not_marked() -> None:
     old = run([passed("a", answer="Five days.")], "old")
-    new = run([replace(missed("a"), answer="I do not know that")], "new")
+    new = run([changed(missed("a"), answer="I do not know that")], "new")
 
     html = page(new, baseline=old)
 
@@ -88,7 +87,7 @@ def test_answers_with_nothing_in_common_are_not_marked() -> None:
 
 def test_a_redacted_answer_is_in_no_piece_either() -> None:
     old = run([passed("a", answer="The secret one.")], "old")
-    new = run([replace(missed("a"), answer="The secret two.")], "new")
+    new = run([changed(missed("a"), answer="The secret two.")], "new")
 
     html = page(new, baseline=old, options=ReportOptions(redact=True))
 

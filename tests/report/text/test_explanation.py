@@ -14,6 +14,7 @@ from pytest_rageval.report.text.lines import Line
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation, FolderSelection
+from tests.build.records import changed
 from tests.build.scores import TIMEOUT, case, chunk, gold, response
 from tests.report.explain.builders import S, T, U, explained, recorded, runs
 
@@ -212,7 +213,7 @@ def test_nothing_of_others_reaches_the_terminal_raw() -> None:
         folder_selection=FolderSelection(selected_folders=(HOSTILE,), reasoning=HOSTILE),
     )
     found = explained(of, reply)
-    record = replace(found.record, case_id=HOSTILE, file=HOSTILE, error=TIMEOUT)
+    record = changed(found.record, case_id=HOSTILE, file=HOSTILE, error=TIMEOUT)
     found = replace(found, record=record, notes=(HOSTILE,), next_steps=(HOSTILE,))
     lines = render_explanation(found, run_id=HOSTILE, verbose=True)
     for part in (part for line in lines for part, _ in line):
@@ -225,7 +226,7 @@ def test_a_metric_key_of_a_file_is_harmless_wherever_it_stands() -> None:
     keys = [f"{name}\x1b]0;pwn\x07\u202e{'y' * 80}" for name in ("scored", "moved", "none", "lost")]
     scored, moved, none, lost = keys
     record = recorded(case("a.md"), response("a.md"))
-    record = replace(
+    record = changed(
         record,
         metrics={"hit_at_k": 1.0, scored: 0.25, moved: 1.0, none: None, lost: None},
         not_applicable={none: f"because {HOSTILE}"},
@@ -243,7 +244,7 @@ def test_a_metric_key_of_a_file_is_harmless_wherever_it_stands() -> None:
 
 
 def test_columns_are_measured_on_what_is_shown_of_a_key() -> None:
-    record = replace(
+    record = changed(
         recorded(case("a.md"), response("a.md")), metrics={"ab": 1.0, "c\x1b[31m\x07\u200bd": 0.5}
     )
     lines = block(shown(explain_record(record, ScoreSettings())), "metrics: other").splitlines()
@@ -255,7 +256,7 @@ def test_columns_are_measured_on_what_is_shown_of_a_key() -> None:
 
 def judged(*claims: dict[str, Any], **verdict: Any) -> Explanation:
     reply = response(retrieved_chunks=(chunk(S, text="Thirty days.", chunk_id="c"),))
-    record = replace(
+    record = changed(
         recorded(case(S), reply),
         groundedness={"claims": list(claims)},
         judgements={"groundedness": {"judge": "offline/1", **verdict}},

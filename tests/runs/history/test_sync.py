@@ -22,6 +22,7 @@ from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.runs.tags import remove_tag, write_tag
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.reply import ErrorInfo
+from tests.build.records import changed
 from tests.build.root_rights import without_root_rights
 from tests.runs.history.builders import (
     OURS,
@@ -132,7 +133,7 @@ def test_a_run_says_what_it_was_made_with(url: str) -> None:
 def test_no_text_of_questions_answers_or_documents_enters_the_index(url: str) -> None:
     secret = "the-launch-code"
     records = [
-        replace(
+        changed(
             record,
             question=f"What is {secret}?",
             answer=f"It is {secret}.",
@@ -161,7 +162,7 @@ def test_no_text_of_questions_answers_or_documents_enters_the_index(url: str) ->
 
 def test_what_no_database_keeps_is_written_out(url: str) -> None:
     odd = [
-        replace(record, case_id=f"a\0b\ud800{i}", category="x\0", tags=("t\0",), latency=latency)
+        changed(record, case_id=f"a\0b\ud800{i}", category="x\0", tags=("t\0",), latency=latency)
         for i, (record, latency) in enumerate(
             zip(cases(3), ({"total_ms": 12345.0}, {"total_ms": 1e308}, {}), strict=True)
         )
@@ -356,7 +357,7 @@ def test_a_torn_last_line_is_left_out(url: str) -> None:
 def test_a_row_that_a_database_refuses_leaves_the_other_runs_alone(postgres: str) -> None:
     some_runs(2)
     # Longer than a page of its index, and not to be made shorter.
-    long = replace(cases()[0], case_id=random.Random(1).randbytes(9000).hex())
+    long = changed(cases()[0], case_id=random.Random(1).randbytes(9000).hex())
     full_run(RESULTS, "r0", [long], day=3)
     found = sync(postgres)
     assert found.added == ["r1", "r2"]
@@ -394,7 +395,7 @@ def test_a_run_that_changes_while_it_is_read_is_read_again(
         found = read_run_rows(folder, tags)
         if not seen:
             path = folder / "results.jsonl"
-            extra = json.dumps(record_to_json(replace(cases(3)[0], case_id="late")))
+            extra = json.dumps(record_to_json(changed(cases(3)[0], case_id="late")))
             path.write_bytes(path.read_bytes() + extra.encode() + b"\n")
         seen.append(len(found.results))
         return found
