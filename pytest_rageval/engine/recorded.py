@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import tempfile
 from array import array
 from collections.abc import Container, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Annotated, Any, Final, Required
+
+from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
-from pytest_rageval.engine.recorded_lines import UsualResponse, read_usual_id, read_usual_line
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.metrics.rescoring import any_heading
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.target.calling import answered
-from pytest_rageval.target.contract import parse_ask_response
+from pytest_rageval.target.contract import Reply, ask_response, parse_ask_response
 from pytest_rageval.values.errors import (
     TARGET_ERROR_KINDS,
     DatasetError,
@@ -30,9 +33,14 @@ from pytest_rageval.values.errors import (
     TargetErrorKind,
 )
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import AskResult, ErrorInfo, RetrievedChunk
+from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge
+
+if sys.version_info >= (3, 12):
+    from typing import TypedDict
+else:  # pydantic, which brings it, needs this one for the introspection that 3.11 lacks
+    from typing_extensions import TypedDict
 
 _EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
 _EXPECTED_ERROR: Final = 'expected {"kind": ..., "message": ...}'
@@ -183,8 +191,36 @@ def _seekable(file: IO[bytes]) -> IO[bytes]:
     return copy
 
 
+class _RecordedLine(TypedDict, total=False):
+    id: Required[StrictStr]
+    repeat: Annotated[StrictInt, Field(ge=0)]
+    error: None
+    response: Required[Reply]
+
+
+class _NamedLine(TypedDict):
+    id: StrictStr
+
+
+_LINE: Final = TypeAdapter(_RecordedLine)
+_NAMED: Final = TypeAdapter(_NamedLine)
+
+
+def read_sound_line(text: str) -> tuple[str, int, AskResponse] | None:
+    """Return case id, repeat and response of a line, decoded and checked in one go.
+
+    Returns:
+        None where the line must be read with care, to tell what is wrong with it.
+    """
+    try:
+        line = _LINE.validate_json(text)
+    except ValidationError:  # The text may not even be JSON.
+        return None
+    return line["id"], line.get("repeat", 0), ask_response(line["response"])
+
+
 def _parse_line(text: str) -> tuple[str, int, object]:
-    return read_usual_line(text) or _parse_with_care(text)
+    return read_sound_line(text) or _parse_with_care(text)
 
 
 def _parse_with_care(text: str) -> tuple[str, int, object]:
@@ -223,8 +259,8 @@ def _chunks_of(text: str, case_ids: Container[str]) -> tuple[RetrievedChunk, ...
         case_id, _, payload = _parse_line(text)
         if case_id not in case_ids or isinstance(payload, ErrorInfo):
             return ()
-        if isinstance(payload, UsualResponse):
-            return payload.chunks
+        if isinstance(payload, AskResponse):
+            return payload.retrieved_chunks or ()
         # What came of the answer does not matter here, and it may not have been recorded.
         payload = {"answer": "", **payload} if isinstance(payload, dict) else payload
         return parse_ask_response(payload).retrieved_chunks or ()
@@ -318,10 +354,18 @@ def _case_ids(path: Path) -> set[str]:
     with open_lines(path, path.as_posix()) as file:
         for line in iterate_lines(file, path.as_posix(), []):
             try:
-                found.add(read_usual_id(line.text) or json.loads(line.text)["id"])
+                found.add(_case_id(line.text))
             except (ValueError, RecursionError, LookupError, TypeError):
                 continue
     return found
+
+
+def _case_id(text: str) -> str:
+    try:
+        return _NAMED.validate_json(text)["id"]
+    except ValidationError:  # JSON as Python reads it, such as half a surrogate pair
+        found: str = json.loads(text)["id"]
+        return found
 
 
 def _unanswered_warnings(unanswered: int, n: int) -> Iterator[str]:
@@ -341,14 +385,14 @@ def _unknown_warnings(unknown: list[str]) -> Iterator[str]:
 def _result(payload: object, *, retrieval_only: bool) -> AskResult:
     if isinstance(payload, ErrorInfo):
         return AskResult(response=None, error=payload, total_ms=None)
-    chunks = None
-    if isinstance(payload, UsualResponse):
-        payload, chunks = payload
+    # Recordings of a retriever alone hold no answer, and none of its metrics is asked for.
     if retrieval_only and isinstance(payload, dict) and not payload.get("answer"):
-        # Recordings of a retriever alone hold no answer, and none of its metrics is asked for.
         payload = {**payload, "answer": _UNRECORDED}
     try:
-        return answered(parse_ask_response(payload, chunks=chunks), total_ms=None)
+        response = payload if isinstance(payload, AskResponse) else parse_ask_response(payload)
+        if retrieval_only and not response.answer:
+            response = replace(response, answer=_UNRECORDED)
+        return answered(response, total_ms=None)
     except EndpointError as error:
         info = ErrorInfo(kind=error.kind, message=error.message, attempts=1)
         return AskResult(response=None, error=info, total_ms=None)

@@ -15,9 +15,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from math import isfinite
-from typing import Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Required, TypeGuard
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    with_config,
+)
 
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.text import excerpt
@@ -30,7 +44,14 @@ from pytest_rageval.values.reply import (
     RetrievedChunk,
 )
 
-_T = TypeVar("_T")
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+if sys.version_info >= (3, 12):
+    from typing import TypedDict
+else:  # pydantic, which brings it, needs this one for the introspection that 3.11 lacks
+    from typing_extensions import TypedDict
+
 _LONGEST_MS = 1e12
 """Some thirty years: a longer duration is nonsense, and sums of such would overflow."""
 _MAX_INTEGER_BITS = 1024
@@ -63,203 +84,7 @@ def request_body(request: AskRequest) -> dict[str, Any]:
     return body
 
 
-# --- the target's reply --------------------------------------------------------------------
-
-
-def parse_reply_bytes(body: bytes) -> object:
-    """Read a reply as JSON in UTF-8 (a byte order mark is ignored).
-
-    The tokens NaN and Infinity, which Python servers write though JSON has none, become null.
-
-    Raises:
-        EndpointError: kind ``protocol``; the body is empty, not UTF-8 or not JSON.
-    """
-    try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        byte = body[error.start : error.start + 1].hex()
-        raise _protocol(
-            f"the reply is not UTF-8: byte 0x{byte} at offset {error.start}; expected JSON in UTF-8"
-        ) from error
-    if not text.strip():
-        raise _protocol("the reply is empty; expected a JSON object")
-    try:
-        return json.loads(text, parse_constant=lambda _: None, parse_float=_finite_float)
-    except (ValueError, RecursionError) as error:  # ValueError: also integers of 4301 digits
-        kind = "HTML" if text.lstrip()[:1] == "<" else "not JSON"
-        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise _protocol(f"the reply is {kind}{where}; it begins: {excerpt(text)}") from error
-
-
-def parse_ask_response(
-    payload: object, *, chunks: tuple[RetrievedChunk, ...] | None = None
-) -> AskResponse:
-    """Read a decoded reply in the shape of the contract; only ``answer`` is required.
-
-    Chunks come back in rank order (docs/metrics.md#cutoff-k-and-rank-order): sorted by ``rank``,
-    stably, if every chunk has an integer rank, else as listed.
-
-    Args:
-        payload: the reply.
-        chunks: those of the reply, as listed, where they were read already; None: read them.
-
-    Raises:
-        EndpointError: kind ``protocol``; the message names the field, what came and what was
-            expected, such as ``debug.retrieved_chunks[2].rel_path: expected a string, got 7``.
-    """
-    try:
-        return _ask_response(payload, chunks)
-    except RecursionError as error:
-        raise _protocol("the reply is nested too deeply to be read") from error
-
-
-# --- the parts of a reply ------------------------------------------------------------------
-
-
-def _ask_response(payload: object, chunks: tuple[RetrievedChunk, ...] | None) -> AskResponse:
-    reply = _object(payload, "the reply")
-    if "answer" not in reply:
-        names = excerpt(", ".join(sorted(map(str, reply))[:10])) or "none"
-        raise _protocol(f"answer: expected a string, got nothing (fields: {names})")
-    debug = _optional(reply.get("debug"), "debug", _object) or {}
-    folders = _optional(debug.get("folder_selection"), "debug.folder_selection", _folder_selection)
-    coverage = debug.get("indexing_coverage")
-    return AskResponse(
-        answer=_string(reply["answer"], "answer"),
-        references=_list_of(reply.get("references"), "references", _citation),
-        abstained=_optional(reply.get("abstained"), "abstained", _boolean),
-        abstain_reason=_string_or_none(reply.get("abstain_reason")),
-        retrieved_chunks=_chunks(debug) if chunks is None else order_chunks(chunks),
-        query_embedding=_vector_or_none(debug.get("query_embedding")),
-        folder_selection=folders,
-        latency=_latency(debug.get("latency")),
-        indexing_coverage=_plain(coverage) if isinstance(coverage, Mapping) else None,
-        models=_models(debug.get("models")),
-    )
-
-
-def _citation(value: object, where: str) -> Citation:
-    entry = _object(value, where)
-    return Citation(
-        rel_path=_string(entry.get("rel_path"), f"{where}.rel_path"),
-        heading_path=_optional(entry.get("heading_path"), f"{where}.heading_path", _string),
-        vault=_optional(entry.get("vault"), f"{where}.vault", _string),
-        chunk_index=_integer_or_none(entry.get("chunk_index")),
-    )
-
-
-def _chunks(debug: Mapping[str, Any]) -> tuple[RetrievedChunk, ...] | None:
-    chunks = _list_of(debug.get("retrieved_chunks"), "debug.retrieved_chunks", _chunk)
-    return None if chunks is None else order_chunks(chunks)
-
-
-def _chunk(value: object, where: str) -> RetrievedChunk:
-    entry = _object(value, where)
-
-    def strict(name: str, read: Callable[[object, str], _T]) -> _T | None:
-        return _optional(entry.get(name), f"{where}.{name}", read)
-
-    return RetrievedChunk(
-        rel_path=_string(entry.get("rel_path"), f"{where}.rel_path"),
-        heading_path=strict("heading_path", _string),
-        chunk_id=strict("chunk_id", _identifier),
-        vault=strict("vault", _string),
-        start_line=_integer_or_none(entry.get("start_line")),
-        end_line=_integer_or_none(entry.get("end_line")),
-        score_vector=_number_or_none(entry.get("score_vector")),
-        score_lexical=_number_or_none(entry.get("score_lexical")),
-        score_final=_number_or_none(entry.get("score_final")),
-        text=strict("text", _string),
-        text_truncated=entry.get("text_truncated") is True,
-        rank=strict("rank", _rank),
-        rank_before_rerank=strict("rank_before_rerank", _rank),
-        token_count=_integer_or_none(entry.get("token_count")),
-        embedding=_vector_or_none(entry.get("embedding")),
-    )
-
-
-def _folder_selection(value: object, where: str) -> FolderSelection:
-    entry = _object(value, where)
-    return FolderSelection(
-        selected_folders=_list_of(
-            entry.get("selected_folders"), f"{where}.selected_folders", _string
-        ),
-        available_folders=_list_of(
-            entry.get("available_folders"), f"{where}.available_folders", _string
-        ),
-        fallback_used=_optional(entry.get("fallback_used"), f"{where}.fallback_used", _boolean),
-        reasoning=_string_or_none(entry.get("reasoning")),
-    )
-
-
-def _latency(value: object) -> dict[str, float]:
-    if not isinstance(value, Mapping):
-        return {}
-    times = {_clean(str(phase)): _number_or_none(ms) for phase, ms in value.items()}
-    return {phase: ms for phase, ms in times.items() if ms is not None and 0 <= ms <= _LONGEST_MS}
-
-
-def _models(value: object) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        return {}
-    # A version is often written as a number: `prompt_version: 3`.
-    return {
-        _clean(str(role)): _clean(str(name))
-        for role, name in value.items()
-        if isinstance(name, str) or _is_integer(name) or _number_or_none(name) is not None
-    }
-
-
-# --- strict readers: the value or a protocol error -----------------------------------------
-
-
-def _object(value: object, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _unexpected(where, "an object", value)
-    return value
-
-
-def _string(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise _unexpected(where, "a string", value)
-    return _clean(value)
-
-
-def _boolean(value: object, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise _unexpected(where, "true or false", value)
-    return value
-
-
-def _identifier(value: object, where: str) -> str:
-    # Vector stores number their chunks; duplicates are found by id, so 7 and "7" are the same.
-    if _is_integer(value):
-        return str(value)
-    return _string(value, where)
-
-
-def _rank(value: object, where: str) -> int | None:
-    if isinstance(value, float) and not isfinite(value):
-        return None
-    rank = _integer_or_none(value)
-    if rank is None:
-        raise _unexpected(where, "an integer", value)
-    return rank
-
-
-def _optional(value: object, where: str, read: Callable[[object, str], _T]) -> _T | None:
-    return None if value is None else read(value, where)
-
-
-def _list_of(value: object, where: str, read: Callable[[object, str], _T]) -> tuple[_T, ...] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list | tuple):
-        raise _unexpected(where, "a list", value)
-    return tuple(read(entry, f"{where}[{index}]") for index, entry in enumerate(value))
-
-
-# --- lenient readers: the value or None ----------------------------------------------------
+# --- values that pydantic leaves to us -----------------------------------------------------
 
 
 def _string_or_none(value: object) -> str | None:
@@ -290,6 +115,44 @@ def _vector_or_none(value: object) -> tuple[float, ...] | None:
     return None if None in numbers else tuple(float(n) for n in numbers if n is not None)
 
 
+def _rank(value: object) -> int | None:
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    rank = _integer_or_none(value)
+    if rank is None:
+        raise ValueError("expected an integer")
+    return rank
+
+
+def _identifier(value: object) -> str:
+    # Vector stores number their chunks; duplicates are found by id, so 7 and "7" are the same.
+    if not _is_integer(value):
+        raise ValueError("expected a string")
+    return str(value)
+
+
+def _latency(value: object) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        return {}
+    times = {_clean(str(phase)): _number_or_none(ms) for phase, ms in value.items()}
+    return {phase: ms for phase, ms in times.items() if ms is not None and 0 <= ms <= _LONGEST_MS}
+
+
+def _coverage(value: object) -> dict[str, Any] | None:
+    return _plain(value) if isinstance(value, Mapping) else None
+
+
+def _models(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        return {}
+    # A version is often written as a number: `prompt_version: 3`.
+    return {
+        _clean(str(role)): _clean(str(name))
+        for role, name in value.items()
+        if isinstance(name, str) or _is_integer(name) or _number_or_none(name) is not None
+    }
+
+
 def _plain(value: object) -> Any:
     """Copy any JSON value with its faults mended: no NaN, no lone surrogate, string keys."""
     if isinstance(value, Mapping):
@@ -301,9 +164,6 @@ def _plain(value: object) -> Any:
     if isinstance(value, bool) or _is_integer(value):
         return value
     return _number_or_none(value)
-
-
-# --- small tools ---------------------------------------------------------------------------
 
 
 def _is_integer(value: object) -> TypeGuard[int]:
@@ -334,8 +194,216 @@ def _clean(text: str) -> str:
     return text
 
 
-def _unexpected(where: str, expected: str, value: object) -> EndpointError:
-    return _protocol(f"{where}: expected {expected}, got {_shown(value)}")
+# --- a reply in the shape of the contract --------------------------------------------------
+
+# Usual values are read by pydantic alone; only what it refuses is left to a function of ours.
+# A length is asked for so that pydantic looks at the characters, and finds a lone surrogate.
+_Text = Annotated[str, StringConstraints(strict=True, min_length=0)]
+_SANE: Final = 10**15
+_IN_ORDER: Final = Field(union_mode="left_to_right")
+_Number = Annotated[
+    Annotated[StrictFloat, Field(ge=-_SANE, le=_SANE)]
+    | Annotated[Any, PlainValidator(_number_or_none)]
+    | None,
+    _IN_ORDER,
+]
+_SaneInteger = Annotated[StrictInt, Field(ge=-_SANE, le=_SANE)]
+_Integer = Annotated[
+    _SaneInteger | Annotated[Any, PlainValidator(_integer_or_none)] | None, _IN_ORDER
+]
+_Rank = Annotated[_SaneInteger | Annotated[Any, PlainValidator(_rank)] | None, _IN_ORDER]
+_Identifier = Annotated[_Text | Annotated[Any, PlainValidator(_identifier)] | None, _IN_ORDER]
+_Words = Annotated[_Text | Annotated[Any, PlainValidator(_string_or_none)] | None, _IN_ORDER]
+_Vector = Annotated[
+    Annotated[tuple[Annotated[StrictFloat, Field(ge=-_SANE, le=_SANE)], ...], Field(min_length=1)]
+    | Annotated[Any, PlainValidator(_vector_or_none)]
+    | None,
+    _IN_ORDER,
+]
+_KNOWN_NAMES: Final = ConfigDict(extra="ignore", cache_strings="keys")
+
+
+@with_config(_KNOWN_NAMES)
+class ReplyReference(TypedDict, total=False):
+    """A reference of a reply."""
+
+    rel_path: Required[_Text]
+    heading_path: _Text | None
+    vault: _Text | None
+    chunk_index: _Integer
+
+
+@with_config(_KNOWN_NAMES)
+class ReplyChunk(TypedDict, total=False):
+    """A retrieved chunk of a reply."""
+
+    rel_path: Required[_Text]
+    heading_path: _Text | None
+    chunk_id: _Identifier
+    vault: _Text | None
+    start_line: _Integer
+    end_line: _Integer
+    score_vector: _Number
+    score_lexical: _Number
+    score_final: _Number
+    text: _Text | None
+    text_truncated: Annotated[bool, PlainValidator(lambda value: value is True)]
+    rank: _Rank
+    rank_before_rerank: _Rank
+    token_count: _Integer
+    embedding: _Vector
+
+
+@with_config(_KNOWN_NAMES)
+class ReplyFolders(TypedDict, total=False):
+    """The folder selection of a reply."""
+
+    selected_folders: tuple[_Text, ...] | None
+    available_folders: tuple[_Text, ...] | None
+    fallback_used: StrictBool | None
+    reasoning: _Words
+
+
+@with_config(_KNOWN_NAMES)
+class ReplyDebug(TypedDict, total=False):
+    """The ``debug`` of a reply."""
+
+    folder_selection: ReplyFolders | None
+    retrieved_chunks: list[ReplyChunk] | None
+    query_embedding: _Vector
+    latency: Annotated[dict[str, float], PlainValidator(_latency)]
+    indexing_coverage: Annotated[dict[str, Any] | None, PlainValidator(_coverage)]
+    models: Annotated[dict[str, str], PlainValidator(_models)]
+
+
+@with_config(_KNOWN_NAMES)
+class Reply(TypedDict, total=False):
+    """A reply in the shape of the contract."""
+
+    answer: Required[_Text]
+    references: list[ReplyReference] | None
+    abstained: StrictBool | None
+    abstain_reason: _Words
+    debug: ReplyDebug | None
+
+
+_REPLY: Final = TypeAdapter(Reply)
+_FIELDS: Final = frozenset().union(
+    *(of.__annotations__ for of in (Reply, ReplyReference, ReplyDebug, ReplyChunk, ReplyFolders))
+)
+
+
+# --- the target's reply --------------------------------------------------------------------
+
+
+def parse_reply_bytes(body: bytes) -> object:
+    """Read a reply as JSON in UTF-8 (a byte order mark is ignored).
+
+    The tokens NaN and Infinity, which Python servers write though JSON has none, become null.
+
+    Raises:
+        EndpointError: kind ``protocol``; the body is empty, not UTF-8 or not JSON.
+    """
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = body[error.start : error.start + 1].hex()
+        raise _protocol(
+            f"the reply is not UTF-8: byte 0x{byte} at offset {error.start}; expected JSON in UTF-8"
+        ) from error
+    if not text.strip():
+        raise _protocol("the reply is empty; expected a JSON object")
+    try:
+        return json.loads(text, parse_constant=lambda _: None, parse_float=_finite_float)
+    except (ValueError, RecursionError) as error:  # ValueError: also integers of 4301 digits
+        kind = "HTML" if text.lstrip()[:1] == "<" else "not JSON"
+        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise _protocol(f"the reply is {kind}{where}; it begins: {excerpt(text)}") from error
+
+
+def parse_ask_response(payload: object) -> AskResponse:
+    """Read a decoded reply in the shape of the contract; only ``answer`` is required.
+
+    Chunks come back in rank order (docs/metrics.md#cutoff-k-and-rank-order): sorted by ``rank``,
+    stably, if every chunk has an integer rank, else as listed.
+
+    Raises:
+        EndpointError: kind ``protocol``; the message names the field, what came and what was
+            expected, such as ``debug.retrieved_chunks[2].rel_path: expected a string, got 7``.
+    """
+    try:
+        return _read(payload)
+    except RecursionError as error:
+        raise _protocol("the reply is nested too deeply to be read") from error
+
+
+def ask_response(reply: Reply) -> AskResponse:
+    """Make a response of a reply that was read in the shape of the contract."""
+    debug = reply.get("debug") or ReplyDebug()
+    references = reply.get("references")
+    chunks = debug.get("retrieved_chunks")
+    folders = debug.get("folder_selection")
+    return AskResponse(
+        answer=reply["answer"],
+        references=None if references is None else tuple([Citation(**one) for one in references]),
+        abstained=reply.get("abstained"),
+        abstain_reason=reply.get("abstain_reason"),
+        retrieved_chunks=None
+        if chunks is None
+        else order_chunks([RetrievedChunk.of(chunk) for chunk in chunks]),
+        query_embedding=debug.get("query_embedding"),
+        folder_selection=None if folders is None else FolderSelection(**folders),
+        latency=debug.get("latency", {}),
+        indexing_coverage=debug.get("indexing_coverage"),
+        models=debug.get("models", {}),
+    )
+
+
+def _read(payload: object) -> AskResponse:
+    try:
+        return ask_response(_REPLY.validate_python(payload))
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_context=False)
+    if any(fault["type"] == "string_unicode" for fault in faults):
+        return _read(_cleaned(payload))
+    raise _protocol(_message(faults[0]))
+
+
+def _cleaned(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _cleaned(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(entry) for entry in value]
+    return _clean(value) if isinstance(value, str) else value
+
+
+# --- what is wrong with a reply ------------------------------------------------------------
+
+_EXPECTED: Final = {
+    "dict_type": "an object",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "bool_type": "true or false",
+    "string_type": "a string",
+    "missing": "a string",  # Only strings are required.
+    **dict.fromkeys(("int_type", "less_than_equal", "greater_than_equal"), "an integer"),
+}
+
+
+def _message(fault: ErrorDetails) -> str:
+    """Say where in a reply something else stands than the contract expects."""
+    if fault["loc"] == ("answer",) and fault["type"] == "missing":
+        names = excerpt(", ".join(sorted(map(str, fault["input"]))[:10])) or "none"
+        return f"answer: expected a string, got nothing (fields: {names})"
+    where = ""
+    for part in fault["loc"]:
+        if isinstance(part, int):
+            where += f"[{part}]"
+        elif part in _FIELDS:  # Others name the member of a union that was tried.
+            where += f".{part}" if where else part
+    came = None if fault["type"] == "missing" else fault["input"]
+    expected = _EXPECTED.get(fault["type"], fault["msg"])
+    return f"{where or 'the reply'}: expected {expected}, got {_shown(came)}"
 
 
 def _shown(value: object) -> str:

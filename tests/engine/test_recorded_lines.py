@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.recorded_lines import read_usual_line
+from pytest_rageval.engine.recorded import read_sound_line
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.errors import EndpointError
 
@@ -54,10 +54,9 @@ def with_care(text: str) -> object:
 
 
 def in_one_go(text: str) -> object:
-    found = read_usual_line(text)
+    found = read_sound_line(text)
     assert found is not None
-    _, _, response = found
-    return parse_ask_response(response.payload, chunks=response.chunks)
+    return found[2]
 
 
 def changed(**fields: Any) -> str:
@@ -84,31 +83,55 @@ def test_a_usual_line_gives_the_response_that_careful_reading_gives(ensure_ascii
 
 
 def test_a_usual_line_names_its_case_and_repeat() -> None:
-    found = read_usual_line(json.dumps(LINE | {"repeat": 2, "error": None}))
+    found = read_sound_line(json.dumps(LINE | {"repeat": 2, "error": None}))
     assert found is not None
     assert found[:2] == ("one", 2)
-    first = read_usual_line(json.dumps(LINE))
+    first = read_sound_line(json.dumps(LINE))
     assert first is not None
     assert first[1] == 0
 
 
 def test_what_a_target_says_of_matching_is_not_read() -> None:
-    found = read_usual_line(json.dumps(LINE))
+    found = read_sound_line(json.dumps(LINE))
     assert found is not None
-    chunk = found[2].chunks[0]
+    (chunk, _) = found[2].retrieved_chunks or ()
     assert (chunk.matched_golds, chunk.irrelevant, chunk.text_hash) == (None, None, None)
 
 
 def test_an_integer_score_becomes_a_float() -> None:
-    found = read_usual_line(json.dumps(LINE))
+    found = read_sound_line(json.dumps(LINE))
     assert found is not None
-    assert isinstance(found[2].chunks[0].score_lexical, float)
+    (chunk, _) = found[2].retrieved_chunks or ()
+    assert isinstance(chunk.score_lexical, float)
 
 
 def test_the_last_of_two_equal_keys_counts() -> None:
     twice = '{"rel_path": "first.md", ' + '"rel_path": "second.md"}'
     text = json.dumps(LINE).replace('{"rel_path": "b.md"}', twice)
     assert in_one_go(text) == with_care(text)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"chunk_id": 7},
+        {"score_final": "0.5"},
+        {"score_final": True},
+        {"score_final": float("nan")},
+        {"score_final": float("inf")},
+        {"score_final": 10**400},
+        {"start_line": 1.0},
+        {"start_line": 10**16},
+        {"text_truncated": None},
+        {"text_truncated": 1},
+        {"rank": "1"},
+        {"embedding": []},
+        {"embedding": [1.0, None]},
+    ],
+    ids=repr,
+)
+def test_a_chunk_is_mended_as_careful_reading_mends_it(fields: dict[str, Any]) -> None:
+    assert in_one_go(changed(**fields)) == with_care(changed(**fields))
 
 
 # --- what is left to careful reading
@@ -121,27 +144,14 @@ def test_the_last_of_two_equal_keys_counts() -> None:
         {"rel_path": 7},
         {"heading_path": 7},
         {"heading_path": "\ud800"},
-        {"chunk_id": 7},
         {"vault": True},
-        {"score_final": "0.5"},
-        {"score_final": True},
-        {"score_final": float("nan")},
-        {"score_final": float("inf")},
-        {"score_final": 10**400},
-        {"start_line": 1.0},
-        {"start_line": 10**16},
         {"text": []},
-        {"text_truncated": None},
-        {"text_truncated": 1},
         {"rank": True},
-        {"rank": "1"},
-        {"embedding": []},
-        {"embedding": [1.0, None]},
     ],
     ids=repr,
 )
-def test_a_chunk_that_may_need_mending_is_left_alone(fields: dict[str, Any]) -> None:
-    assert read_usual_line(changed(**fields)) is None
+def test_a_chunk_that_is_wrong_is_left_alone(fields: dict[str, Any]) -> None:
+    assert read_sound_line(changed(**fields)) is None
 
 
 @pytest.mark.parametrize(
@@ -154,19 +164,19 @@ def test_a_chunk_that_may_need_mending_is_left_alone(fields: dict[str, Any]) -> 
         LINE | {"repeat": 1.0},
         LINE | {"error": {"kind": "timeout"}},
         LINE | {"response": None},
-        LINE | {"response": {"answer": "no debug"}},
-        LINE | {"response": {"answer": "", "debug": {"retrieved_chunks": None}}},
+        LINE | {"response": {"debug": {"retrieved_chunks": []}}},
+        LINE | {"response": {"answer": "", "debug": {"retrieved_chunks": {}}}},
         [LINE],
     ],
     ids=repr,
 )
 def test_a_line_of_another_shape_is_left_alone(line: object) -> None:
-    assert read_usual_line(json.dumps(line)) is None
+    assert read_sound_line(json.dumps(line)) is None
 
 
 def test_what_is_cut_short_is_left_alone() -> None:
     text = json.dumps(LINE)
-    assert [read_usual_line(text[:end]) for end in range(len(text))] == [None] * len(text)
+    assert [read_sound_line(text[:end]) for end in range(len(text))] == [None] * len(text)
 
 
 # --- whatever comes
@@ -200,7 +210,7 @@ def test_what_is_read_in_one_go_never_departs_from_careful_reading() -> None:
             within = within[key]
         within[last] = rng.choice(values)
         text = json.dumps(line, ensure_ascii=True)
-        if read_usual_line(text) is not None:
+        if read_sound_line(text) is not None:
             n_read += 1
             assert _outcome(in_one_go, text) == _outcome(with_care, text), text
     assert n_read > 500
@@ -213,7 +223,7 @@ def test_a_damaged_text_is_never_read_as_anything_but_what_json_says() -> None:
     for _ in range(5000):
         at = rng.randrange(len(whole))
         text = whole[:at] + rng.choice('{}[]",:0-.eE\\ NIn\x00\t\x7f') + whole[at + 1 :]
-        if read_usual_line(text) is not None:
+        if read_sound_line(text) is not None:
             n_read += 1
             assert _outcome(in_one_go, text) == _outcome(with_care, text), text
     assert n_read > 500
