@@ -17,6 +17,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.errors import ConfigError
+from tests.build.files import write_lines
 
 GOOD = {"id": "good", "question": "q", "gold_supports": [{"rel_path": "a.md"}]}
 HEAVY = (
@@ -27,8 +28,7 @@ Output = pytest.CaptureFixture[str]
 
 
 def write(path: Path, *lines: object) -> str:
-    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return str(path)
+    return str(write_lines(path, *lines))
 
 
 def rageval(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from pytest_rageval.engine.recorded import RecordedRun
 from pytest_rageval.values.settings import Settings
+from tests.build.files import write_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "score.md"
 
@@ -22,7 +22,7 @@ def test_the_lines_of_the_page_are_scored(tmp_path: Path) -> None:
         {"id": "silent", "question": "Who?", "gold_supports": [gold]},
     ]
     cases = tmp_path / "cases.jsonl"
-    cases.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    write_lines(cases, *lines)
     run = RecordedRun(cases, responses, Settings(rootdir=".", judge="none"))
     found = [(r.case_id, r.repeat, r.error and r.error.kind) for r in run.records()]
     assert found == [

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +8,15 @@ import pytest
 from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT, RUBRICS, LabelledAnswer
 from pytest_rageval.engine.labels import load_labels
 from pytest_rageval.values.errors import DatasetError
+from tests.build.files import write_lines
 from tests.build.shared_data import shared_path
 
 ROW: dict[str, Any] = {"id": "a", "question": "Q?", "answer": "A.", "label": "grounded"}
 
 
-def write(path: Path, *lines: object) -> Path:
-    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-    path.write_text("\n".join(texts), encoding="utf-8")
-    return path
-
-
 def faults(path: Path, *lines: object) -> list[str]:
     with pytest.raises(DatasetError) as caught:
-        load_labels(write(path, *lines), "groundedness", display="l.jsonl")
+        load_labels(write_lines(path, *lines), "groundedness", display="l.jsonl")
     assert len(caught.value.faults) == len(str(caught.value).splitlines())
     return str(caught.value).splitlines()
 
@@ -37,7 +31,7 @@ def test_a_row_keeps_what_judging_needs_and_nothing_else(tmp_path: Path) -> None
         "model": "gpt",
         "ratings": {"faithfulness": [4, 3]},
     }
-    path = write(tmp_path / "mine.jsonl", full, "", {**ROW, "id": "b", "question": ""})
+    path = write_lines(tmp_path / "mine.jsonl", full, "", {**ROW, "id": "b", "question": ""})
     assert load_labels(path, "groundedness") == (
         LabelledAnswer(
             id="a",
@@ -93,7 +87,7 @@ def test_every_fault_of_a_file_is_named_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("label", ["answer", "abstain", "partial", "clarify"])
 def test_abstention_knows_two_labels_that_are_left_out(tmp_path: Path, label: str) -> None:
-    (row,) = load_labels(write(tmp_path / "l.jsonl", {**ROW, "label": label}), "abstention")
+    (row,) = load_labels(write_lines(tmp_path / "l.jsonl", {**ROW, "label": label}), "abstention")
     assert row.label == label
 
 

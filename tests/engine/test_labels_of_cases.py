@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +8,11 @@ import pytest
 from pytest_rageval.analysis.trust.reliability import HumanLabel
 from pytest_rageval.engine.labels import load_judge_labels
 from pytest_rageval.values.errors import DatasetError
+from tests.build.files import write_lines
 
 
 def write(folder: Path, *lines: Any) -> Path:
-    path = folder / "labels.jsonl"
-    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
-    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    return path
+    return write_lines(folder / "labels.jsonl", *lines)
 
 
 def line(**fields: Any) -> dict[str, Any]:

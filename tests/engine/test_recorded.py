@@ -15,6 +15,7 @@ from pytest_rageval.engine.recorded import RecordedRun
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
+from tests.build.files import write_lines
 
 SETTINGS = Settings(rootdir=".", k=2)
 
@@ -32,15 +33,11 @@ def response_line(name: str, *paths: str, **more: Any) -> dict[str, Any]:
     return {"id": name, "response": {"answer": "a", "debug": {"retrieved_chunks": chunks}}, **more}
 
 
-def write(path: Path, lines: list[Any]) -> Path:
-    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
-    path.write_text(text + "\n", encoding="utf-8")
-    return path
-
-
 def scored(tmp_path: Path, cases: list[Any], responses: list[Any]) -> list[CaseRecord]:
     run = RecordedRun(
-        write(tmp_path / "c.jsonl", cases), write(tmp_path / "r.jsonl", responses), SETTINGS
+        write_lines(tmp_path / "c.jsonl", *cases),
+        write_lines(tmp_path / "r.jsonl", *responses),
+        SETTINGS,
     )
     return list(run.records())
 
@@ -64,7 +61,7 @@ def test_a_mark_and_letters_of_any_script_do_not_shift_what_is_read_again(tmp_pa
     responses = tmp_path / "r.jsonl"
     text = "\r\n".join(json.dumps(line, ensure_ascii=False) if line else "" for line in lines)
     responses.write_bytes(b"\xef\xbb\xbf" + text.encode())
-    run = RecordedRun(write(tmp_path / "c.jsonl", cases), responses, SETTINGS)
+    run = RecordedRun(write_lines(tmp_path / "c.jsonl", *cases), responses, SETTINGS)
     assert [record.metrics["mrr"] for record in run.records()] == [1.0, 1.0]
 
 
@@ -106,8 +103,8 @@ def test_a_repeat_that_is_none_is_named(line: dict[str, Any], message: str, tmp_
 
 
 def test_faults_of_both_files_come_together_after_what_is_sound(tmp_path: Path) -> None:
-    cases = write(tmp_path / "c.jsonl", [case_line("a"), {"id": "b"}, case_line("d")])
-    responses = write(tmp_path / "r.jsonl", [response_line("d", "d.md"), {"id": 7}, "{"])
+    cases = write_lines(tmp_path / "c.jsonl", case_line("a"), {"id": "b"}, case_line("d"))
+    responses = write_lines(tmp_path / "r.jsonl", response_line("d", "d.md"), {"id": 7}, "{")
     records = RecordedRun(cases, responses, SETTINGS).records()
     sound = [next(records), next(records)]
     with pytest.raises(DatasetError) as caught:
@@ -120,8 +117,8 @@ def test_faults_of_both_files_come_together_after_what_is_sound(tmp_path: Path) 
 def test_ids_that_are_no_cases_are_named_a_few_at_a_time(tmp_path: Path) -> None:
     responses = [response_line(f"ghost{i}") for i in range(25)]
     run = RecordedRun(
-        write(tmp_path / "c.jsonl", [case_line("a")]),
-        write(tmp_path / "r.jsonl", responses),
+        write_lines(tmp_path / "c.jsonl", case_line("a")),
+        write_lines(tmp_path / "r.jsonl", *responses),
         SETTINGS,
     )
     list(run.records())
@@ -146,7 +143,7 @@ def test_responses_may_come_through_a_pipe(tmp_path: Path) -> None:
     lines = [json.dumps(response_line(name, f"{name}.md")) + "\n" for name in reversed(NAMES)]
     writer = threading.Thread(target=pipe.write_text, args=("".join(lines), "utf-8"))
     writer.start()
-    cases = write(tmp_path / "c.jsonl", [case_line(name) for name in NAMES])
+    cases = write_lines(tmp_path / "c.jsonl", *[case_line(name) for name in NAMES])
     records = list(RecordedRun(cases, pipe, SETTINGS).records())
     writer.join()
     assert {record.metrics["mrr"] for record in records} == {1.0}
@@ -189,8 +186,8 @@ def test_a_recorded_failure_of_no_kind_is_named(
 
 def test_recordings_of_a_retriever_alone_need_no_answer(tmp_path: Path) -> None:
     reply = {"debug": {"retrieved_chunks": [{"rel_path": "a.md", "heading_path": "# A"}]}}
-    cases = write(tmp_path / "c.jsonl", [case_line("a")])
-    responses = write(tmp_path / "r.jsonl", [{"id": "a", "response": reply}])
+    cases = write_lines(tmp_path / "c.jsonl", case_line("a"))
+    responses = write_lines(tmp_path / "r.jsonl", {"id": "a", "response": reply})
     retrieval = Settings(rootdir=".", retrieval_only=True)
     (found,) = RecordedRun(cases, responses, retrieval).records()
     assert (found.status, found.metrics["hit_at_k"]) == ("ok", 1.0)
@@ -200,8 +197,8 @@ def test_recordings_of_a_retriever_alone_need_no_answer(tmp_path: Path) -> None:
 
 def test_cases_without_a_response_are_counted(tmp_path: Path) -> None:
     run = RecordedRun(
-        write(tmp_path / "c.jsonl", [case_line(name) for name in NAMES]),
-        write(tmp_path / "r.jsonl", [response_line("c00")]),
+        write_lines(tmp_path / "c.jsonl", *[case_line(name) for name in NAMES]),
+        write_lines(tmp_path / "r.jsonl", response_line("c00")),
         SETTINGS,
     )
     list(run.records())

@@ -11,6 +11,7 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.store import read_json, read_records, resolve_run
+from tests.build.files import write_lines
 
 Output = pytest.CaptureFixture[str]
 GOLD: dict[str, Any] = {"rel_path": "a.md", "heading_path": "# A", "snippets": ["a secret snippet"]}
@@ -43,7 +44,7 @@ RESPONSES = [
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
     for name, lines in (("c.jsonl", CASES), ("r.jsonl", RESPONSES)):
-        Path(name).write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+        write_lines(name, *lines)
     return ["c.jsonl", "r.jsonl"]
 
 
@@ -139,7 +140,7 @@ def test_the_matching_settings_of_the_project_hold(files: list[str], capsys: Out
 
 def test_the_summary_lists_every_case_that_failed_by_its_outcome(files: list[str]) -> None:
     cases = [{"id": f"e{i:02}", "question": "q?"} for i in range(25)] + [CASES[1]]
-    Path("c.jsonl").write_text("".join(json.dumps(x) + "\n" for x in cases), encoding="utf-8")
+    write_lines("c.jsonl", *cases)
     assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
     summary = Path("evals/results/one/summary.md").read_text(encoding="utf-8")
     assert "<summary>25 errors</summary>" in summary
@@ -173,7 +174,7 @@ def test_a_target_without_a_reranker_reports_no_reranking(files: list[str], caps
         {"id": "found", "response": {"answer": "a", "debug": {"retrieved_chunks": [plain]}}},
         {"id": "lost", "response": {"answer": "a", "debug": {"retrieved_chunks": []}}},
     ]
-    Path("r.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+    write_lines("r.jsonl", *lines)
     assert cli.run(["score", *files, "--json"]) == ExitCode.YES
     assert json.loads(capsys.readouterr().out)["rerank"] is None
 

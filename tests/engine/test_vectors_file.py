@@ -1,29 +1,23 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from pytest_rageval.engine.vectors import load_vectors
 from pytest_rageval.values.errors import DatasetError
+from tests.build.files import write_lines
 from tests.build.scores import chunk
-
-
-def write(path: Path, *lines: object) -> Path:
-    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-    path.write_text("\n".join(texts), encoding="utf-8")
-    return path
 
 
 def faults(path: Path, *lines: object) -> list[str]:
     with pytest.raises(DatasetError) as caught:
-        load_vectors(write(path, *lines), display="v.jsonl")
+        load_vectors(write_lines(path, *lines), display="v.jsonl")
     return str(caught.value).splitlines()
 
 
 def test_vectors_are_found_by_text_and_by_chunk_id(tmp_path: Path) -> None:
-    path = write(
+    path = write_lines(
         tmp_path / "v.jsonl",
         {"text": "one", "embedding": [1, 0.5]},
         "",
@@ -87,7 +81,7 @@ def test_a_fault_tells_line_and_field_apart(tmp_path: Path) -> None:
         [],
     )
     with pytest.raises(DatasetError) as caught:
-        load_vectors(write(tmp_path / "v.jsonl", *lines), display="v.jsonl")
+        load_vectors(write_lines(tmp_path / "v.jsonl", *lines), display="v.jsonl")
     places = [(fault.line, fault.field) for fault in caught.value.faults]
     assert places == [(1, "embedding[1]"), (2, "chunk_id"), (3, "")]
     assert caught.value.faults[0].message == "'0', expected a number"

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.build.files import write_lines
+
 QUIET = ("-p", "no:randomly")
 
 SERIAL_AND_PARALLEL = pytest.mark.parametrize(
@@ -95,8 +97,7 @@ class Project:
         return path
 
     def cases(self, cases: Sequence[Mapping[str, Any]], name: str = "eval_set") -> Path:
-        lines = "".join(json.dumps(c) + "\n" for c in cases)
-        return self.write(f"evals/{name}.jsonl", lines)
+        return write_lines(self.path / "evals" / f"{name}.jsonl", *cases)
 
     def write_pages(self) -> None:
         """Let the runs that follow write report.html, which takes most of a small run's time."""
@@ -114,6 +115,10 @@ class Project:
     def run_apart(self, *arguments: str) -> pytest.RunResult:
         """Run in a process of its own: workers, signals, and what a first import shows."""
         return self.pytester.runpytest_subprocess(*arguments, *QUIET, timeout=90)
+
+    def folder(self, run_id: str = "one") -> Path:
+        """Return the folder of a run."""
+        return self.path / "evals" / "results" / run_id
 
     def run_folders(self) -> list[Path]:
         results = self.path / "evals" / "results"

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.plugin.long_runs import document, lines_of
 from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, checks
-
-
-def folder_of(project: Project, run_id: str) -> Path:
-    return project.path / "evals" / "results" / run_id
 
 
 def told(result: pytest.RunResult) -> str:
@@ -25,7 +19,7 @@ def test_only_what_missed_or_erred_is_asked_again(
     project.cases([*CASES, REFUSED])
     project.run("--rageval-run-id", "one")
     result = project.run("--rageval-failed-from", "one", "--rageval-run-id", "two", *workers)
-    folder = folder_of(project, "two")
+    folder = project.folder("two")
     assert sorted(r["case_id"] for r in lines_of(folder)) == ["dead-1", "short-1"]
     assert result.ret == 1  # the error, which any part of a set can tell
 
@@ -33,7 +27,7 @@ def test_only_what_missed_or_erred_is_asked_again(
 def test_a_check_needs_the_whole_set(project: Project) -> None:
     project.run("--rageval-run-id", "one")
     project.run("--rageval-failed-from", "one", "--rageval-run-id", "two")
-    assert checks(document(folder_of(project, "two"), "gate.json")) == {
+    assert checks(document(project.folder("two"), "gate.json")) == {
         "recall_at_k": "skip",
         "error_rate": "pass",
     }
@@ -43,7 +37,7 @@ def test_it_may_be_narrowed_further(project: Project) -> None:
     project.cases([*CASES, REFUSED])
     project.run("--rageval-run-id", "one")
     project.run("--rageval-failed-from", "one", "--rageval-run-id", "two", "-k", "dead")
-    assert [r["case_id"] for r in lines_of(folder_of(project, "two"))] == ["dead-1"]
+    assert [r["case_id"] for r in lines_of(project.folder("two"))] == ["dead-1"]
 
 
 def test_failures_that_left_the_set_are_named(project: Project) -> None:
@@ -51,7 +45,7 @@ def test_failures_that_left_the_set_are_named(project: Project) -> None:
     project.run("--rageval-run-id", "one")
     project.cases(CASES)
     result = project.run("--rageval-failed-from", "one", "--rageval-run-id", "two")
-    assert [r["case_id"] for r in lines_of(folder_of(project, "two"))] == ["short-1"]
+    assert [r["case_id"] for r in lines_of(project.folder("two"))] == ["short-1"]
     assert "1 of the 2 cases that failed in run one is not in the set any more: dead-1" in told(
         result
     )

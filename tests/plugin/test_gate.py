@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, checks
 
 
@@ -68,6 +70,7 @@ def pytest_runtest_makereport(item, call):
 """
 
 
+@pytest.mark.slow
 def test_a_record_that_a_worker_lost_fails_the_run_as_incomplete(project: Project) -> None:
     path = project.path / "conftest.py"
     path.write_text(path.read_text(encoding="utf-8") + DROP, encoding="utf-8")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from pytest_rageval.cli import main as cli
@@ -35,12 +33,8 @@ def two_systems(project: Project) -> Project:
     return project
 
 
-def folder_of(project: Project, run_id: str) -> Path:
-    return project.path / "evals" / "results" / run_id
-
-
 def names_of(project: Project, run_id: str) -> list[str]:
-    records = lines_of(folder_of(project, run_id))
+    records = lines_of(project.folder(run_id))
     return sorted(record["case_id"] + record["parameters"] for record in records)
 
 
@@ -48,10 +42,10 @@ def names_of(project: Project, run_id: str) -> list[str]:
 def test_each_system_counts_on_its_own(two_systems: Project, workers: tuple[str, ...]) -> None:
     two_systems.run("--rageval-run-id", "two", *workers)
     assert names_of(two_systems, "two") == NAMES
-    found = document(folder_of(two_systems, "two"))
+    found = document(two_systems.folder("two"))
     assert found["statistics"]["recall_at_k"]["n"] == 6
     assert found["aggregate_metrics"]["recall_at_k_avg"] == pytest.approx(2 / 6)
-    assert [record.name for record in read_run(folder_of(two_systems, "two")).records].count(
+    assert [record.name for record in read_run(two_systems.folder("two")).records].count(
         "ok-1[old]"
     ) == 1
 
@@ -69,10 +63,10 @@ def test_the_failures_of_each_system_are_selected_on_their_own(two_systems: Proj
 
 def test_a_run_that_is_done_is_reported_again_without_asking(two_systems: Project) -> None:
     two_systems.run("--rageval-run-id", "one")
-    before = figures(document(folder_of(two_systems, "one")))
+    before = figures(document(two_systems.folder("one")))
     asked = [(two_systems.path / f"asked-{s}").read_text("utf-8") for s in ("old", "new")]
     two_systems.run("--rageval-resume", "one")
-    assert figures(document(folder_of(two_systems, "one"))) == before
+    assert figures(document(two_systems.folder("one"))) == before
     assert asked == [(two_systems.path / f"asked-{s}").read_text("utf-8") for s in ("old", "new")]
 
 
@@ -82,8 +76,8 @@ def test_shards_together_are_the_whole_run(two_systems: Project) -> None:
     whole = two_systems.run("--rageval-run-id", "whole")
     assert cli.run(["merge", "s1", "s2", "--run-id", "merged"]) == whole.ret
     assert names_of(two_systems, "merged") == NAMES
-    merged = document(folder_of(two_systems, "merged"))
-    assert figures(merged) == figures(document(folder_of(two_systems, "whole")))
+    merged = document(two_systems.folder("merged"))
+    assert figures(merged) == figures(document(two_systems.folder("whole")))
 
 
 def test_commands_tell_the_systems_apart(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,10 +21,6 @@ from tests.plugin.rag_server import hit_or_miss, rag_server
 from tests.plugin.scratch import CASES, SERIAL_AND_PARALLEL, Project, case
 
 THREE = ("--rageval-repeats", "3")
-
-
-def folder_of(project: Project, run_id: str = "one") -> Path:
-    return project.path / "evals" / "results" / run_id
 
 
 def flaky(question: str, nth: int) -> dict[str, Any] | int:
@@ -53,7 +48,7 @@ def test_each_case_is_asked_as_often_as_wanted(project: Project, workers: tuple[
         report = ("--json-report", "--json-report-file=r.json", "--junitxml=j.xml")
         result = project.run(*THREE, "--rageval-run-id", "one", *workers, *report)
         assert set(server.asked.values()) == {3}
-    found = {(r["case_id"], r["repeat"]): r["outcome"] for r in lines_of(folder_of(project))}
+    found = {(r["case_id"], r["repeat"]): r["outcome"] for r in lines_of(project.folder())}
     assert found == {
         **{("steady", n): "passed" for n in range(3)},
         **{("never", n): "missed" for n in range(3)},
@@ -79,25 +74,25 @@ def test_the_figures_tell_how_far_repeats_agree(project: Project) -> None:
         project.run(*THREE, "--rageval-run-id", "one")
         server.asked.clear()
         project.run_apart(*THREE, "--rageval-run-id", "two", "-n", "2")
-    metrics = document(folder_of(project))
+    metrics = document(project.folder())
     assert (metrics["total_tests"], metrics["missed"], metrics["errored"]) == (4, 2, 0)
     repeats = metrics["repeats"]
     assert (repeats["repeats"], repeats["n"], repeats["flaky_rate"]) == (3, 4, 0.5)
     assert [c["case_id"] for c in repeats["flaky_cases"]] == ["stumbles", "wavers"]
     assert metrics["aggregate_metrics"]["hit_at_k_avg"] == pytest.approx((1 + 0 + 2 / 3 + 1) / 4)
-    assert figures(metrics) == figures(document(folder_of(project, "two")))
+    assert figures(metrics) == figures(document(project.folder("two")))
 
 
 def test_a_target_that_never_wavers_has_no_variance_within_cases(project: Project) -> None:
     project.run(*THREE, "--rageval-run-id", "one")
-    repeats = document(folder_of(project))["repeats"]
+    repeats = document(project.folder())["repeats"]
     assert (repeats["flaky_rate"], repeats["variance"]["mrr"]["within"]) == (0.0, 0.0)
 
 
 def test_the_gate_counts_cases_that_have_all_their_repeats(project: Project) -> None:
     result = project.run(*THREE, "--rageval-run-id", "one")
     assert result.ret == 0
-    gate = document(folder_of(project), "gate.json")
+    gate = document(project.folder(), "gate.json")
     assert (gate["n_expected"], gate["n_reported"], gate["complete"]) == (4, 4, True)
 
 
@@ -133,7 +128,7 @@ def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
     project.cases([case(f"c{n}", f"{'waver' if n % 2 else 'hit'} {n}") for n in range(8)])
     with rag_server(flaky, delay_s=0.1) as server:
         ask_server(project, server.url, concurrency=2)
-        folder = folder_of(project)
+        folder = project.folder()
         session = start(project, *THREE, "--rageval-run-id", "one", "--rageval-concurrency", "1")
         wait_until(lambda: n_lines(folder) >= 4, "4 records")
         kill(session)
@@ -149,7 +144,7 @@ def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
         server.asked.clear()
         project.run(*THREE, "--rageval-run-id", "two")
     assert len(lines_of(folder)) == 24
-    assert figures(document(folder)) == figures(document(folder_of(project, "two")))
+    assert figures(document(folder)) == figures(document(project.folder("two")))
 
 
 @pytest.mark.slow
@@ -161,7 +156,7 @@ def test_repeats_are_recorded_and_replayed_in_their_order(project: Project) -> N
         calls = server.calls
     project.run_apart(*THREE, "--rageval-run-id", "two", "--record-mode=none", "--block-network")
     assert calls == 9
-    assert figures(document(folder_of(project))) == figures(document(folder_of(project, "two")))
+    assert figures(document(project.folder())) == figures(document(project.folder("two")))
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])

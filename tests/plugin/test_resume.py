@@ -26,10 +26,6 @@ from tests.plugin.rag_server import RagServer, hit_or_miss, rag_server
 from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, case, checks
 
 
-def folder_of(project: Project, run_id: str = "one") -> Path:
-    return project.path / "evals" / "results" / run_id
-
-
 def told(result: pytest.RunResult) -> str:
     return " ".join(line.strip() for line in [*result.outlines, *result.errlines])
 
@@ -43,7 +39,7 @@ def test_a_run_that_is_killed_five_times_ends_with_each_case_once(project: Proje
     project.cases(numbered_cases(cases))
     with rag_server(delay_s=0.01) as server:
         ask_server(project, server.url, concurrency=concurrency)
-        folder = folder_of(project)
+        folder = project.folder()
         goal = 0
         for n in range(kills):
             chosen = ("--rageval-run-id", "one") if n == 0 else ("--rageval-resume", "one")
@@ -67,7 +63,7 @@ def test_a_run_that_is_killed_five_times_ends_with_each_case_once(project: Proje
 def cut_short(project: Project, server: RagServer, at: int, *arguments: str) -> Path:
     """Leave a run of which ``at`` records are on disk."""
     ask_server(project, server.url, concurrency=2)
-    folder = folder_of(project)
+    folder = project.folder()
     session = start(project, "--rageval-run-id", "one", *arguments)
     wait_until(lambda: n_lines(folder) >= at, f"{at} records")
     kill(session)
@@ -82,7 +78,7 @@ def test_a_resumed_run_has_the_figures_of_one_that_was_not_cut(project: Project)
         result = project.run("--rageval-resume", "one")
         project.run("--rageval-run-id", "two")
     assert f"run one goes on: {done} cases are done" in told(result)
-    assert figures(document(folder)) == figures(document(folder_of(project, "two")))
+    assert figures(document(folder)) == figures(document(project.folder("two")))
     assert checks(document(folder, "gate.json")) == {"recall_at_k": "pass", "error_rate": "pass"}
 
 
@@ -97,7 +93,7 @@ def test_a_run_under_workers_is_resumed_under_workers(project: Project) -> None:
         assert server.calls - before == 24 - len(done)
         project.run("--rageval-run-id", "two")
     assert result.parseoutcomes() == {"passed": 23, "missed": 3}
-    assert figures(document(folder)) == figures(document(folder_of(project, "two")))
+    assert figures(document(folder)) == figures(document(project.folder("two")))
     junit = (project.path / "j.xml").read_text(encoding="utf-8")
     assert junit.count('name="rageval.mrr"') == 24
     assert junit.count('type="pytest.xfail"') == 3
@@ -109,7 +105,7 @@ def test_an_interrupted_run_says_how_to_go_on(project: Project, workers: tuple[s
     project.cases(numbered_cases(40))
     with rag_server(delay_s=0.1) as server:
         ask_server(project, server.url, concurrency=2)
-        folder = folder_of(project)
+        folder = project.folder()
         session = start(project, "evals", "--rag-k", "3", "--rageval-run-id", "one", *workers)
         wait_until(lambda: n_lines(folder) >= 6, "6 records")
         os.kill(session.pid, signal.SIGINT)
@@ -131,7 +127,7 @@ def test_an_interrupted_run_says_how_to_go_on(project: Project, workers: tuple[s
 
 def finished(project: Project, *arguments: str) -> Path:
     project.run("--rageval-run-id", "one", *arguments)
-    return folder_of(project)
+    return project.folder()
 
 
 ASKED = """
@@ -340,7 +336,7 @@ def test_a_run_that_another_session_writes_is_refused(project: Project) -> None:
     with rag_server(delay_s=0.2) as server:
         ask_server(project, server.url, concurrency=1)
         session = start(project, "--rageval-run-id", "one")
-        wait_until(lambda: n_lines(folder_of(project)) >= 1, "a record")
+        wait_until(lambda: n_lines(project.folder()) >= 1, "a record")
         result = project.run("--rageval-resume", "one")
         kill(session)
         assert "another session is writing this run" in refused(result)
@@ -358,7 +354,7 @@ def test_records_without_settings_are_refused(project: Project) -> None:
 def test_a_run_that_was_killed_in_its_first_moment_begins_anew(
     project: Project, left: list[str]
 ) -> None:
-    folder = folder_of(project)
+    folder = project.folder()
     folder.mkdir(parents=True)
     for name in left:
         (folder / name).touch()
@@ -395,4 +391,4 @@ def test_records_of_an_earlier_session_are_scored_by_what_the_whole_run_says_of_
         folder = finished(project, "-k", "none or bare")
         project.run("--rageval-resume", "one")
         project.run("--rageval-run-id", "two")
-    assert figures(document(folder)) == figures(document(folder_of(project, "two")))
+    assert figures(document(folder)) == figures(document(project.folder("two")))

@@ -78,6 +78,7 @@ def test_selecting_nothing_is_exit_5(project: Project) -> None:
     assert project.run_folders() == []
 
 
+@pytest.mark.slow
 def test_selecting_nothing_is_exit_5_with_workers(project: Project) -> None:
     assert project.run_apart("-k", "no_such_case", "-n", "2").ret == 5
 

@@ -22,12 +22,8 @@ from tests.plugin.scratch import CASES, Project, case, checks
 SHARDS = ("1/3", "2/3", "3/3")
 
 
-def folder_of(project: Project, run_id: str) -> Path:
-    return project.path / "evals" / "results" / run_id
-
-
 def ids_of(project: Project, run_id: str) -> list[str]:
-    return sorted(r["case_id"] for r in lines_of(folder_of(project, run_id)))
+    return sorted(r["case_id"] for r in lines_of(project.folder(run_id)))
 
 
 def run_shards(project: Project, *arguments: str) -> None:
@@ -101,7 +97,7 @@ def test_shards_together_are_one_whole_run(project: Project) -> None:
         project.run_apart("--rageval-shard", "3/3", "--rageval-run-id", "s3", "-n", "2")
         whole = project.run("--rageval-run-id", "whole")
     assert merge("s1", "s2", "s3", "--run-id", "merged") == whole.ret
-    one, other = folder_of(project, "merged"), folder_of(project, "whole")
+    one, other = project.folder("merged"), project.folder("whole")
     assert figures(document(one)) == figures(document(other))
     gate, expected = document(one, "gate.json"), document(other, "gate.json")
     assert {**gate, "run_id": ""} == {**expected, "run_id": ""}
@@ -150,7 +146,7 @@ def test_the_gate_decides_about_the_exit_code(
 def test_a_gate_of_the_command_line_is_decided_over_the_merged_run(project: Project) -> None:
     run_shards(project, "--gate", "mrr>=0.9")
     assert merge("s1", "s2", "s3", "--run-id", "merged") == 1
-    assert checks(document(folder_of(project, "merged"), "gate.json"))["mrr"] == "fail"
+    assert checks(document(project.folder("merged"), "gate.json"))["mrr"] == "fail"
 
 
 def test_a_merged_run_is_held_against_the_baseline_as_one_whole(project: Project) -> None:
@@ -158,12 +154,12 @@ def test_a_merged_run_is_held_against_the_baseline_as_one_whole(project: Project
     run_shards(project)
     project.write("thresholds.toml", 'baseline = "r1"\n[overall]\nmrr = { max_drop = 0.0 }\n')
     assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
-    gate = document(folder_of(project, "merged"), "gate.json")
+    gate = document(project.folder("merged"), "gate.json")
     assert checks(gate)["mrr max_drop"] == "pass"
     assert gate["baseline"]["n_paired"] == len(CASES)
     project.write("thresholds.toml", 'baseline = "s3"\n[overall]\nmrr = { max_drop = 0.0 }\n')
     assert merge("s1", "s2", "s3", "--run-id", "again") == 0
-    gate = document(folder_of(project, "again"), "gate.json")
+    gate = document(project.folder("again"), "gate.json")
     assert "is a part of the run that is to be compared" in gate["baseline"]["problem"]
 
 
@@ -176,10 +172,10 @@ def test_a_case_that_was_skipped_is_not_missing(project: Project) -> None:
     project.run("--rageval-run-id", "whole")
     run_shards(project)
     assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
-    assert document(folder_of(project, "merged"))["total_tests"] == 3
+    assert document(project.folder("merged"))["total_tests"] == 3
     assert (
-        document(folder_of(project, "merged"), "gate.json")["checks"]
-        == (document(folder_of(project, "whole"), "gate.json")["checks"])
+        document(project.folder("merged"), "gate.json")["checks"]
+        == (document(project.folder("whole"), "gate.json")["checks"])
     )
 
 
@@ -187,7 +183,7 @@ def test_shards_of_one_file_are_whole_without_the_other_files(project: Project) 
     project.cases(CASES[:1], "other")
     run_shards(project, "evals/eval_set.jsonl")
     assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
-    gate = document(folder_of(project, "merged"), "gate.json")
+    gate = document(project.folder("merged"), "gate.json")
     assert gate["complete"]
     assert gate["checks"][0]["message"] == "needs the whole set (4 of 5 cases selected)"
 
@@ -204,7 +200,7 @@ def test_runs_of_other_settings_are_refused(
     project.run("--rageval-shard", "1/2", "--rageval-run-id", "a")
     project.run("--rageval-shard", "2/2", "--rageval-run-id", "b", "--rag-k", "9")
     assert "--rag-k: 5 in run a, 9 in run b" in refusal(capsys, "a", "b")
-    assert not folder_of(project, "merged").exists()
+    assert not project.folder("merged").exists()
 
 
 def test_runs_of_other_cases_are_refused(
@@ -281,11 +277,9 @@ def test_headings_are_judged_by_what_all_shards_say(project: Project) -> None:
             project.run("--rageval-shard", shard, "--rageval-run-id", f"s{shard[0]}")
         project.run("--rageval-run-id", "whole")
     assert merge("s1", "s2", "--run-id", "merged") == document(
-        folder_of(project, "whole"), "gate.json"
+        project.folder("whole"), "gate.json"
     )["verdict"].count("fail")
-    assert figures(document(folder_of(project, "merged"))) == figures(
-        document(folder_of(project, "whole"))
-    )
+    assert figures(document(project.folder("merged"))) == figures(document(project.folder("whole")))
 
 
 JUDGED = """
@@ -321,10 +315,10 @@ def test_the_spot_check_chooses_the_same_cases_whether_or_not_the_set_is_cut(
             project.run("--rageval-shard", shard, "--rageval-run-id", f"s{shard[0]}", *again)
         project.run("--rageval-run-id", "whole", *again)
     merge("s1", "s2", "--run-id", "merged")
-    one, other = (document(folder_of(project, name)) for name in ("merged", "whole"))
+    one, other = (document(project.folder(name)) for name in ("merged", "whole"))
     assert figures(one) == figures(other)
     assert one["aggregate_metrics"]["groundedness_avg"] > 1
-    checked = {r["case_id"] for r in lines_of(folder_of(project, "merged")) if r["spot_check"]}
+    checked = {r["case_id"] for r in lines_of(project.folder("merged")) if r["spot_check"]}
     assert len(checked) == 6
 
 
@@ -332,7 +326,7 @@ def test_a_run_that_pytest_did_not_make_is_no_part(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_shards(project)
-    config = folder_of(project, "s2") / "config.json"
+    config = project.folder("s2") / "config.json"
     stored = json.loads(config.read_text(encoding="utf-8"))
     del stored["set"]
     config.write_text(json.dumps(stored), encoding="utf-8")
@@ -349,11 +343,11 @@ def test_a_merged_run_has_its_page_and_names_it(
     capsys.readouterr()
     merge("s1", "s2", "s3", "--run-id", "merged")
     assert "report   evals/results/merged/report.html" in capsys.readouterr().out.splitlines()
-    page = folder_of(project, "merged") / "report.html"
+    page = project.folder("merged") / "report.html"
     assert all(f"case-{one['id']}" in page.read_text(encoding="utf-8") for one in CASES)
     merge("s1", "s2", "s3", "--run-id", "bare", "--no-report")
     assert "report.html" not in capsys.readouterr().out
-    assert not (folder_of(project, "bare") / "report.html").exists()
+    assert not (project.folder("bare") / "report.html").exists()
 
 
 def test_the_page_of_a_merged_run_holds_it_against_the_baseline(project: Project) -> None:
@@ -362,7 +356,7 @@ def test_the_page_of_a_merged_run_holds_it_against_the_baseline(project: Project
     merge("s1", "s2", "s3", "--run-id", "first", "--no-report")
     project.write("thresholds.toml", 'baseline = "first"\n[overall]\nmrr = { max_drop = 0.1 }\n')
     assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
-    page = (folder_of(project, "merged") / "report.html").read_text(encoding="utf-8")
+    page = (project.folder("merged") / "report.html").read_text(encoding="utf-8")
     assert 'id="compare"' in page
 
 
@@ -373,5 +367,5 @@ def test_a_merge_appends_its_summary_to_that_of_a_ci_step(
     step = project.path / "step-summary"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
     merge("s1", "s2", "s3", "--run-id", "merged")
-    summary = (folder_of(project, "merged") / "summary.md").read_text(encoding="utf-8")
+    summary = (project.folder("merged") / "summary.md").read_text(encoding="utf-8")
     assert step.read_text(encoding="utf-8") == summary

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -27,10 +26,6 @@ def rag_client():
 """
 
 
-def folder_of(project: Project) -> Path:
-    return project.path / "evals" / "results" / "one"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "death", ["os._exit(7)", "os.kill(os.getpid(), signal.SIGKILL)"], ids=["exit", "kill"]
@@ -43,20 +38,20 @@ def test_a_dead_worker_leaves_one_case_unasked_and_the_rest_measured(
     run = ("--rageval-run-id", "one", "--rageval-concurrency", "1", "-n", "2")
     result = project.run_apart(*run)
     assert result.ret == 1
-    records = lines_of(folder_of(project))
+    records = lines_of(project.folder())
     assert Counter(r["case_id"] for r in records) == {f"c{n:03}": 1 for n in range(20)}
     (dead,) = (r for r in records if r["status"] == "error")
     assert (dead["case_id"], dead["error"]["kind"]) == ("c004", "not_attempted")
     assert "its process died while it ran: worker 'gw" in dead["error"]["message"]
-    gate = document(folder_of(project), "gate.json")
+    gate = document(project.folder(), "gate.json")
     assert gate["sentence"].startswith("INCOMPLETE: 1 of 20 cases not attempted")
     assert "--rageval-resume one" in " ".join(result.outlines)
 
     project.write("calm", "")
     again = project.run_apart("--rageval-resume", "one", "--rageval-concurrency", "1", "-n", "2")
     assert again.ret == 0
-    assert document(folder_of(project))["errored"] == 0
-    assert len(lines_of(folder_of(project))) == 20
+    assert document(project.folder())["errored"] == 0
+    assert len(lines_of(project.folder())) == 20
 
 
 @pytest.mark.slow
@@ -64,7 +59,7 @@ def test_a_case_that_kills_whoever_asks_it_takes_at_most_one_other_along(project
     project.cases(numbered_cases(20))
     project.write("conftest.py", DEADLY.format(death="os._exit(7)"))
     project.run_apart("--rageval-run-id", "one", "-n", "1")
-    lost = [r["case_id"] for r in lines_of(folder_of(project)) if r["status"] == "error"]
+    lost = [r["case_id"] for r in lines_of(project.folder()) if r["status"] == "error"]
     assert "c004" in lost
     assert len(lost) <= 2
 
@@ -76,9 +71,9 @@ def test_every_repeat_of_a_case_whose_worker_died_is_accounted_for(project: Proj
     judge = ("--judge", "offline")
     serial = ("--rageval-concurrency", "1", "-n", "1")
     project.run_apart("--rageval-run-id", "one", "--rageval-repeats", "2", *serial, *judge)
-    records = lines_of(folder_of(project))
+    records = lines_of(project.folder())
     assert Counter(r["case_id"] for r in records) == {f"c{n:03}": 2 for n in range(6)}
     kinds = {r["case_id"]: json.dumps(r["error"] and r["error"]["kind"]) for r in records}
     assert kinds["c004"] == '"not_attempted"'
-    groundedness = document(folder_of(project))["statistics"]["groundedness"]
+    groundedness = document(project.folder())["statistics"]["groundedness"]
     assert (groundedness["n"], groundedness["n_error"]) == (5, 1)

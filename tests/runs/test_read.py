@@ -17,6 +17,7 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
+from tests.build.projects import work_in
 from tests.build.records import changed
 from tests.build.scores import chunk, gold
 
@@ -25,8 +26,7 @@ SECTION = "a.md | # S"
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return work_in(tmp_path, monkeypatch)
 
 
 def record(case_id: str, *chunks: str, **fields: Any) -> CaseRecord:

@@ -347,7 +347,7 @@ def test_a_connection_that_is_never_made_is_a_connect_timeout(
     monkeypatch: pytest.MonkeyPatch, over: threading.Event
 ) -> None:
     def never(*_: object, **__: object) -> object:
-        over.wait(5)
+        over.wait(1)
         return []
 
     # No address of the loopback interface stays silent, so only the resolver is replaced.

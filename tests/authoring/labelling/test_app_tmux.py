@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.build.files import write_lines
 from tests.server.builders import NOTES, write_vault
 
 pytestmark = [
@@ -71,8 +72,7 @@ def cases(tmp_path: Path) -> Path:
         {"id": "queue", "question": "What is the retry limit of the ingest queue?"},
         {"id": "hostile", "question": HOSTILE},
     ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
+    return write_lines(path, *lines)
 
 
 @pytest.fixture

@@ -32,14 +32,6 @@ SCORES: Mapping[str, float] = {"One. Two.": 5, "Three.": 3, "Four.": 1, "Five.":
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("RAGEVAL_JUDGE", "RAGEVAL_JUDGE_BASE_URL", "RAGEVAL_JUDGE_API_KEY_ENV"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
-
-@pytest.fixture
 def opened(project: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     """Put a fake judge in the place of the one that the settings name."""
 

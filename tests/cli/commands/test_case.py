@@ -12,11 +12,6 @@ Output = pytest.CaptureFixture[str]
 FILE = "evals/eval_set.jsonl"
 
 
-@pytest.fixture(autouse=True)
-def _in_a_fresh_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def run(*arguments: str) -> int:
     return cli.run(["case", *arguments])
 

@@ -19,11 +19,9 @@ GOLD = {"rel_path": "gates.md", "heading_path": "# Gates > ## North gate"}
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "vault").mkdir()
-    (tmp_path / "vault/gates.md").write_text(NOTE, encoding="utf-8")
-    return tmp_path
+def _vault(project: Path) -> None:
+    (project / "vault").mkdir()
+    (project / "vault/gates.md").write_text(NOTE, encoding="utf-8")
 
 
 def write(name: str, *cases: dict[str, Any]) -> str:

@@ -24,11 +24,8 @@ KEYS = {"base", "new", "delta", "low", "high", "p", "p_holm", "n", "verdict"}
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
+def _base(project: Path) -> None:
     write_run(RESULTS, "base", run_of(200))
-    return tmp_path
 
 
 def compared(capsys: Output, *arguments: str, code: int = 0) -> dict[str, Any]:

@@ -16,13 +16,9 @@ Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("RAGEVAL_RAG_URL", "RAGEVAL_JUDGE", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
+def _made(project: Path, capsys: Output) -> None:
     assert cli.run(["init"]) == ExitCode.YES
     capsys.readouterr()
-    return tmp_path
 
 
 def test_a_fresh_project_is_all_well(capsys: Output) -> None:
@@ -120,9 +116,7 @@ def test_each_setting_is_shown_with_its_origin(
     assert by_name["k:"] == ["5", "default"]
 
 
-def test_origins_as_json_hold_no_secret(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
+def test_origins_as_json_hold_no_secret(project: Path, capsys: Output) -> None:
     text = '[tool.rageval.target]\nurl = "http://x"\nheaders = { X-Key = "hunter2" }\n'
     (project / "pyproject.toml").write_text(text, encoding="utf-8")
     assert cli.run(["doctor", "--config", "--json"]) == ExitCode.YES

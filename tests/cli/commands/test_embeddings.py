@@ -83,14 +83,6 @@ def measured(server: ServerHandle) -> list[CaseRecord]:
     return [*records, found]
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("RAGEVAL_RESULTS", "RAGEVAL_RESULTS_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
-
 def store(
     project: Path, records: Sequence[CaseRecord], *, full_text: bool = True, **settings: Any
 ) -> Path:

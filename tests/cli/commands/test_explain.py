@@ -27,14 +27,6 @@ Output = pytest.CaptureFixture[str]
 S, U = "a.md | # S", "a.md | # U"
 
 
-@pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("RAGEVAL_RESULTS", "NO_COLOR", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
-
 def record(
     case_id: str, *chunks: str, file: str = "evals/set.jsonl", at: str = S, **fields: Any
 ) -> CaseRecord:

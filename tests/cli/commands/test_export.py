@@ -13,11 +13,6 @@ from tests.authoring.interchange.sources import SAMPLES
 Output = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(autouse=True)
-def _in_a_fresh_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def garden() -> Path:
     text = (SAMPLES / "unrag-dataset.json").read_text(encoding="utf-8")

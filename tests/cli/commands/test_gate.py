@@ -21,12 +21,6 @@ DROPPED = range(100, 130)
 DROP = 'baseline = "main"\n[overall]\nrecall_at_k = { max_drop = 0.05 }\n'
 
 
-@pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-
 def thresholds(text: str) -> None:
     Path("thresholds.toml").write_text(text, encoding="utf-8")
 

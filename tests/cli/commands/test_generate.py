@@ -20,12 +20,10 @@ Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def _vault(project: Path) -> None:
     Path("vault").mkdir()
     Path("vault/bike.md").write_text(BIKE, encoding="utf-8")
     Path("vault/lending.md").write_text(FAQ, encoding="utf-8")
-    return tmp_path
 
 
 def test_a_case_file_is_written_and_the_next_command_named(capsys: Output) -> None:

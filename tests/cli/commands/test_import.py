@@ -28,11 +28,6 @@ OF_FORMAT = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _in_a_fresh_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def run(*arguments: str) -> int:
     return cli.run(["import", *arguments])
 

@@ -42,9 +42,8 @@ def run_last(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_the_command_that_an_empty_folder_is_left_with_passes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+    tmp_path: Path, capsys: Output
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     lines, err = init(capsys=capsys)
     assert (lines[-2:], err) == (["Next:", "pytest evals/"], "")
     done = run_last(lines[-1], tmp_path)
@@ -56,9 +55,8 @@ def test_the_command_that_an_empty_folder_is_left_with_passes(
 
 @pytest.mark.slow
 def test_the_command_of_a_folder_with_a_space_and_settings_of_its_own_passes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+    tmp_path: Path, capsys: Output
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "my  evals"
     folder.mkdir()
     settings = folder / "pyproject.toml"

@@ -14,6 +14,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import JudgeFailure, Verdict
+from tests.build.files import write_lines
 from tests.judges.test_asking import FakeJudge
 
 Output = pytest.CaptureFixture[str]
@@ -35,10 +36,9 @@ RESPONSES = [
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> Path:
     """A run scored from recorded responses, with whole texts and without a judge."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RAGEVAL_STORE_FULL_TEXT", "1")
     for name, lines in (("c.jsonl", CASES), ("r.jsonl", RESPONSES)):
-        Path(name).write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+        write_lines(name, *lines)
     assert cli.run(["score", "c.jsonl", "r.jsonl", "--save", "run-1"]) == ExitCode.YES
     capsys.readouterr()
     return tmp_path / "evals" / "results" / "run-1"
@@ -158,12 +158,12 @@ def test_what_the_cache_does_not_keep_is_said_on_stderr(
 
 
 def test_correctness_is_averaged_apart_where_only_some_cases_have_a_reference(
-    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+    stored: Path, capsys: Output
 ) -> None:
     cases = [*CASES, {"id": "bare", "question": "q?", "gold_supports": [{"rel_path": "a.md"}]}]
     responses = [*RESPONSES, {**RESPONSES[0], "id": "bare"}]
     for name, lines in (("c.jsonl", cases), ("r.jsonl", responses)):
-        Path(name).write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+        write_lines(name, *lines)
     assert cli.run(["score", "c.jsonl", "r.jsonl", "--save", "two", "--judge", "offline"]) == 0
     assert "  without a reference" in capsys.readouterr().out
     assert cli.run(["judge", "two", "--judge", "offline", "--json"]) == ExitCode.YES

@@ -19,9 +19,8 @@ OLD, NEW = "old-model at api.example.org", "new-model at api.example.org"
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path: Path) -> Path:
     """A project whose cache holds three verdicts, used 40, 20 and 0 days ago."""
-    monkeypatch.chdir(tmp_path)
     file = tmp_path / "evals" / "cache" / "judge.sqlite"
     for days, key, judge in ((40, "a", OLD), (20, "b", NEW), (0, "c", NEW)):
         with JudgeCache(file, clock=lambda days=days: time.time() - days * DAY) as opened:  # type: ignore[misc]
@@ -89,10 +88,7 @@ def test_people_read_the_same(cache: Path, capsys: Output) -> None:
     assert lines[-1].split() == ["2", *NEW.split()]
 
 
-def test_looking_at_a_cache_makes_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_looking_at_a_cache_makes_none(tmp_path: Path, capsys: Output) -> None:
     assert document("--show-cache", capsys=capsys)["entries"] == 0
     assert document("--prune-cache", "1", capsys=capsys)["pruned"] == 0
     assert list(tmp_path.iterdir()) == []

@@ -28,7 +28,6 @@ def lines(*documents: Any) -> str:
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> Path:
     """A run scored from recorded responses, with whole texts and without a judge."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RAGEVAL_STORE_FULL_TEXT", "1")
     cases = [
         {"id": f"c{i}", "question": f"number {i}?", "gold_supports": [{"rel_path": "a.md"}]}

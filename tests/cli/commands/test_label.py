@@ -21,6 +21,7 @@ from pytest_rageval.server.server import ServerHandle, start_in_thread
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
+from tests.build.files import write_lines
 from tests.build.targets import fake_target, json_reply, unused_port
 from tests.server.builders import NOTES, write_vault
 
@@ -44,16 +45,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerHandle]:
 
 
 @pytest.fixture
-def project(tmp_path: Path, server: ServerHandle, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    (tmp_path / "pyproject.toml").write_text(
+def project(project: Path, server: ServerHandle) -> Path:
+    (project / "pyproject.toml").write_text(
         f'[tool.rageval.target]\nurl = "{server.url}"\nretries = 0\n', encoding="utf-8"
     )
-    (tmp_path / "evals").mkdir()
-    text = "".join(json.dumps(case) + "\n" for case in CASES)
-    (tmp_path / SET).write_text(text, encoding="utf-8")
-    return tmp_path
+    write_lines(project / SET, *CASES)
+    return project
 
 
 @pytest.fixture

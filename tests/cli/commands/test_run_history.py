@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,8 @@ INDEX = "index.sqlite"
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [n for n in os.environ if n.startswith("RAGEVAL_")]:
-        monkeypatch.delenv(name)
+def _runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGEVAL_PROJECT", "acme/bot")
-    monkeypatch.chdir(tmp_path)
     for day in range(1, 5):
         full_run(RESULTS, f"r{day}", cases(missed=range(day)), day=day)
 

@@ -21,8 +21,7 @@ RESULTS = Path("evals/results")
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _runs(project: Path) -> None:
     for day in range(1, 6):
         write_run(RESULTS, f"r{day}", run_of(day), day=day)
 

@@ -14,6 +14,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import JudgeFailure, Verdict
+from tests.build.files import write_lines
 from tests.cli.commands.test_judge import CASES, RESPONSES
 from tests.judges.test_asking import FakeJudge
 
@@ -22,12 +23,10 @@ FILES = ("c.jsonl", "r.jsonl")
 
 
 @pytest.fixture(autouse=True)
-def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def recorded(project: Path) -> None:
     """An answered, an unanswerable and an unrecorded case."""
-    monkeypatch.chdir(tmp_path)
-    contents: list[tuple[str, list[Any]]] = [("c.jsonl", [*CASES]), ("r.jsonl", [*RESPONSES])]
-    for name, lines in contents:
-        Path(name).write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+    write_lines("c.jsonl", *CASES)
+    write_lines("r.jsonl", *RESPONSES)
 
 
 def document(*arguments: str, capsys: Output) -> dict[str, Any]:

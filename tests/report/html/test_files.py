@@ -13,6 +13,7 @@ from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.report.html.files import read_history
 from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.values.record import CaseRecord
+from tests.build.projects import work_in
 from tests.report.html.builders import config, missed, passed, run
 
 Output = pytest.CaptureFixture[str]
@@ -20,9 +21,7 @@ Output = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("RAGEVAL_RESULTS", raising=False)
-    return tmp_path
+    return work_in(tmp_path, monkeypatch)
 
 
 def write_run(name: str, *records: CaseRecord, at: str = "2026-11-20T10:00:00+00:00") -> Path:
@@ -111,7 +110,7 @@ def test_a_redacted_page_holds_no_question(tmp_path: Path) -> None:
     assert "treasure" not in Path("page.html").read_text(encoding="utf-8")
 
 
-def test_full_brings_in_every_case(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_brings_in_every_case() -> None:
     write_run("one", *(passed(f"c{n}", lineno=n) for n in range(1001)))
 
     rageval("one", "-o", "short.html")

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
+
+from tests.build.projects import work_in
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
@@ -18,9 +19,4 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a project, in which the test works."""
-    for name in [n for n in os.environ if n.startswith("RAGEVAL_")]:
-        monkeypatch.delenv(name)
-    folder = tmp_path / "project"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
+    return work_in(tmp_path / "project", monkeypatch)

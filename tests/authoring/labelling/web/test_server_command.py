@@ -22,6 +22,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import ServerHandle, start_in_thread
+from tests.build.files import write_lines
 from tests.build.loopback import Question, http_json, loopback_server
 from tests.server.builders import NOTES, write_vault
 
@@ -43,8 +44,7 @@ def cases(tmp_path: Path) -> Path:
         {"id": "queue", "question": "What is the retry limit of the ingest queue?"},
         {"id": "garden", "question": "When are tomatoes planted?"},
     ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
+    return write_lines(path, *lines)
 
 
 class Command:
