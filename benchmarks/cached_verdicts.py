@@ -33,7 +33,6 @@ from pytest_rageval.judges.model.judge import OpenAIJudge
 from pytest_rageval.judges.model.memory import document_of
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import (
-    DEFAULT_RUBRICS,
     Claim,
     Judgement,
     JudgeRequest,
@@ -78,7 +77,7 @@ def questions(n: int, seed: int = 0) -> list[Ask]:
             expected_key_facts=(_text(chance, 8), _text(chance, 8)),
             expected_answer=_text(chance, 30),
         )
-        asks += [(rubric, request) for rubric in DEFAULT_RUBRICS]
+        asks += [(rubric, request) for rubric in JudgeSettings().rubrics]
     return asks[:n]
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 from pytest_rageval.support.files import Lock, remove_left_over, written_beside
 from pytest_rageval.support.json_text import dump_like, edit_line
 from pytest_rageval.support.jsonl import cannot_be_read
-from pytest_rageval.values.errors import DatasetError, Fault
+from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -160,8 +160,8 @@ def change_line(
         raise _fault(shown, "half of a surrogate pair, expected whole characters",
                      line=line.number) from None  # fmt: skip
     except DatasetError as error:
-        faults = tuple(replace(f, file=shown, line=line.number) for f in error.faults)
-        raise DatasetError("\n".join(map(str, faults)), faults=faults) from None
+        placed = (replace(f, file=shown, line=line.number) for f in error.faults)
+        raise faults_error(placed) from None
     with _locked(path):
         data, status = _read(path, shown)
         lines = FileLines.of(data)
@@ -300,5 +300,4 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _fault(shown: str, message: str, *, line: int = 0) -> DatasetError:
-    fault = Fault(file=shown, line=line, message=message)
-    return DatasetError(str(fault), faults=(fault,))
+    return faults_error([Fault(file=shown, line=line, message=message)])

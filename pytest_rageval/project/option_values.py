@@ -1,4 +1,4 @@
-"""What a value of an option may be: pure readers for text and for TOML values.
+"""Readers of the values of options, from text and from TOML. Pure.
 
 Text comes from flags and environment variables, values from pyproject.toml. Every reader
 returns the clean value or raises ``ValueError`` with what came and what was expected.

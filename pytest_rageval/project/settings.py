@@ -141,7 +141,6 @@ def _pyproject_items(
 
 
 def _did_you_mean(section: str, key: str, known: set[str]) -> str:
-
     prefix = f"{section}." if section else ""
     names = [name.removeprefix(prefix) for name in known if name.startswith(prefix)]
     homes = [name for name in known if name.split(".")[-1] == key]

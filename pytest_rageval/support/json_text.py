@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, NoReturn
 
-from pytest_rageval.values.errors import DatasetError, Fault
+from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 
 class Removed(Enum):
@@ -296,8 +296,7 @@ def _members(text: str, at: int) -> list[_Member]:
 
 
 def _fault(message: str, *, col: int = 0, field: str = "") -> DatasetError:
-    fault = Fault(col=col, field=field, message=message)
-    return DatasetError(str(fault), faults=(fault,))
+    return faults_error([Fault(col=col, field=field, message=message)])
 
 
 Loc = tuple[int | str, ...]

@@ -55,8 +55,8 @@ class Line(NamedTuple):
 
 def cannot_be_read(display: str, error: OSError) -> DatasetError:
     """Say that a file cannot be read."""
-    fault = Fault(file=display, message=f"cannot be read: {error.strerror or error}")
-    return DatasetError(str(fault), faults=(fault,))
+    message = f"cannot be read: {error.strerror or error}"
+    return faults_error([Fault(file=display, message=message)])
 
 
 def iterate_lines(file: Iterable[bytes], display: str, faults: list[Fault]) -> Iterator[Line]:

@@ -12,7 +12,7 @@ A missed threshold is a result, not an exception.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -88,6 +88,7 @@ class StorageError(RagEvalError):
     """A run folder or the judge's cache could not be found, read or written."""
 
 
-def faults_error(faults: Sequence[Fault]) -> DatasetError:
-    """Return an error of several faults, one a line."""
-    return DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
+def faults_error(faults: Iterable[Fault]) -> DatasetError:
+    """Return an error of one or more faults, one a line."""
+    faults = tuple(faults)
+    return DatasetError("\n".join(map(str, faults)), faults=faults)

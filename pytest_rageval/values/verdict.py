@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, Protocol
 
 from pytest_rageval.values.reply import Citation
 
@@ -18,8 +18,6 @@ JudgeErrorKind = Literal[
 """Why there is no verdict: no connection, timeout or server error after retries; too many
 requests after retries; the model declined; no JSON of the rubric's shape after the repair turn; cut
 by length; a number that is none or lies outside its scale."""
-
-JUDGE_ERROR_KINDS: Final[tuple[JudgeErrorKind, ...]] = get_args(JudgeErrorKind)
 
 OutputLevel = Literal["json_schema", "json_object", "text", "offline"]
 """How the reply's structure was asked for; ``offline``: nobody was asked."""
@@ -33,8 +31,6 @@ RUBRICS: Final = (
     "five_dimensions",
 )
 """Names of the rubrics that the package brings."""
-
-DEFAULT_RUBRICS: Final = ("groundedness", "correctness")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

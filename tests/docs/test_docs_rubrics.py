@@ -12,7 +12,8 @@ from pytest_rageval.judges.rubrics.load import load_rubric, render_prompt
 from pytest_rageval.judges.rubrics.reply import parse_reply
 from pytest_rageval.judges.rubrics.schema import schema_faults
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.verdict import DEFAULT_RUBRICS, RUBRICS, Verdict
+from pytest_rageval.values.settings import JudgeSettings
+from pytest_rageval.values.verdict import RUBRICS, Verdict
 from tests.build.rubric_prompts import PLAIN, take_apart
 from tests.docs.examples import DOCS, link_targets, read_document, sections
 
@@ -36,7 +37,7 @@ def own(tmp_path: Path) -> Path:
 
 def test_the_table_lists_every_rubric_and_its_metrics() -> None:
     assert tuple(name for name, _, _ in ROWS) == RUBRICS
-    assert tuple(name for name, default, _ in ROWS if default) == DEFAULT_RUBRICS
+    assert tuple(name for name, default, _ in ROWS if default) == JudgeSettings().rubrics
     for name, _, metrics in ROWS:
         listed = set(re.findall(r"`([\w.]+)`", metrics))
         derived = {"claim_support_rate", "key_fact_recall"}

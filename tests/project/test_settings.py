@@ -17,7 +17,7 @@ from pytest_rageval.project.settings import (
 )
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings, TargetSettings
-from tests.setting_values import another_value, as_flag, as_toml, as_variable, with_value
+from tests.build.setting_values import another_value, as_flag, as_toml, as_variable, with_value
 
 FLAGS = [option for option in OPTIONS if option.flag is not None]
 

@@ -22,7 +22,7 @@ from pytest_rageval.judges.spot_check import COMPARED, CaseKey
 from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.errors import DatasetError, Fault
+from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.record import CaseRecord
 
 LABELLED: Final = ("groundedness", "correctness")
@@ -202,7 +202,7 @@ def labels_by_case(
             faults.append(_fault(labels, label, "id", message))
         of_rubric[file, label.case_id] = label.label
     if faults:
-        raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
+        raise faults_error(faults)
     return found
 
 

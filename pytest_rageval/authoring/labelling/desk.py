@@ -39,7 +39,7 @@ from pytest_rageval.project.case_edit import (
 )
 from pytest_rageval.project.case_file_edit import EditConflictError, change_line, read_file_lines
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.errors import DatasetError, StorageError
+from pytest_rageval.values.errors import DatasetError, StorageError, faults_error
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResult, RetrievedChunk
 
@@ -165,8 +165,7 @@ def _refuse_faulty(one: EditableCase, changes: Mapping[str, object]) -> None:
     try:
         read_case_line(line)
     except DatasetError as error:
-        faults = tuple(replace(fault, col=0) for fault in error.faults)
-        raise DatasetError("\n".join(map(str, faults)), faults=faults) from None
+        raise faults_error(replace(fault, col=0) for fault in error.faults) from None
 
 
 # --- one of several annotators -------------------------------------------------------------------

@@ -12,7 +12,12 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.labelling.entries import LabelEntry, parse_entry
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines
-from pytest_rageval.values.errors import ConfigError, DatasetError, Fault, StorageError
+from pytest_rageval.values.errors import (
+    ConfigError,
+    Fault,
+    StorageError,
+    faults_error,
+)
 
 LABELS: Final = "labels"
 ADJUDICATED: Final = "adjudicated"
@@ -74,7 +79,7 @@ def read_labels(case_file: Path) -> Labels:
         else:
             entries += ours
     if faults:
-        raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
+        raise faults_error(faults)
     return Labels(entries=tuple(entries), decided=decided, notes=tuple(notes))
 
 

@@ -23,7 +23,7 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 from tests.build.records import record
 from tests.build.runs import config_of
-from tests.setting_values import another_value, with_value
+from tests.build.setting_values import another_value, with_value
 
 BASE = Settings(rootdir=".", judge="none")
 MODEL = replace(BASE, judge="m-1")
