@@ -1,34 +1,28 @@
 """Near-duplicate texts, found without comparing all pairs. Pure.
 
-MinHash (Broder 1997) over the words and the pairs of words of a text, with banding: texts that
-share a band are compared in full, by the Jaccard similarity of the two sets.
+Texts are compared by the Jaccard similarity of their words and pairs of words. Two that are alike
+share at least one of their rarest parts (prefix filtering: Bayardo, Ma and Srikant 2007), so only
+texts that do are compared.
 """
 
 from __future__ import annotations
 
+import heapq
 import re
-import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pytest_rageval.metrics.matching import norm_text
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 NEAR: Final = 0.75
 """Jaccard similarity of near-duplicates."""
-_BANDS: Final = 20
-_ROWS: Final = 4
-"""A pair of similarity s shares a band with probability 1 - (1 - s^4)^20: 0.9996 at 0.75."""
-_BUCKET: Final = 8
-"""Number of texts of a bucket to compare with: thousands of texts from one template share a
-bucket, and comparing all of them would take hours."""
+_CROWD: Final = 16
+"""Number of earlier texts with the same part to compare with: thousands of texts from one template
+share most parts, and comparing all of them would take hours."""
 _WORD: Final = re.compile(r"\w+(?:['’.\-]\w+)*")
 
 
@@ -72,20 +66,21 @@ def find_resemblances(texts: Sequence[str], *, threshold: float = NEAR) -> Itera
         threshold: minimum similarity, above 0.
     """
     sets = [shingles(text) for text in texts]
-    buckets: dict[tuple[int, bytes], list[int]] = defaultdict(list)
+    n_holding = Counter(part for held in sets for part in held)
+    holding: dict[str, list[int]] = defaultdict(list)
     for index, held in enumerate(sets):
-        if not held:
-            continue
+        # At the threshold, two sets differ in at most so many parts of either.
+        n_rarest = int((1 - threshold) * len(held) + 1e-9) + 1
         candidates: set[int] = set()
-        for band in _bands(held):
-            bucket = buckets[band]
-            candidates.update(bucket)
-            if len(bucket) < _BUCKET:
-                bucket.append(index)
-        similar = [(jaccard(held, sets[earlier]), earlier) for earlier in candidates]
-        for similarity, earlier in sorted(similar, key=lambda pair: (-pair[0], pair[1])):
+        for part in heapq.nsmallest(n_rarest, held, key=lambda one: (n_holding[one], one)):
+            earlier = holding[part]
+            candidates.update(earlier)
+            if len(earlier) < _CROWD:
+                earlier.append(index)
+        similar = [(jaccard(held, sets[one]), one) for one in candidates]
+        for similarity, one in sorted(similar, key=lambda pair: (-pair[0], pair[1])):
             if similarity >= threshold:
-                yield Resemblance(index=index, earlier=earlier, similarity=similarity)
+                yield Resemblance(index=index, earlier=one, similarity=similarity)
 
 
 def asks_of_another(one: str, other: str) -> bool:
@@ -100,26 +95,3 @@ def asks_of_another(one: str, other: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _numbers(text: str) -> frozenset[str]:
     return frozenset(word for word in words(text) if any(map(str.isdigit, word)))
-
-
-@cache
-def _coefficients() -> NDArray[np.uint64]:
-    import numpy as np
-
-    rng = np.random.default_rng(20_260_701)
-    drawn = rng.integers(1, 2**63, size=(2, _BANDS * _ROWS), dtype=np.uint64)
-    drawn[0] |= np.uint64(1)
-    return drawn
-
-
-def _bands(held: frozenset[str]) -> list[tuple[int, bytes]]:
-    import numpy as np
-
-    hashes = np.fromiter(
-        (zlib.crc32(one.encode("utf-8", "surrogatepass")) for one in held), np.uint64, len(held)
-    )
-    scale, shift = _coefficients()
-    # Multiply-shift hashing (Dietzfelbinger et al. 1997): the high half of a wrapping product.
-    mixed = (hashes[:, None] * scale + shift) >> np.uint64(32)
-    least = mixed.min(axis=0).astype(np.uint32).reshape(_BANDS, _ROWS)
-    return [(number, row.tobytes()) for number, row in enumerate(least)]

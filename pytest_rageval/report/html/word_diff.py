@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Final
 
 _SINGLE: Final = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Scripts without spaces between words, of which every character is taken for one."""
 _WORD: Final = re.compile(rf"(?:[{_SINGLE}]|[^\W{_SINGLE}]+|[^\w\s]+)\s*|\s+")
-MAX_PAIRS: Final = 20_000
-"""Places of equal words that are looked at: some ten milliseconds, however long a text is."""
+MAX_WORDS: Final = 10_000
+"""Longest text that is compared, so that no case of a page takes longer than a second."""
 _COMMON: Final = 0.2
 """Share of the shorter text that two must have in common for marks to tell anything."""
 _ISLAND: Final = 1
@@ -34,20 +33,22 @@ class WordDiff:
 def diff_words(old: str, new: str) -> WordDiff | None:
     """Mark the words of each text that the other does not have at that place.
 
-    The longest common sequence of words stays unmarked; where texts repeat the same words over
-    and over, that of their rarer words. Spaces and line ends alone are no change.
+    In texts of some length, words that come over and over are not looked for, but only kept beside
+    others that are equal. Spaces and line ends alone are no change.
 
     Args:
         old: the earlier text.
         new: the later one.
 
     Returns:
-        Both texts in pieces; None: too little of them is the same.
+        Both texts in pieces; None: too little of them is the same, or one is too long.
 
     >>> diff_words("It takes 5 days.", "It takes 10 days.").new
     ((False, 'It takes '), (True, '10'), (False, ' days.'))
     """
     ours, theirs = _WORD.findall(old), _WORD.findall(new)
+    if max(len(ours), len(theirs)) > MAX_WORDS:
+        return None
     same = _islands_out(_common([w.strip() for w in ours], [w.strip() for w in theirs]))
     if len(same) < max(_COMMON * min(len(ours), len(theirs)), 1):
         return None
@@ -58,53 +59,8 @@ def diff_words(old: str, new: str) -> WordDiff | None:
 
 
 def _common(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Return places of a longest common sequence, by the method of Hunt and Szymanski (1977).
-
-    Its time grows with the pairs of equal words, which are therefore limited.
-    """
-    start = 0
-    while start < min(len(old), len(new)) and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    places = equal_places(old[start : len(old) - end], new[start : len(new) - end])
-    last: list[int] = []
-    chains: list[tuple[int, int, object]] = []
-    for i, word in enumerate(old[start : len(old) - end], start):
-        for j in places.get(word, ()):
-            length = bisect_left(last, j)
-            chain = (i, j + start, chains[length - 1] if length else None)
-            last[length : length + 1] = [j]
-            chains[length : length + 1] = [chain]
-    head = [(i, i) for i in range(start)]
-    tail = [(len(old) - n, len(new) - n) for n in range(end, 0, -1)]
-    return [*head, *_unwound(chains[-1] if chains else None), *tail]
-
-
-def equal_places(old: Sequence[str], new: Sequence[str]) -> dict[str, list[int]]:
-    """Return by word where the new text has it, last first; of the rarest words alone."""
-    ours, theirs = Counter(old), Counter(new)
-    pairs = sorted((n * theirs[word], word) for word, n in ours.items() if word in theirs)
-    kept: dict[str, list[int]] = {}
-    left = MAX_PAIRS
-    for n, word in pairs:
-        left -= n
-        if left < 0:
-            break
-        kept[word] = []
-    for j in range(len(new) - 1, -1, -1):
-        if new[j] in kept:
-            kept[new[j]].append(j)
-    return kept
-
-
-def _unwound(chain: object) -> list[tuple[int, int]]:
-    found = []
-    while isinstance(chain, tuple):
-        i, j, chain = chain
-        found.append((i, j))
-    return found[::-1]
+    blocks = SequenceMatcher(None, old, new).get_matching_blocks()
+    return [(block.a + n, block.b + n) for block in blocks for n in range(block.size)]
 
 
 def _islands_out(same: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
