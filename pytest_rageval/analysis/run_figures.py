@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from pytest_rageval.values.documents import number, part, whole
 
 Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault"]
 """Which cases a figure is about."""
@@ -36,8 +37,6 @@ _COST: Final = {
     "cost_usd.uncached": "uncached_usd",
     "judge_tokens": "judge_tokens",
 }
-_LARGEST: Final = 2**63 - 1
-"""Of an integer in a database."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,7 @@ class RunFigure:
 
 
 def run_figures(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[RunFigure]:
-    """Yield every figure of a run; documents of foreign origin may lack any part.
+    """Yield every figure of a run; documents of another tool may lack any part.
 
     Args:
         metrics: its ``metrics.json``.
@@ -70,9 +69,9 @@ def run_figures(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> Iterat
     """
     yield from _means("overall", "", metrics)
     for scope in SCOPES[1:]:
-        for group, document in mapping(metrics.get(f"by_{scope}")).items():
-            yield from _means(scope, str(group), mapping(document))
-    for name, value in _totals(mapping(metrics.get("aggregate_metrics"))):
+        for group, document in part(metrics, f"by_{scope}").items():
+            yield from _means(scope, str(group), part(document))
+    for name, value in _totals(part(metrics, "aggregate_metrics")):
         yield RunFigure(scope="overall", group="", metric=name, value=number(value))
     if "wall_s" in config:
         wall_s = number(config["wall_s"])
@@ -80,20 +79,20 @@ def run_figures(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> Iterat
 
 
 def _means(scope: Scope, group: str, document: Mapping[str, Any]) -> Iterator[RunFigure]:
-    for key, entry in mapping(document.get("statistics")).items():
-        found = mapping(entry)
+    for key, entry in part(document, "statistics").items():
+        found = part(entry)
         yield RunFigure(
             scope=scope,
             group=group,
             metric=str(key),
-            value=number(found.get("mean")),
-            n=whole(found.get("n")),
-            n_not_applicable=whole(found.get("n_not_applicable")),
-            n_error=whole(found.get("n_error")),
-            median=number(found.get("median")),
-            low=number(found.get("low")),
-            high=number(found.get("high")),
-            se=number(found.get("se")),
+            value=number(found, "mean"),
+            n=whole(found, "n"),
+            n_not_applicable=whole(found, "n_not_applicable"),
+            n_error=whole(found, "n_error"),
+            median=number(found, "median"),
+            low=number(found, "low"),
+            high=number(found, "high"),
+            se=number(found, "se"),
         )
 
 
@@ -106,17 +105,17 @@ def _totals(aggregate: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         ("indexing_coverage", _INDEXING),
     )
     for place, keys in places:
-        found = mapping(aggregate.get(place))
+        found = part(aggregate.get(place))
         yield from ((key, found[key]) for key in keys if key in found)
-    reliability = mapping(aggregate.get("judge_reliability"))
+    reliability = part(aggregate, "judge_reliability")
     if "disagreement_rate" in reliability:
         yield "judge_disagreement_rate", reliability["disagreement_rate"]
-    latency = mapping(aggregate.get("latency"))
+    latency = part(aggregate, "latency")
     yield from _percentiles("latency_ms", latency)
-    for phase, found in mapping(latency.get("by_phase")).items():
+    for phase, found in part(latency, "by_phase").items():
         if phase != "total":
-            yield from _percentiles(f"latency_ms.{phase}", mapping(found))
-    cost = mapping(aggregate.get("cost"))
+            yield from _percentiles(f"latency_ms.{phase}", part(found))
+    cost = part(aggregate, "cost")
     yield from ((name, cost[key]) for name, key in _COST.items() if key in cost)
 
 
@@ -124,26 +123,3 @@ def _percentiles(name: str, latency: Mapping[str, Any]) -> Iterator[tuple[str, o
     yield from (
         (f"{name}.{what}", latency[key]) for what, key in _LATENCY.items() if key in latency
     )
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """Return what should be an object, empty where it is none."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def number(value: object) -> float | None:
-    """Return what should be a number, None where it is none or not finite."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:  # an integer of hundreds of digits
-        return None
-    return found if math.isfinite(found) else None
-
-
-def whole(value: object) -> int | None:
-    """Return what should be a count, None where it is none or larger than a database keeps."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value if abs(value) <= _LARGEST else None

@@ -1,14 +1,9 @@
-"""Two whole runs held against each other: may they be, what changed, and do the checks hold. Pure.
-
-The rooms below each take one part: ``comparability`` the settings, ``comparison`` the cases,
-``baseline_checks`` the limits.
-"""
+"""Comparison of two whole runs: whether it is allowed, what changed, and what checks need. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.metrics import (
@@ -27,76 +22,83 @@ from pytest_rageval.analysis.compare.settings import (
 from pytest_rageval.analysis.gate.differences import (
     BaselineRuns,
     Difference,
+    GateBaseline,
     check_differences,
     margins,
 )
 from pytest_rageval.analysis.gate.figures import GateRun
-from pytest_rageval.analysis.trust.reliability import judge_reliability
+from pytest_rageval.analysis.trust.reliability import (
+    JudgeLabels,
+    JudgeReliability,
+    judge_reliability,
+)
 from pytest_rageval.judges.spot_check import DISAGREEMENT
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.values.gate import Check, Thresholds, needs_baseline
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.documents import whole
+from pytest_rageval.values.gate import BaselineInfo, Check, Thresholds, needs_baseline
+from pytest_rageval.values.numbers import Aggregate
+from pytest_rageval.values.run import StoredRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunSide:
-    """One of the two runs."""
+class RunNumbers:
+    """The numbers of a whole run, those of its judge included."""
 
-    run_id: str
-    records: Sequence[CaseRecord]
-    """The last of each case and repeat, scored as the end of the run scored them."""
-    config: Mapping[str, Any] = field(default_factory=dict)
-    """Its ``config.json``; empty: it has none."""
-    tags: tuple[str, ...] = ()
+    aggregate: Aggregate
+    reliability: JudgeReliability = field(default_factory=JudgeReliability)
 
-    @property
-    def n_cases(self) -> int:
-        """Cases, each counted once."""
-        return len({(record.file, record.name) for record in self.records})
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What ``config.json`` tells of the settings."""
-        found = self.config.get("settings")
-        return found if isinstance(found, Mapping) else {}
+def run_numbers(
+    run: StoredRun, *, confidence: float, labels: JudgeLabels | None = None
+) -> RunNumbers:
+    """Compute the numbers of a run from its records.
 
-    @property
-    def timeout_ms(self) -> float | None:
-        """Limit of one call; None: not told."""
-        target = self.settings.get("target")
-        limit = target.get("timeout_s") if isinstance(target, Mapping) else None
-        return float(limit) * 1000 if isinstance(limit, int | float) else None
+    Args:
+        run: with its records.
+        confidence: of the intervals.
+        labels: of people, which correct judged means; None: there are none.
 
-    def gate_run(self, *, confidence: float) -> GateRun:
-        """Return what checks on figures of a whole run ask for."""
-        figures: dict[str, float] = {}
-        wall_s = self.config.get("wall_s")
-        if isinstance(wall_s, int | float):
-            figures["suite_wall_s"] = float(wall_s)
-        disagreement = judge_reliability(self.records, confidence=confidence).disagreement_rate
-        if disagreement is not None:
-            figures[DISAGREEMENT] = disagreement
-        numbers = aggregate(
-            self.records,
+    Raises:
+        DatasetError: a label does not say which of several cases it is about.
+    """
+    return RunNumbers(
+        aggregate=aggregate(
+            run.records,
             confidence=confidence,
-            timeout_ms=self.timeout_ms,
-            path_case=self.settings.get("path_case", "sensitive"),
-        )
-        return GateRun(
-            aggregate=numbers,
-            records=tuple(self.records),
-            confidence=confidence,
-            timeout_ms=self.timeout_ms,
-            extra_figures=figures,
-        )
+            timeout_ms=run.timeout_ms,
+            path_case=run.settings.path_case,
+        ),
+        reliability=judge_reliability(run.records, labels, confidence=confidence),
+    )
+
+
+def gate_run(run: StoredRun, *, confidence: float, numbers: RunNumbers | None = None) -> GateRun:
+    """Return the part of a run that checks are decided by.
+
+    Args:
+        run: with its records.
+        confidence: of the proofs.
+        numbers: of the run, where they are known.
+    """
+    known = numbers or run_numbers(run, confidence=confidence)
+    figures = {"suite_wall_s": run.wall_s, DISAGREEMENT: known.reliability.disagreement_rate}
+    return GateRun(
+        aggregate=known.aggregate,
+        records=tuple(run.records),
+        confidence=confidence,
+        judge_configured=run.settings.judge != "none",
+        retrieval_only=run.settings.retrieval_only,
+        timeout_ms=run.timeout_ms,
+        extra_figures={name: figure for name, figure in figures.items() if figure is not None},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """What two runs say together."""
+    """Two runs and what their comparison gave."""
 
-    base: RunSide
-    new: RunSide
+    base: StoredRun
+    new: StoredRun
     comparability: Comparability
     comparison: Comparison
     """Of what may be compared; of everything where differing invariants were ignored."""
@@ -110,8 +112,8 @@ class RunComparison:
 
 
 def compare_runs(
-    base: RunSide,
-    new: RunSide,
+    base: StoredRun,
+    new: StoredRun,
     *,
     thresholds: Thresholds | None = None,
     ignore_invariants: bool = False,
@@ -151,7 +153,7 @@ def compare_runs(
     )
 
 
-def _comparability(base: RunSide, new: RunSide) -> Comparability:
+def _comparability(base: StoredRun, new: StoredRun) -> Comparability:
     found = compare_configs(base.config, new.config)
     pairing = pair_cases(base.records, new.records)
     if pairing.pairs or pairing.count("k_changed"):
@@ -160,7 +162,7 @@ def _comparability(base: RunSide, new: RunSide) -> Comparability:
     return replace(found, invariants=(*found.invariants, nothing))
 
 
-def _judged(base: RunSide, new: RunSide) -> frozenset[str]:
+def _judged(base: StoredRun, new: StoredRun) -> frozenset[str]:
     """Return the metrics that a judge had a part in, in either run."""
     records = (*base.records, *new.records)
     return judge_dependent_keys(
@@ -174,12 +176,12 @@ def _judged(base: RunSide, new: RunSide) -> frozenset[str]:
 
 def baseline_differences(
     checks: Iterable[Check],
-    base: RunSide,
-    new: RunSide,
+    base: StoredRun,
+    new: StoredRun,
     pairs: Sequence[CasePair],
     *,
     confidence: float = 0.95,
-    new_run: GateRun | None = None,
+    numbers: RunNumbers | None = None,
 ) -> dict[Check, Difference]:
     """Compute what the checks against a baseline are to decide by.
 
@@ -189,13 +191,97 @@ def baseline_differences(
         new: the run that is decided.
         pairs: their cases in common.
         confidence: of the proofs, one-sided.
-        new_run: the figures of ``new``, where they are known.
+        numbers: of ``new``, where they are known.
     """
     wanted = [check for check in checks if needs_baseline(check)]
     runs = None
     if any(c.metric not in METRICS and c.metric != "newly_missed" for c in wanted):
         runs = BaselineRuns(
-            base=base.gate_run(confidence=confidence),
-            new=new_run or new.gate_run(confidence=confidence),
+            base=gate_run(base, confidence=confidence),
+            new=gate_run(new, confidence=confidence, numbers=numbers),
         )
     return check_differences(wanted, pairs, runs, confidence=confidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline(GateBaseline):
+    """The baseline of a gate with the whole comparison."""
+
+    comparison: RunComparison | None = None
+    """Without p-values; None: the baseline could not be read."""
+
+    @property
+    def changes(self) -> dict[str, float]:
+        """Difference of every metric over the paired cases, by key; latency over all calls."""
+        if self.comparison is None or self.info.problem is not None:
+            return {}
+        found = self.comparison.comparison
+        both = {
+            **{key: one.delta for key, one in found.metrics.items()},
+            **{key: one.delta for key, one in found.latency.items()},
+        }
+        return {key: delta for key, delta in both.items() if delta is not None}
+
+    @property
+    def not_comparable(self) -> bool:
+        """Whether there is a baseline and an invariant differs."""
+        return self.comparison is not None and not self.comparison.comparable
+
+
+def hold_against(
+    base: StoredRun,
+    new: StoredRun,
+    thresholds: Thresholds,
+    *,
+    name: str,
+    numbers: RunNumbers | None = None,
+) -> Baseline:
+    """Compare a run with its baseline; whatever stands in the way becomes the problem.
+
+    Args:
+        base: the baseline.
+        new: the run to decide.
+        thresholds: the gate.
+        name: of the baseline, as a user named it.
+        numbers: of ``new``, where they are known.
+    """
+    found = compare_runs(base, new, thresholds=thresholds, with_p=False)
+    problem = None
+    if not found.comparable:
+        problem = f"not comparable with the baseline: {found.comparability.sentence()}"
+    pairing = found.comparison.pairing
+    if problem is None and pairing.count("only_in_new"):
+        problem = _partial(base)
+    info = BaselineInfo(
+        name=name,
+        run_id=base.run_id,
+        problem=problem,
+        n_paired=len(pairing.pairs),
+        n_changed=pairing.count("content_changed") + pairing.count("k_changed"),
+        n_only_base=pairing.count("only_in_base"),
+        n_only_new=pairing.count("only_in_new"),
+    )
+    differences = None
+    if problem is None:
+        differences = baseline_differences(
+            thresholds.checks,
+            base,
+            new,
+            pairing.pairs,
+            confidence=thresholds.confidence,
+            numbers=numbers,
+        )
+    return Baseline(info=info, differences=differences, comparison=found)
+
+
+def _partial(base: StoredRun) -> str | None:
+    """Say that a baseline holds less than its own set; what it lacks is then not new."""
+    n_set = whole(base.set, "n_cases")
+    skipped = {nodeid.split("[", 1)[0] for nodeid in base.skipped}
+    held = {f"{record.file}::{record.case_id}" for record in base.records} | skipped
+    if n_set is None or len(held) >= n_set:
+        return None
+    return (
+        f"run {base.run_id} is no baseline for this one: it holds {len(held)} of the {n_set} cases "
+        "of its set; name a run over the whole set"
+    )

@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_rageval.report.text.lines import Line
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.two_runs import RunComparison
+    pass
 
 
 class ExitCode(IntEnum):
@@ -114,26 +113,6 @@ def no_report_option(command: _AnyCommand) -> _AnyCommand:
     return click.option(
         "--no-report", is_flag=True, help="Write no report.html; rageval report does at any time."
     )(command)
-
-
-def write_page(folder: Path, baseline: RunComparison | None = None) -> str:
-    """Write ``report.html`` of a run from its files.
-
-    Args:
-        folder: of the run.
-        baseline: the run held against its baseline; None: there is none.
-
-    Returns:
-        A sentence that says why there is none; empty: it is written.
-    """
-    from pytest_rageval.report.html.files import REPORT, stored_files, write_report
-    from pytest_rageval.runs.read import read_run
-
-    try:
-        write_report(stored_files(read_run(folder)), folder, baseline)
-    except Exception as error:  # the page must not cost the run its verdict
-        return f"{REPORT} was not written: {type(error).__name__}: {error}"
-    return ""
 
 
 def terminal_width() -> int:

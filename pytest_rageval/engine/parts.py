@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.compare.settings import listed, setting_differences
-from pytest_rageval.analysis.gate.decide import Selection
 from pytest_rageval.metrics.rescoring import headings_reported, settle_headings
 from pytest_rageval.project.discovery import Shard
 from pytest_rageval.runs.documents import RunFacts
-from pytest_rageval.runs.read import records_of_run, stored_settings
+from pytest_rageval.runs.read import read_documents, records_of_run
 from pytest_rageval.runs.store import read_json
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.gate import Selection
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.run import StoredRun
 
 _SAME_OF_SET: Final = {"hash": "the cases of the set", "files": "the case files asked for"}
 _REPORTED: Final = {
@@ -30,46 +30,25 @@ class DifferentRunsError(StorageError):
     """The runs are not parts of one, so they cannot be put together."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPart:
-    """One of the runs."""
-
-    folder: Path
-    config: Mapping[str, Any]
-    settings: Settings
-    """Only what scoring depends on is the run's; the rest are defaults."""
-    records: tuple[CaseRecord, ...]
-
-    @property
-    def run_id(self) -> str:
-        """Its name."""
-        return self.folder.name
-
-    @property
-    def set(self) -> Mapping[str, Any]:
-        """What it says of the set that its cases are of."""
-        found: Mapping[str, Any] = self.config["set"]
-        return found
-
-
-def read_part(folder: Path) -> RunPart:
-    """Read one of the runs.
+def read_part(folder: Path) -> StoredRun:
+    """Read one of the runs; its records stay as they are, for the whole run settles them.
 
     Raises:
         StorageError: a file of it cannot be read, or it does not say what it was made from.
     """
-    config = read_json(folder / "config.json")
-    settings = stored_settings(folder)
-    if settings is None or not isinstance(config.get("set"), dict):
+    read_json(folder / "config.json")  # a part says what is wrong with it
+    run = read_documents(folder)
+    if not isinstance(run.config.get("settings"), dict) or not isinstance(
+        run.config.get("set"), dict
+    ):
         raise StorageError(
             f"{folder / 'config.json'}: does not say of which set the run is a part; expected a "
             "run of pytest under this version"
         )
-    records = tuple(records_of_run(folder))
-    return RunPart(folder=folder, config=config, settings=settings, records=records)
+    return replace(run, records=tuple(records_of_run(folder)))
 
 
-def refuse_different(parts: Sequence[RunPart]) -> None:
+def refuse_different(parts: Sequence[StoredRun]) -> None:
     """Stop where runs are not parts of one.
 
     Raises:
@@ -91,9 +70,9 @@ def refuse_different(parts: Sequence[RunPart]) -> None:
     _refuse_doubles(parts)
 
 
-def _refuse_other_systems(parts: Sequence[RunPart]) -> None:
+def _refuse_other_systems(parts: Sequence[StoredRun]) -> None:
     """Stop where targets report other versions of themselves; what is not reported is no news."""
-    seen: dict[str, tuple[object, RunPart]] = {}
+    seen: dict[str, tuple[object, StoredRun]] = {}
     for part in parts:
         facts = RunFacts()
         for record in part.records:
@@ -111,8 +90,8 @@ def _refuse_other_systems(parts: Sequence[RunPart]) -> None:
                 )
 
 
-def _refuse_doubles(parts: Sequence[RunPart]) -> None:
-    homes: dict[tuple[str, str, int], RunPart] = {}
+def _refuse_doubles(parts: Sequence[StoredRun]) -> None:
+    homes: dict[tuple[str, str, int], StoredRun] = {}
     for part in parts:
         for record in part.records:
             key = (record.file, record.name, record.repeat)
@@ -124,7 +103,7 @@ def _refuse_doubles(parts: Sequence[RunPart]) -> None:
                 )
 
 
-def put_together(parts: Sequence[RunPart]) -> list[CaseRecord]:
+def put_together(parts: Sequence[StoredRun]) -> list[CaseRecord]:
     """Return the records of all parts as one whole run would have scored them, in its order."""
     records = [(record, part.settings) for part in parts for record in part.records]
     reported = headings_reported(record for record, _ in records)
@@ -143,14 +122,14 @@ def put_together(parts: Sequence[RunPart]) -> list[CaseRecord]:
     return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
 
 
-def skipped_cases(parts: Iterable[RunPart]) -> set[str]:
+def skipped_cases(parts: Iterable[StoredRun]) -> set[str]:
     """Return the node ids that a user's mark or fixture skipped."""
-    return {str(nodeid) for part in parts for nodeid in part.config.get("skipped") or ()}
+    return {nodeid for part in parts for nodeid in part.skipped}
 
 
-def reported_cases(parts: Sequence[RunPart], records: Iterable[CaseRecord]) -> set[str]:
+def reported_cases(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> set[str]:
     """Return the node ids of which every repeat is there, or which were skipped."""
-    repeats = (parts[0].config.get("settings") or {}).get("repeats", 1)
+    repeats = parts[0].given.get("repeats", 1)
     counts: dict[str, int] = {}
     for record in records:
         counts[record.nodeid] = counts.get(record.nodeid, 0) + 1
@@ -158,7 +137,7 @@ def reported_cases(parts: Sequence[RunPart], records: Iterable[CaseRecord]) -> s
     return whole | skipped_cases(parts)
 
 
-def selection_of(parts: Sequence[RunPart], records: Iterable[CaseRecord]) -> Selection:
+def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> Selection:
     """Count the cases of all parts against those of the set."""
     # A case of several parameters is one case of the set.
     cases = {f"{record.file}::{record.case_id}": record for record in records}
@@ -180,9 +159,9 @@ def selection_of(parts: Sequence[RunPart], records: Iterable[CaseRecord]) -> Sel
     return replace(found, n_selected=n_selected, n_total=int(told.get("n_cases") or 0), **both)
 
 
-def missing_shards(parts: Iterable[RunPart]) -> list[str]:
+def missing_shards(parts: Iterable[StoredRun]) -> list[str]:
     """Name the shards that nobody brought, where the parts are shards of one cut."""
-    texts = {(part.config.get("settings") or {}).get("shard") for part in parts}
+    texts = {part.given.get("shard") for part in parts}
     shards = [Shard.parse(text) for text in texts if isinstance(text, str)]
     if len(shards) < len(texts) or len({shard.count for shard in shards}) != 1:
         return []

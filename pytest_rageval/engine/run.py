@@ -1,7 +1,6 @@
-"""One run in the making: records in, files and a verdict out.
+"""One run in the making: records are collected and kept on disk until ``finish`` ends it.
 
-Knows neither pytest nor the network. ``Run`` collects; ``finish`` puts the pure rooms in
-order (rescore, aggregate, gate, render) and writes what they return.
+Knows neither pytest nor the network.
 """
 
 from __future__ import annotations
@@ -9,61 +8,36 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_rageval.analysis.gate.decide import decide_gate
-from pytest_rageval.analysis.gate.figures import GateRun
-from pytest_rageval.analysis.trust.reliability import JudgeReliability, judge_reliability
 from pytest_rageval.engine.case import Trial, not_attempted
 from pytest_rageval.engine.judge_notes import judge_notes
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
 from pytest_rageval.engine.run_cases import RunCases, progress_text
 from pytest_rageval.engine.run_state import RunState
 from pytest_rageval.judges.asking import Judges
-from pytest_rageval.judges.spot_check import DISAGREEMENT
 from pytest_rageval.metrics.rescoring import headings_reported, score_settings
 from pytest_rageval.project.case_reader import LoadedSet
-from pytest_rageval.project.settings import config_hash, config_warnings
-from pytest_rageval.report.markdown.summary import render_markdown
-from pytest_rageval.report.text.summary import SummaryView
-from pytest_rageval.runs.documents import (
-    RunFacts,
-    config_document,
-    gate_document,
-    git_state,
-    set_document,
-)
-from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.project.settings import config_warnings
+from pytest_rageval.runs.documents import RunFacts, config_document, git_state, set_document
 from pytest_rageval.runs.record_json import record_to_json
 from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.support.process import leave_out_what_is_loaded
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.gate import GateResult, needs_baseline
-from pytest_rageval.values.numbers import Aggregate
+from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.verdict import Judgement, JudgeRequest
 
 if TYPE_CHECKING:
-    from pytest_rageval.engine.baseline import Baseline
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedRun:
-    """Everything that reporting needs once a run has ended."""
-
-    view: SummaryView
-    gate: GateResult
-    metrics_document: Mapping[str, Any]
-    gate_document: Mapping[str, Any]
-    summary: str
-    """The content of ``summary.md``."""
+    from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun
 
 
 class _LostJudge:
@@ -246,188 +220,72 @@ class Run:
             StorageError: the run folder cannot be written.
         """
         # numpy, which it needs, is not worth importing before there is anything to sum up.
-        from pytest_rageval.analysis.aggregate.run import aggregate
+        from pytest_rageval.engine.finish import finish_run
 
         leave_out_what_is_loaded()
-        settings, thresholds = self.state.settings, self.state.thresholds
         with self._lock:
             self._ended = True
             writer = self._open_writer()
-        wall_s = time.monotonic() - self._started
+        self._wall_s = time.monotonic() - self._started
         records = self.cases.settled()
         written = {id(record) for record in self.cases.records.values()}
         if self._appended != len(records) or any(id(r) not in written for r in records):
             # A line that was written before the whole run was known must not contradict it, nor
             # tell of an attempt that was made again or of a case that was skipped after all.
             writer.rewrite(records)
-        numbers = aggregate(
-            records,
-            confidence=thresholds.confidence,
-            timeout_ms=settings.target.timeout_s * 1000,
-            path_case=settings.path_case,
+        ended = self._ended_run(writer.path, records)
+        undecided = GateResult(
+            verdict="not_evaluated",
+            sentence=f"not evaluated: the session ended after {ended.n_reported} of "
+            f"{ended.n_expected} cases",
+            complete=False,
+            n_expected=ended.n_expected,
+            n_reported=ended.n_reported,
         )
-        reliability = judge_reliability(
-            records, self.state.labels, confidence=thresholds.confidence
-        )
-        n_expected, reported = len(self.cases.asked), len(self.cases.reported())
-        baseline = self._baseline(records, numbers, wall_s, reliability) if gate else None
-        result = (
-            decide_gate(
-                thresholds,
-                numbers,
-                records=records,
-                selection=self.cases.selection(),
-                n_expected=n_expected,
-                n_reported=reported,
-                judge_configured=settings.judge != "none",
-                retrieval_only=settings.retrieval_only,
-                baseline=baseline.differences if baseline else None,
-                baseline_info=baseline.info if baseline else None,
-                timeout_ms=settings.target.timeout_s * 1000,
-                extra_figures={"suite_wall_s": wall_s, **_figures(reliability)},
-            )
-            if gate
-            else GateResult(
-                verdict="not_evaluated",
-                sentence=f"not evaluated: the session ended after {reported} of {n_expected} cases",
-                complete=False,
-                n_expected=n_expected,
-                n_reported=reported,
-            )
-        )
-        view = self._view(numbers, result, records, wall_s, reliability)
-        if baseline is not None:
-            view = replace(view, changes=baseline.changes)
-        metrics = self._metrics_document(numbers, reliability)
-        decision = gate_document(result, self.run_id)
-        self._wall_s = wall_s
-        writer.write_json("config.json", self._config_document(records))
-        writer.write_json("metrics.json", metrics)
-        writer.write_json("gate.json", decision)
-        summary = render_markdown(view)
-        writer.write_text("summary.md", summary)
-        if not settings.no_report:
-            view = self._with_report(view, metrics, decision, baseline)
+        words = self._end_words(records)
+        finished = finish_run(ended, writer, words, decided=None if gate else undecided)
         writer.close()
-        return FinishedRun(
-            view=view,
-            gate=result,
-            metrics_document=metrics,
-            gate_document=decision,
-            summary=summary,
-        )
+        return finished
 
-    def _with_report(
-        self,
-        view: SummaryView,
-        metrics: Mapping[str, Any],
-        gate: Mapping[str, Any],
-        baseline: Baseline | None,
-    ) -> SummaryView:
-        """Write the page of the run and name it in the summary."""
-        from pytest_rageval.report.html.files import REPORT, write_report
-        from pytest_rageval.report.html.values import RunFiles
+    def _ended_run(self, folder: Path, records: Sequence[CaseRecord]) -> EndedRun:
+        from pytest_rageval.engine.finish import EndedRun
 
-        settings, records = self.state.settings, view.records
-        files = RunFiles(
-            run_id=self.run_id,
-            records=records,
-            scoring=score_settings(settings, headings_reported=headings_reported(records)),
-            metrics=metrics,
-            gate=gate,
-            config=self._config_document(records),
-        )
-        try:
-            comparison = None if baseline is None else baseline.comparison
-            write_report(files, self._open_writer().path, comparison)
-        except Exception as error:  # the page must not cost the run its verdict
-            note = f"{REPORT} was not written: {type(error).__name__}: {error}"
-            return replace(view, notes=[*view.notes, note])
-        return replace(view, report=f"{self._shown_folder()}/{REPORT}")
-
-    def _baseline(
-        self,
-        records: Sequence[CaseRecord],
-        numbers: Aggregate,
-        wall_s: float,
-        reliability: JudgeReliability,
-    ) -> Baseline | None:
-        """Hold the run against its baseline; None: nobody wants it to be."""
-        settings, thresholds = self.state.settings, self.state.thresholds
-        name = settings.baseline or thresholds.baseline
-        if name is None and not any(map(needs_baseline, thresholds.checks)):
-            return None
-        from pytest_rageval.analysis.two_runs import RunSide
-        from pytest_rageval.engine.baseline import against_baseline
-
-        rootdir = Path(settings.rootdir)
-        return against_baseline(
-            name,
-            RunSide(run_id=self.run_id, records=records, config=self._config_document(records)),
-            thresholds,
-            rootdir / settings.results_dir,
-            new_run=GateRun(
-                aggregate=numbers,
-                records=tuple(records),
-                confidence=thresholds.confidence,
-                timeout_ms=settings.target.timeout_s * 1000,
-                extra_figures={"suite_wall_s": wall_s, **_figures(reliability)},
-            ),
-            relative_to=rootdir,
-        )
-
-    def _view(
-        self,
-        numbers: Aggregate,
-        gate: GateResult,
-        records: Sequence[CaseRecord],
-        wall_s: float,
-        reliability: JudgeReliability,
-    ) -> SummaryView:
         settings = self.state.settings
-        notes = list(config_warnings(settings))
-        if self.state.breaker.open:
-            notes.insert(0, self.state.breaker.reason)
-        notes += target_notes(settings, self.state.asked)
-        notes += self.state.notes
-        notes += [warning for loaded in self._sets for warning in loaded.warnings]
-        notes += judge_notes(records, settings)
-        notes += self.notes
-        if self._git.get("dirty"):
-            notes.append("the git tree has uncommitted changes")
-        return SummaryView(
-            run_id=self.run_id,
-            aggregate=numbers,
-            gate=gate,
-            records=records,
-            wall_s=wall_s,
-            judge=settings.judge,
-            folder=self._shown_folder(),
-            notes=notes,
-            confidence=self.state.thresholds.confidence,
-            reliability=reliability,
-            gave_up=self.state.breaker.reason if self.state.breaker.open else "",
-            resume="" if gate.complete else resume_command(self.invocation, self.run_id),
+        return EndedRun(
+            run=StoredRun(
+                folder=folder,
+                records=records,
+                config=self._config_document(records),
+                settings=settings,
+                scoring=score_settings(settings, headings_reported=headings_reported(records)),
+            ),
+            project=settings,
+            thresholds=self.state.thresholds,
+            selection=self.cases.selection(),
+            n_expected=len(self.cases.asked),
+            n_reported=len(self.cases.reported()),
+            labels=self.state.labels,
         )
 
-    def _shown_folder(self) -> str:
-        folder, rootdir = self._open_writer().path, Path(self.state.settings.rootdir)
-        return (
-            folder.relative_to(rootdir) if folder.is_relative_to(rootdir) else folder
-        ).as_posix()
+    def _end_words(self, records: Sequence[CaseRecord]) -> EndWords:
+        from pytest_rageval.engine.finish import EndWords
 
-    def _metrics_document(
-        self, numbers: Aggregate, reliability: JudgeReliability
-    ) -> dict[str, Any]:
-        return metrics_document(
-            numbers,
-            run_id=self.run_id,
-            timestamp=self._started_at.isoformat(timespec="seconds"),
-            config_hash=config_hash(self.state.settings),
-            dataset_hash=self.cases.dataset_hash(),
-            eval_set_commit_hash=self._git.get("eval_set_commit"),
-            dirty=self._git.get("dirty"),
-            judge_reliability=reliability.document(),
+        settings, breaker = self.state.settings, self.state.breaker
+        gave_up = breaker.reason if breaker.open else ""
+        return EndWords(
+            wall_s=self._wall_s or 0.0,
+            notes=[
+                *filter(None, [gave_up]),
+                *config_warnings(settings),
+                *target_notes(settings, self.state.asked),
+                *self.state.notes,
+                *(warning for loaded in self._sets for warning in loaded.warnings),
+                *judge_notes(records, settings),
+                *self.notes,
+                *(["the git tree has uncommitted changes"] if self._git.get("dirty") else []),
+            ],
+            gave_up=gave_up,
+            resume=resume_command(self.invocation, self.run_id),
         )
 
     def _config_document(self, records: Sequence[CaseRecord] = ()) -> dict[str, Any]:
@@ -454,8 +312,3 @@ class Run:
             "sessions": [*earlier, started],
             "wall_s": self._wall_s,
         }
-
-
-def _figures(reliability: JudgeReliability) -> dict[str, float]:
-    rate = reliability.disagreement_rate
-    return {} if rate is None else {DISAGREEMENT: rate}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -10,17 +11,16 @@ from typing import Final, Self
 
 from pytest_rageval.analysis.aggregate.columns import RecordColumns
 from pytest_rageval.analysis.aggregate.run import aggregate_columns
+from pytest_rageval.analysis.two_runs import RunNumbers
+from pytest_rageval.engine.finish import EndedRun, EndWords, finish_run
 from pytest_rageval.project.case_reader import dataset_hash
-from pytest_rageval.project.settings import config_hash
-from pytest_rageval.report.markdown.summary import render_markdown
-from pytest_rageval.report.text.summary import SummaryView
-from pytest_rageval.runs.documents import RunFacts, config_document, gate_document, git_state
-from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.runs.documents import RunFacts, config_document, git_state
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 
 _SHOWN: Final = 20
@@ -97,6 +97,7 @@ class ScoredRun:
         Raises:
             StorageError: they cannot be written.
         """
+        # Without a limit: nobody says after how long a recorded call was given up.
         numbers = aggregate_columns(self._columns)
         if self._writer is not None:
             with self._writer as writer:
@@ -105,8 +106,19 @@ class ScoredRun:
         return numbers
 
     def _write(self, writer: RunWriter, numbers: Aggregate) -> None:
-        git = git_state(Path(self._settings.rootdir), (self._cases.absolute(),))
-        hashed = dataset_hash(self._case_hashes.values())
+        config = config_document(
+            self._settings,
+            run_id=writer.run_id,
+            started_at=self._started_at,
+            dataset_hash=dataset_hash(self._case_hashes.values()),
+            facts=self._facts,
+            git=git_state(Path(self._settings.rootdir), (self._cases.absolute(),)),
+        )
+        run = StoredRun(
+            folder=writer.path, records=self.shown, config=config, settings=self._settings
+        )
+        # Its page needs every record, which were not kept.
+        ended = EndedRun(run=run, project=replace(self._settings, no_report=True))
         # The gate of a project is about its target; what was recorded may be of any other.
         gate = GateResult(
             verdict="not_evaluated",
@@ -114,33 +126,5 @@ class ScoredRun:
             n_expected=numbers.total,
             n_reported=numbers.total,
         )
-        view = SummaryView(
-            run_id=writer.run_id,
-            aggregate=numbers,
-            gate=gate,
-            records=self.shown,
-            wall_s=time.monotonic() - self._started,
-            judge=self._settings.judge,
-            folder=self.folder or "",
-        )
-        config = config_document(
-            self._settings,
-            run_id=writer.run_id,
-            started_at=self._started_at,
-            dataset_hash=hashed,
-            facts=self._facts,
-            git=git,
-        )
-        metrics = metrics_document(
-            numbers,
-            run_id=writer.run_id,
-            timestamp=self._started_at.isoformat(timespec="seconds"),
-            config_hash=config_hash(self._settings),
-            dataset_hash=hashed,
-            eval_set_commit_hash=git.get("eval_set_commit"),
-            dirty=git.get("dirty"),
-        )
-        writer.write_json("config.json", config)
-        writer.write_json("metrics.json", metrics)
-        writer.write_json("gate.json", gate_document(gate, writer.run_id))
-        writer.write_text("summary.md", render_markdown(view))
+        words = EndWords(wall_s=time.monotonic() - self._started)
+        finish_run(ended, writer, words, numbers=RunNumbers(aggregate=numbers), decided=gate)

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.engine.run import FinishedRun, Run
+from pytest_rageval.engine.run import Run
 from pytest_rageval.plugin.case_reports import case_metadata, decide_report, set_properties
 from pytest_rageval.plugin.check_reports import check_report, incomplete_report, log_check
 from pytest_rageval.plugin.items import CaseItem, asked_target, attach_record
@@ -32,6 +32,9 @@ from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import Outcome
+
+if TYPE_CHECKING:
+    from pytest_rageval.engine.finish import FinishedRun
 
 
 def register(config: pytest.Config, state: State) -> None:

@@ -10,9 +10,11 @@ from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.groups import GroupChange
 from pytest_rageval.analysis.compare.metrics import LatencyChange, MetricChange
 from pytest_rageval.analysis.compare.settings import ConfigDifference
-from pytest_rageval.analysis.two_runs import RunComparison, RunSide
+from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.runs.record_json import to_plain
+from pytest_rageval.values.documents import value
 from pytest_rageval.values.gate import CheckResult
+from pytest_rageval.values.run import StoredRun
 
 
 def comparison_document(
@@ -109,16 +111,15 @@ def _differences(found: Iterable[ConfigDifference]) -> dict[str, Any]:
     return {one.name: {"base": one.base, "new": one.new} for one in found}
 
 
-def _side(side: RunSide) -> dict[str, Any]:
-    git = side.config.get("git")
+def _side(side: StoredRun) -> dict[str, Any]:
     return {
         "run_id": side.run_id,
         "tags": list(side.tags),
         "timestamp": side.config.get("timestamp"),
         "n_cases": side.n_cases,
         "dataset_hash": side.config.get("dataset_hash"),
-        "commit": git.get("commit") if isinstance(git, dict) else None,
-        "judge": side.settings.get("judge"),
+        "commit": value(side.config, "git", "commit"),
+        "judge": side.given.get("judge"),
     }
 
 

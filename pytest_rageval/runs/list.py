@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_rageval.runs.store import RESULTS, list_runs, read_json, run_time
+from pytest_rageval.runs.read import read_documents
+from pytest_rageval.runs.store import RESULTS, list_runs, run_time
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.files import Lock
+from pytest_rageval.values.documents import whole, word
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.run import StoredRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,80 +41,51 @@ class RunEntry:
 
 def run_entries(results_dir: Path) -> list[RunEntry]:
     """Describe every run, oldest first."""
+    return [run_entry(run) for run in documents_of_runs(results_dir)]
+
+
+def documents_of_runs(results_dir: Path) -> Iterator[StoredRun]:
+    """Read the documents of every run with its tags, oldest first."""
     tags = tags_by_run(results_dir)
-    return [run_entry(folder, tags.get(folder.name, ())) for folder in list_runs(results_dir)]
+    for folder in list_runs(results_dir):
+        yield read_documents(folder, tags=tags.get(folder.name, ()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunDocuments:
-    """The JSON documents of a run; empty: it has none, or one that cannot be read."""
-
-    config: Mapping[str, Any]
-    metrics: Mapping[str, Any]
-    gate: Mapping[str, Any]
-
-
-def run_documents(folder: Path) -> RunDocuments:
-    """Read the documents of a run; one that was cut short, or of foreign origin, may lack any."""
-    return RunDocuments(
-        config=_read(folder / "config.json"),
-        metrics=_read(folder / "metrics.json"),
-        gate=_read(folder / "gate.json"),
-    )
-
-
-def run_entry(folder: Path, tags: tuple[str, ...]) -> RunEntry:
-    """Describe one run from its folder."""
-    return describe_run(folder, tags, run_documents(folder))
-
-
-def describe_run(folder: Path, tags: tuple[str, ...], documents: RunDocuments) -> RunEntry:
+def run_entry(run: StoredRun) -> RunEntry:
     """Describe one run from its documents."""
-    config, metrics = documents.config, documents.metrics
-    git = config.get("git")
-    commit = git.get("commit") if isinstance(git, Mapping) else None
-    total = metrics.get("total_tests")
-    judge = config.get("judge") or ("none" if "judge" in config else None)
+    total = run.metrics.get("total_tests")
+    judge = run.config.get("judge") or ("none" if "judge" in run.config else None)
     return RunEntry(
-        run_id=folder.name,
-        tags=tags,
-        timestamp=_text(metrics.get("timestamp") or config.get("timestamp")),
+        run_id=run.run_id,
+        tags=run.tags,
+        timestamp=run.timestamp,
         n_cases=total if isinstance(total, int) else None,
-        verdict=_text(documents.gate.get("verdict")),
-        judge=_text(judge),
-        dataset_hash=_text(metrics.get("dataset_hash") or config.get("dataset_hash")),
-        commit=_text(commit),
-        has_records=(folder / RESULTS).is_file(),
+        verdict=word(run.gate, "verdict"),
+        judge=word(judge),
+        dataset_hash=run.dataset_hash,
+        commit=word(run.config, "git", "commit"),
+        has_records=(run.folder / RESULTS).is_file(),
     )
 
 
-def config_hash_of(documents: RunDocuments) -> str | None:
-    """Return the hash of the configuration of a run; None: it does not say."""
-    return _text(documents.metrics.get("config_hash") or documents.config.get("config_hash"))
-
-
-def is_partial(documents: RunDocuments) -> bool:
+def is_partial(run: StoredRun) -> bool:
     """Say whether a run asked only some cases of its set, as with ``-k`` or for a single file.
 
     One that does not say of which set its cases are is taken for whole.
     """
-    told = documents.config.get("set")
-    whole = told.get("hash") if isinstance(told, Mapping) else None
-    asked = documents.metrics.get("dataset_hash") or documents.config.get("dataset_hash")
-    if not isinstance(whole, str) or not isinstance(asked, str) or asked == whole:
+    of_set = word(run.set, "hash")
+    asked = run.dataset_hash
+    if of_set is None or asked is None or asked == of_set:
         return False
-    return not _misses_only_skipped(documents)
+    return not _misses_only_skipped(run)
 
 
-def _misses_only_skipped(documents: RunDocuments) -> bool:
+def _misses_only_skipped(run: StoredRun) -> bool:
     # The hash of a merged run is one over its records, and a case that was skipped has none.
-    config, total = documents.config, documents.metrics.get("total_tests")
-    skipped, n_cases = config.get("skipped"), config["set"].get("n_cases")
-    if "merged_from" not in config or not isinstance(skipped, list) or not skipped:
+    total, n_cases = whole(run.metrics, "total_tests"), whole(run.set, "n_cases")
+    if "merged_from" not in run.config or not run.skipped or total is None or n_cases is None:
         return False
-    if type(total) is not int or type(n_cases) is not int:
-        return False
-    return total + len({str(nodeid).split("[", 1)[0] for nodeid in skipped}) >= n_cases
+    return total + len({nodeid.split("[", 1)[0] for nodeid in run.skipped}) >= n_cases
 
 
 def ran_at(folder: Path) -> datetime:
@@ -124,17 +98,6 @@ def ran_at(folder: Path) -> datetime:
         return datetime.fromtimestamp(run_time(folder), UTC)
     except (OverflowError, ValueError):  # a year that no calendar has, in a file of others
         return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return read_json(path)
-    except StorageError:  # a run that was cut short, or of foreign origin, may lack it
-        return {}
 
 
 def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ()) -> list[Path]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.support.text import counted
+from pytest_rageval.values.documents import value
 from pytest_rageval.values.numbers import (
     Aggregate,
     LatencySummary,
@@ -119,35 +120,26 @@ def aggregate_document(
 
 def metrics_document(
     aggregate: Aggregate,
+    config: Mapping[str, Any],
     *,
-    run_id: str,
-    timestamp: str,
-    config_hash: str | None = None,
-    dataset_hash: str | None = None,
-    eval_set_commit_hash: str | None = None,
-    dirty: bool | None = None,
     judge_reliability: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The whole metrics.json as plain JSON values, without NaN.
+    """Return the whole metrics.json as plain JSON values, without NaN.
 
     Args:
         aggregate: the run's numbers.
-        run_id: name of the run.
-        timestamp: ISO 8601, UTC.
-        config_hash: hash of the run's configuration.
-        dataset_hash: hash over the sorted case hashes.
-        eval_set_commit_hash: git commit; information only, content hashes decide.
-        dirty: whether the working tree had changes; None: not in a repository.
-        judge_reliability: what a spot check of the judge found; None: there was none.
+        config: its config.json, of which the name, time and hashes are repeated.
+        judge_reliability: findings of a spot check of the judge; None: there was none.
     """
     return {
         "schema_version": SCHEMA_VERSION,
-        "run_id": run_id,
-        "timestamp": timestamp,
-        "config_hash": config_hash,
-        "dataset_hash": dataset_hash,
-        "eval_set_commit_hash": eval_set_commit_hash,
-        "dirty": dirty,
+        "run_id": config["run_id"],
+        "timestamp": config["timestamp"],
+        "config_hash": config.get("config_hash"),
+        "dataset_hash": config.get("dataset_hash"),
+        # For information only: the content hashes decide.
+        "eval_set_commit_hash": value(config, "git", "eval_set_commit"),
+        "dirty": value(config, "git", "dirty"),
         "total_tests": aggregate.total,
         "answerable_tests": aggregate.answerable,
         "unanswerable_tests": aggregate.unanswerable,

@@ -1,4 +1,4 @@
-"""A run that is on disk, opened the same way for every command that reads one."""
+"""The one reader of stored runs, whole or their documents alone."""
 
 from __future__ import annotations
 
@@ -12,52 +12,26 @@ from pytest_rageval.metrics.rescoring import headings_reported, score_settings, 
 from pytest_rageval.project.option_values import read_option_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
-from pytest_rageval.runs.store import read_json, read_records, resolve_run
+from pytest_rageval.runs.store import RESULTS, read_json, read_records, resolve_run
+from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.documents import part
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import UNTOLD, StoredRun
 from pytest_rageval.values.settings import Settings
 
-_UNTOLD: Final = Settings(rootdir=".", judge="none")
-"""What a run is taken to have been scored with where it does not say: no judge that it names."""
+DOCUMENTS: Final = ("config.json", "metrics.json", "gate.json")
 _CONFIG_MISSING: Final = (
     "The run has no readable config.json: default matching settings are assumed."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRun:
-    """The records of a run as its end scored them, and the settings that it was scored with."""
-
-    folder: Path
-    records: tuple[CaseRecord, ...]
-    """The last one of each case and repeat, in the order of file, line and repeat."""
-    settings: Settings
-    """Only what scoring depends on is the run's; the rest are defaults."""
-    scoring: ScoreSettings
-    """The same, with what the whole run says of headings."""
-    notes: tuple[str, ...] = ()
-    """What a reader of figures should know about where they come from."""
-
-    @property
-    def run_id(self) -> str:
-        """The name of the run."""
-        return self.folder.name
-
-    def settled(self, record: CaseRecord, case: Case | None) -> CaseRecord:
-        """Return a record as the end of the run scored it; without its case as it stands.
-
-        A line of ``results.jsonl`` is written before the whole run tells whether the target
-        reports headings, and stays so where a run was killed before its end.
-        """
-        return _settled(record, case, self.settings, self.scoring)
 
 
 def open_run(name: str, environ: Mapping[str, str]) -> StoredRun:
     """Open the run that a user named, below the results folder of the project in hand.
 
     Args:
-        name: as for ``storage.resolve_run``.
+        name: as for ``resolve_run``.
         environ: where settings may come from besides ``pyproject.toml``.
 
     Raises:
@@ -68,23 +42,70 @@ def open_run(name: str, environ: Mapping[str, str]) -> StoredRun:
     return read_run(resolve_run(Path(configured.results_dir), name))
 
 
-def read_run(folder: Path) -> StoredRun:
+def read_run(folder: Path, *, tags: tuple[str, ...] = ()) -> StoredRun:
     """Read the run of a folder.
+
+    Args:
+        folder: of the run.
+        tags: its tags, where they matter.
 
     Raises:
         StorageError: a record cannot be read.
     """
-    records = records_of_run(folder)
-    settings = stored_settings(folder)
-    known = _UNTOLD if settings is None else settings
-    scoring = score_settings(known, headings_reported=headings_reported(records))
+    run, records = read_documents(folder, tags=tags), records_of_run(folder)
+    scoring = score_settings(run.settings, headings_reported=headings_reported(records))
+    run = replace(run, scoring=scoring)
+    return replace(run, records=tuple(settled(run, one, one.stored_case) for one in records))
+
+
+def read_compared(folder: Path, results_dir: Path) -> StoredRun:
+    """Read one of the runs of a comparison, with its tags.
+
+    Raises:
+        StorageError: its records are missing or cannot be read.
+    """
+    if not (folder / RESULTS).is_file():
+        raise StorageError(
+            f"run {folder.name}: there is no {RESULTS}, which a comparison needs and git does not "
+            "keep; bring the whole folder of the run"
+        )
+    return read_run(folder, tags=tags_by_run(results_dir).get(folder.name, ()))
+
+
+def read_documents(folder: Path, *, tags: tuple[str, ...] = ()) -> StoredRun:
+    """Read the documents of a run, and none of its records."""
+    found: dict[str, dict[str, Any]] = {}
+    unreadable: dict[str, str] = {}
+    for name in DOCUMENTS:
+        try:
+            found[name] = read_json(folder / name)
+        except StorageError as error:  # a run that was cut short, or of another tool, may lack it
+            if (folder / name).exists():
+                unreadable[name] = str(error)
+    config = found.get("config.json", {})
+    told = isinstance(config.get("settings"), dict)
     return StoredRun(
         folder=folder,
-        records=tuple(_settled(record, record.stored_case, known, scoring) for record in records),
-        settings=known,
-        scoring=scoring,
-        notes=(_CONFIG_MISSING,) if settings is None else (),
+        config=config,
+        metrics=found.get("metrics.json", {}),
+        gate=found.get("gate.json", {}),
+        settings=stored_settings(config),
+        tags=tags,
+        notes=() if told else (_CONFIG_MISSING,),
+        unreadable=unreadable,
     )
+
+
+def settled(run: StoredRun, record: CaseRecord, case: Case | None) -> CaseRecord:
+    """Return a record as the end of the run scored it; without its case as it stands.
+
+    A line of ``results.jsonl`` is written before the whole run tells whether the target
+    reports headings, and stays so where a run was killed before its end.
+    """
+    if case is None:
+        return record
+    reported = run.scoring.headings_reported
+    return settle_headings(record, case, run.settings, headings_reported=reported)
 
 
 def failed_cases(run: StoredRun) -> list[tuple[str, str]]:
@@ -116,23 +137,9 @@ def latest_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     return sorted(found.values(), key=lambda r: (r.file, r.lineno, r.repeat))
 
 
-def _settled(
-    record: CaseRecord, case: Case | None, settings: Settings, scoring: ScoreSettings
-) -> CaseRecord:
-    if case is None:
-        return record
-    return settle_headings(record, case, settings, headings_reported=scoring.headings_reported)
-
-
-def stored_settings(folder: Path) -> Settings | None:
-    """Return the settings that a run was scored with; None where they are unknown."""
-    try:
-        stored = read_json(folder / "config.json").get("settings")
-    except StorageError:  # a run of foreign origin may have none
-        return None
-    if not isinstance(stored, dict):
-        return None
-    return replace(_UNTOLD, **dict(_fitting(stored)))
+def stored_settings(config: Mapping[str, Any]) -> Settings:
+    """Return the settings of a ``config.json`` that scoring depends on; the rest are defaults."""
+    return replace(UNTOLD, **dict(_fitting(part(config, "settings"))))
 
 
 def _fitting(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

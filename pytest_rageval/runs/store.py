@@ -27,6 +27,7 @@ from pytest_rageval.values.names import RUN_ID_RULE, is_run_id
 from pytest_rageval.values.record import CaseRecord
 
 RESULTS: Final = "results.jsonl"
+REPORT: Final = "report.html"
 
 _LAST: Final = re.compile(r"last(?:~([0-9]+))?")
 

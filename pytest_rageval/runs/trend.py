@@ -8,16 +8,9 @@ from pathlib import Path
 from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.run_figures import RunFigure, run_figures
 from pytest_rageval.analysis.trend import TrendQuery, TrendRun
-from pytest_rageval.runs.list import (
-    RunDocuments,
-    config_hash_of,
-    describe_run,
-    is_partial,
-    ran_at,
-    run_documents,
-)
-from pytest_rageval.runs.store import list_runs
-from pytest_rageval.runs.tags import tags_by_run
+from pytest_rageval.runs.list import documents_of_runs, is_partial, ran_at
+from pytest_rageval.values.documents import word
+from pytest_rageval.values.run import StoredRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,21 +32,19 @@ def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
         results_dir: folder of all runs.
         query: which figure is asked for.
     """
-    tags = tags_by_run(results_dir)
     runs: list[TrendRun] = []
     metrics: set[str] = set()
     groups: set[str] = set()
-    for folder in list_runs(results_dir):
-        documents = run_documents(folder)
-        if not documents.metrics:
+    for run in documents_of_runs(results_dir):
+        if not run.metrics:
             continue
         wanted = None
-        for figure in run_figures(documents.metrics, documents.config):
+        for figure in run_figures(run.metrics, run.config):
             metrics.add(figure.metric)
             if figure.scope == query.scope:
                 groups.add(figure.group)
                 wanted = figure if _is_meant(figure, query) else wanted
-        runs.append(_trend_run(folder, tags.get(folder.name, ()), documents, wanted))
+        runs.append(_trend_run(run, wanted))
     return TrendSource(runs=tuple(runs), metrics=frozenset(metrics), groups=frozenset(groups))
 
 
@@ -61,18 +52,15 @@ def _is_meant(figure: RunFigure, query: TrendQuery) -> bool:
     return figure.metric == query.metric and figure.group == query.group
 
 
-def _trend_run(
-    folder: Path, tags: tuple[str, ...], documents: RunDocuments, figure: RunFigure | None
-) -> TrendRun:
-    entry = describe_run(folder, tags, documents)
+def _trend_run(run: StoredRun, figure: RunFigure | None) -> TrendRun:
     return TrendRun(
-        run_id=entry.run_id,
-        ran_at=ran_at(folder),
+        run_id=run.run_id,
+        ran_at=ran_at(run.folder),
         figure=figure,
-        tags=entry.tags,
-        verdict=entry.verdict,
-        config_hash=config_hash_of(documents),
-        dataset_hash=entry.dataset_hash,
-        config=compared_config(documents.config),
-        partial=is_partial(documents),
+        tags=run.tags,
+        verdict=word(run.gate, "verdict"),
+        config_hash=run.config_hash,
+        dataset_hash=run.dataset_hash,
+        config=compared_config(run.config),
+        partial=is_partial(run),
     )

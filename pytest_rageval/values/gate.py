@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
 
 CheckTable = Literal["overall", "category", "tag"]
 
@@ -144,3 +145,55 @@ _WORDS: Final = {"max_drop": "drop", "max_rise": "rise"}
 def needs_baseline(check: Check) -> bool:
     """Whether a check compares with a baseline."""
     return check.kind in _WORDS or check.metric == "newly_missed"
+
+
+class _Grouped(Protocol):
+    @property
+    def category(self) -> str: ...
+    @property
+    def tags(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Numbers of cases that a run selected of its set; pairs are (selected, in the set)."""
+
+    n_selected: int
+    n_total: int
+    by_category: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    by_tag: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, selected: Iterable[_Grouped], everything: Iterable[_Grouped]) -> Selection:
+        """Count the cases (or records) selected among all cases of the test paths."""
+        chosen, whole = list(selected), list(everything)
+
+        def counts(groups: Mapping[str, Iterable[str]]) -> dict[str, tuple[int, int]]:
+            part, total = list(groups["selected"]), list(groups["whole"])
+            return {g: (part.count(g), total.count(g)) for g in sorted({*part, *total})}
+
+        return cls(
+            n_selected=len(chosen),
+            n_total=len(whole),
+            by_category=counts(
+                {"selected": (c.category for c in chosen), "whole": (c.category for c in whole)}
+            ),
+            by_tag=counts(
+                {
+                    "selected": (t for c in chosen for t in set(c.tags)),
+                    "whole": (t for c in whole for t in set(c.tags)),
+                }
+            ),
+        )
+
+    def missing_for(self, check: Check) -> str | None:
+        """Say why the selection cannot decide a check; None: it holds every case of its group."""
+        if check.table == "overall":
+            selected, total, of = self.n_selected, self.n_total, "cases"
+        else:
+            counts = self.by_category if check.table == "category" else self.by_tag
+            selected, total = counts.get(check.group or "", (0, 0))
+            of = f"cases of {check.table} {check.group}"
+        if selected >= total and (total or self.n_selected >= self.n_total):
+            return None
+        return f"needs the whole set ({selected} of {total} {of} selected)"

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.analysis.run_figures import number, run_figures, whole
+from pytest_rageval.analysis.run_figures import run_figures
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS
 from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.values.documents import number, whole
 from tests.build.records import changed, failed, hits
 
 JSON = st.recursive(
@@ -27,7 +28,7 @@ def document(**fields: Any) -> dict[str, Any]:
         *hits(1, 0, 1, category="a", tags=("t",)),
         erred,
     ]
-    return {**metrics_document(aggregate(records), run_id="r", timestamp=""), **fields}
+    return {**metrics_document(aggregate(records), {"run_id": "r", "timestamp": ""}), **fields}
 
 
 def test_every_metric_stands_overall_and_in_every_group() -> None:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_rageval.analysis.two_runs import RunSide
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase, dataset_hash
 from pytest_rageval.runs.documents import RunFacts, config_document
@@ -16,6 +15,7 @@ from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.records import record
 
@@ -77,9 +77,14 @@ def config_of(records: Sequence[CaseRecord], settings: Settings = SETTINGS) -> d
 
 def side(
     records: Sequence[CaseRecord], settings: Settings = SETTINGS, run_id: str = "run"
-) -> RunSide:
+) -> StoredRun:
     """One run, in memory."""
-    return RunSide(run_id=run_id, records=records, config=config_of(records, settings))
+    return StoredRun(
+        folder=Path(run_id),
+        records=records,
+        config=config_of(records, settings),
+        settings=settings,
+    )
 
 
 def write_run(

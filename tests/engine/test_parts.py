@@ -9,26 +9,26 @@ import pytest
 
 from pytest_rageval.engine.parts import (
     DifferentRunsError,
-    RunPart,
     missing_shards,
     refuse_different,
     reported_cases,
     selection_of,
 )
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.records import record
 
 SET = {"hash": "h", "n_cases": 4, "n_asked": 4, "by_category": {"x": 3, "y": 1}, "by_tag": {"t": 2}}
 
 
-def part(name: str, *records: CaseRecord, **config: Any) -> RunPart:
+def part(name: str, *records: CaseRecord, **config: Any) -> StoredRun:
     stored = {"settings": {"repeats": 1}, "set": SET, **config}
     settings = Settings(rootdir=".")
-    return RunPart(folder=Path(name), config=stored, settings=settings, records=records)
+    return StoredRun(folder=Path(name), config=stored, settings=settings, records=records)
 
 
-def records_of(*parts: RunPart) -> list[CaseRecord]:
+def records_of(*parts: StoredRun) -> list[CaseRecord]:
     return [record for part in parts for record in part.records]
 
 

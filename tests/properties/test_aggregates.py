@@ -28,7 +28,7 @@ several = settings(deadline=None, max_examples=25)
 
 def written(found: Aggregate) -> str:
     """The metrics.json of a run, to the last digit."""
-    document = metrics_document(found, run_id="r", timestamp="t")
+    document = metrics_document(found, {"run_id": "r", "timestamp": "t"})
     return json.dumps(document, allow_nan=False)
 
 

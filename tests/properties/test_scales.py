@@ -95,7 +95,7 @@ def test_the_scenes_reach_every_state_of_every_metric() -> None:
 def test_no_file_of_a_run_ever_holds_nan(records: list[CaseRecord]) -> None:
     documents = [record_to_json(record) for record in records]
     numbers = aggregate(records, timeout_ms=1000)
-    documents.append(metrics_document(numbers, run_id="r", timestamp="t"))
+    documents.append(metrics_document(numbers, {"run_id": "r", "timestamp": "t"}))
     for document in documents:
         assert json.loads(json.dumps(document, allow_nan=False)) == document
 

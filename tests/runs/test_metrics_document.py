@@ -11,11 +11,13 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, hits, record
 
+CONFIG = {"run_id": "r1", "timestamp": "2026-01-01T00:00:00Z"}
 
-def document(records: list[CaseRecord], **facts: Any) -> dict[str, Any]:
-    return metrics_document(
-        aggregate(records), run_id="r1", timestamp="2026-01-01T00:00:00Z", **facts
-    )
+
+def document(
+    records: list[CaseRecord], reliability: dict[str, Any] | None = None, **facts: Any
+) -> dict[str, Any]:
+    return metrics_document(aggregate(records), CONFIG | facts, judge_reliability=reliability)
 
 
 def places(value: object, words: tuple[str, ...], path: str = "") -> list[str]:
@@ -107,7 +109,7 @@ def test_groups_hold_their_size_means_and_counts() -> None:
 
 
 def test_facts_of_the_run_stand_at_the_top() -> None:
-    found = document(RUN, config_hash="c", dataset_hash="d", dirty=True, judge_reliability={"n": 2})
+    found = document(RUN, {"n": 2}, config_hash="c", dataset_hash="d", git={"dirty": True})
     assert (found["schema_version"], found["config_hash"], found["dirty"]) == (1, "c", True)
     assert (found["total_tests"], found["answerable_tests"]) == (5, 5)
     assert found["aggregate_metrics"]["judge_reliability"] == {"n": 2}
@@ -118,11 +120,11 @@ def test_correctness_stands_apart_by_reference_with_its_counts() -> None:
         record(name, {"correctness": score}, case=Case(id=name, question="?", expected_answer=text))
         for name, score, text in (("a", 2.0, "so"), ("b", 4.0, None))
     ]
-    document = metrics_document(aggregate(records), run_id="r", timestamp="t")
+    document = metrics_document(aggregate(records), {"run_id": "r", "timestamp": "t"})
     apart = document["correctness_by_reference"]
     assert {name: (part["mean"], part["n"]) for name, part in apart.items()} == {
         "reference": (2.0, 1),
         "no_reference": (4.0, 1),
     }
-    alike = metrics_document(aggregate(records[:1]), run_id="r", timestamp="t")
+    alike = metrics_document(aggregate(records[:1]), {"run_id": "r", "timestamp": "t"})
     assert alike["correctness_by_reference"] is None

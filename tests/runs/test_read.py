@@ -10,12 +10,13 @@ import pytest
 
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.read import StoredRun, open_run
+from pytest_rageval.runs.read import open_run, settled
 from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.projects import work_in
 from tests.build.records import changed
@@ -107,8 +108,8 @@ def test_a_record_without_its_case_is_settled_once_the_case_is_known() -> None:
     run = opened([changed(guessed, case=None), record("b", SECTION)], {})
     (kept, _) = run.records
     assert kept.metrics["hit_at_k"] is None
-    assert run.settled(kept, None) == kept
-    assert run.settled(kept, guessed.case).metrics["hit_at_k"] == 0.0
+    assert settled(run, kept, None) == kept
+    assert settled(run, kept, guessed.case).metrics["hit_at_k"] == 0.0
 
 
 def test_the_results_folder_is_that_of_the_project(project: Path) -> None:

@@ -6,12 +6,11 @@ fewer cases than expected fails as incomplete.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from collections.abc import Sequence
+from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
-from pytest_rageval.analysis.gate.differences import Difference, decide_differences
+from pytest_rageval.analysis.gate.differences import GateBaseline, decide_differences
 from pytest_rageval.analysis.gate.figures import Figure, GateRun, find_figure
 from pytest_rageval.analysis.gate.limits import LimitDecision, decide_limit
 from pytest_rageval.metrics.registry import metric_info
@@ -23,11 +22,10 @@ from pytest_rageval.values.gate import (
     CheckResult,
     CheckStatus,
     GateResult,
+    Selection,
     Thresholds,
     needs_baseline,
 )
-from pytest_rageval.values.numbers import Aggregate
-from pytest_rageval.values.record import CaseRecord
 
 NO_BASELINE: Final = "no baseline; make one with `rageval runs tag RUN main`"
 
@@ -36,58 +34,6 @@ GateVerdict = Literal["pass", "fail", "not_evaluated"]
 _SHOWN_FAILURES: Final = 3
 
 _MEASUREMENT_WORKED: Final = frozenset({"error_rate", "judge_error_rate"})
-
-
-class _Grouped(Protocol):
-    @property
-    def category(self) -> str: ...
-    @property
-    def tags(self) -> tuple[str, ...]: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """How many cases of the set a run selected; pairs are (selected, in the set)."""
-
-    n_selected: int
-    n_total: int
-    by_category: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    by_tag: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, selected: Iterable[_Grouped], everything: Iterable[_Grouped]) -> Selection:
-        """Count the cases (or records) selected among all cases of the test paths."""
-        chosen, whole = list(selected), list(everything)
-
-        def counts(groups: Mapping[str, Iterable[str]]) -> dict[str, tuple[int, int]]:
-            part, total = list(groups["selected"]), list(groups["whole"])
-            return {g: (part.count(g), total.count(g)) for g in sorted({*part, *total})}
-
-        return cls(
-            n_selected=len(chosen),
-            n_total=len(whole),
-            by_category=counts(
-                {"selected": (c.category for c in chosen), "whole": (c.category for c in whole)}
-            ),
-            by_tag=counts(
-                {
-                    "selected": (t for c in chosen for t in set(c.tags)),
-                    "whole": (t for c in whole for t in set(c.tags)),
-                }
-            ),
-        )
-
-    def missing_for(self, check: Check) -> str | None:
-        """Why the selection cannot decide a check; None: it holds every case of its group."""
-        if check.table == "overall":
-            selected, total, of = self.n_selected, self.n_total, "cases"
-        else:
-            counts = self.by_category if check.table == "category" else self.by_tag
-            selected, total = counts.get(check.group or "", (0, 0))
-            of = f"cases of {check.table} {check.group}"
-        if selected >= total and (total or self.n_selected >= self.n_total):
-            return None
-        return f"needs the whole set ({selected} of {total} {of} selected)"
 
 
 # --- one check -------------------------------------------------------------------------------
@@ -177,10 +123,10 @@ def _decide_absolute(check: Check, run: GateRun) -> CheckResult:
 
 
 def _without_baseline(
-    check: Check, thresholds: Thresholds, baseline: BaselineInfo | None
+    check: Check, thresholds: Thresholds, baseline: GateBaseline | None
 ) -> CheckResult:
     status: CheckStatus = _failed(check) if thresholds.require_baseline else "skip"
-    problem = None if baseline is None else baseline.problem
+    problem = None if baseline is None else baseline.info.problem
     return CheckResult(check=check, status=status, message=problem or NO_BASELINE)
 
 
@@ -188,16 +134,16 @@ def _decide_checks(
     thresholds: Thresholds,
     run: GateRun,
     selection: Selection,
-    differences: Mapping[Check, Difference] | None,
-    baseline: BaselineInfo | None,
+    baseline: GateBaseline | None,
 ) -> tuple[CheckResult, ...]:
     skipped = {
         check: CheckResult(check=check, status="skip", message=reason)
         for check in thresholds.checks
         if (reason := _skip_reason(check, run, selection)) is not None
     }
+    differences = {} if baseline is None else baseline.differences or {}
     compared = decide_differences(
-        {c: d for c, d in (differences or {}).items() if c not in skipped},
+        {c: d for c, d in differences.items() if c not in skipped},
         confidence=thresholds.confidence,
     )
     results = []
@@ -280,50 +226,30 @@ def _names_of(sentences: Sequence[str]) -> str:
 
 def decide_gate(
     thresholds: Thresholds,
-    aggregate: Aggregate,
-    *,
-    records: Sequence[CaseRecord],
+    run: GateRun,
     selection: Selection,
+    *,
     n_expected: int,
     n_reported: int,
-    judge_configured: bool,
-    retrieval_only: bool,
-    baseline: Mapping[Check, Difference] | None = None,
-    baseline_info: BaselineInfo | None = None,
-    timeout_ms: float | None = None,
-    extra_figures: Mapping[str, float] | None = None,
+    baseline: GateBaseline | None = None,
 ) -> GateResult:
     """Decide a run.
 
     Args:
         thresholds: the checks, the implicit ones included (``with_implicit_checks``).
-        aggregate: the run's numbers, from these very records.
-        records: one per case and repeat; those of cases that do not count are only expected.
-        selection: what part of the set was selected.
-        n_expected: how many records the run should have produced.
+        run: with a record per case and repeat; those of cases that do not count are only expected.
+        selection: the part of the set that was selected.
+        n_expected: how many cases the run should have reported.
         n_reported: how many it did.
-        judge_configured: whether judged metrics could be scored.
-        retrieval_only: whether answer metrics are left out.
-        baseline: what each check against the baseline holds; None: there is no baseline, and
-            such checks are skipped (or fail, if thresholds require one).
-        baseline_info: which run that is, or why there is none.
-        timeout_ms: the limit at which a timed-out call enters latency percentiles of groups.
-        extra_figures: run figures that records do not hold, such as ``suite_wall_s``.
+        baseline: what each check against it decides by; None, or one that cannot be compared with:
+            such checks are skipped (or fail, if thresholds require a baseline).
     """
-    run = GateRun(
-        aggregate=aggregate,
-        records=tuple(records),
-        confidence=thresholds.confidence,
-        judge_configured=judge_configured,
-        retrieval_only=retrieval_only,
-        timeout_ms=timeout_ms,
-        extra_figures=extra_figures or {},
-    )
-    results = _decide_checks(thresholds, run, selection, baseline, baseline_info)
-    cases = group_repeats(records)
+    info = None if baseline is None else baseline.info
+    results = _decide_checks(thresholds, run, selection, baseline)
+    cases = group_repeats(run.records)
     incomplete = _incomplete(cases, n_expected, n_reported)
     case_failures = _case_failures([c for c in cases if c.first.counted], thresholds.on_miss)
-    n_failed, sentence = _check_sentences(results, _skipped_for(results, baseline_info))
+    n_failed, sentence = _check_sentences(results, _skipped_for(results, info))
     decided = any(r.status != "skip" for r in results)
 
     def result(verdict: GateVerdict, sentence: str) -> GateResult:
@@ -334,7 +260,7 @@ def decide_gate(
             complete=incomplete is None,
             n_expected=n_expected,
             n_reported=n_reported,
-            baseline=baseline_info,
+            baseline=info,
         )
 
     if incomplete or n_failed or case_failures:

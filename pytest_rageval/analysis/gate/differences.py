@@ -23,7 +23,14 @@ from pytest_rageval.analysis.stats.paired import regression_p
 from pytest_rageval.analysis.stats.power import holm, minimum_detectable_effect
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.support.numbers import TOLERANCE, format_limit_pair, format_value, unit_of
-from pytest_rageval.values.gate import _WORDS, Check, CheckResult, CheckStatus, needs_baseline
+from pytest_rageval.values.gate import (
+    _WORDS,
+    BaselineInfo,
+    Check,
+    CheckResult,
+    CheckStatus,
+    needs_baseline,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +50,15 @@ class Difference:
     n_lost: int = 0
     """Cases that the baseline scored, or passed, and that are an error now: not in ``estimate``."""
     missed_cases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateBaseline:
+    """The baseline that checks are decided against, or the reason why there is none."""
+
+    info: BaselineInfo
+    differences: Mapping[Check, Difference] | None = None
+    """By check against it, what it is decided by; None: there is no baseline to compare with."""
 
 
 def decide_differences(

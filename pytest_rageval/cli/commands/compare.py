@@ -72,9 +72,9 @@ def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
     from pytest_rageval.analysis.gate.differences import margins
     from pytest_rageval.analysis.two_runs import compare_runs
     from pytest_rageval.cli.judge_options import project_settings
-    from pytest_rageval.engine.baseline import read_side
     from pytest_rageval.engine.regate import open_gate, regression_checks
     from pytest_rageval.report.text.comparison import ComparisonView
+    from pytest_rageval.runs.read import read_compared
     from pytest_rageval.runs.store import resolve_run
 
     project = project_settings({})
@@ -82,8 +82,8 @@ def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
     folders = [resolve_run(results, name) for name in (base, new)]
     gate = open_gate(folders[1], project)
     found = compare_runs(
-        read_side(folders[0], results),
-        gate.side,
+        read_compared(folders[0], results),
+        gate.run,
         thresholds=gate.thresholds,
         ignore_invariants=ignore_invariants,
     )

@@ -15,7 +15,7 @@ from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embeddings import VectorTable, WantedTexts
-    from pytest_rageval.runs.read import StoredRun
+    from pytest_rageval.values.run import StoredRun
 
 DOCUMENT = "embeddings.json"
 

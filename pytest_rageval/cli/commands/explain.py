@@ -65,15 +65,15 @@ def command(
     anchor and why, the arithmetic of each metric, and the reason why the others are not applicable.
     """
     from pytest_rageval.report.explain.case import explain_record
-    from pytest_rageval.runs.read import open_run
+    from pytest_rageval.runs.read import open_run, settled
     from pytest_rageval.runs.record_json import to_plain
 
     stored = open_run(run, os.environ)
     explanations = []
     for record in _choose(stored.records, case, repeat):
         known = record.stored_case or _case_of_file(record)
-        settled = stored.settled(record, known)
-        explanation = explain_record(settled, stored.scoring, case=known)
+        scored = settled(stored, record, known)
+        explanation = explain_record(scored, stored.scoring, case=known)
         explanations.append(replace(explanation, notes=(*stored.notes, *explanation.notes)))
     if as_json:
         shown = [explanation.document() for explanation in explanations]

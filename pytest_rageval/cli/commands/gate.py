@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import click
 from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_lines, terminal_width
 
 if TYPE_CHECKING:
-    from pytest_rageval.engine.baseline import Baseline
+    from pytest_rageval.analysis.two_runs import Baseline
     from pytest_rageval.report.text.lines import Line
     from pytest_rageval.values.gate import GateResult
 
@@ -36,17 +37,18 @@ def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bo
     from pytest_rageval.runs.store import resolve_run
 
     project = project_settings({"rageval_allow_regressions": allow_regressions})
+    project = replace(project, baseline=baseline or project.baseline)
     results = Path(project.rootdir) / project.results_dir
     gate = open_gate(resolve_run(results, run), project)
     if baseline is not None:
         resolve_run(results, baseline)  # report a missing baseline that was named explicitly
-    against = gate.baseline(baseline or project.baseline)
-    decided = gate.decide(against)
+    against = gate.baseline()
+    decided, run_id = gate.decide(against), gate.run.run_id
     if as_json:
-        print_json(_without_version(gate_document(decided, gate.side.run_id)))
+        print_json(_without_version(gate_document(decided, run_id)))
     else:
-        print_lines(_lines(gate.side.run_id, decided, terminal_width()))
-    add_to_step_summary(render_gate_markdown(gate.side.run_id, decided))
+        print_lines(_lines(run_id, decided, terminal_width()))
+    add_to_step_summary(render_gate_markdown(run_id, decided))
     return _exit_code(decided, against)
 
 

@@ -25,7 +25,7 @@ from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.rejudge import Rejudged
-    from pytest_rageval.runs.read import StoredRun
+    from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
     from pytest_rageval.values.verdict import Judge, Judgement
 

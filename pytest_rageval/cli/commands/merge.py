@@ -17,14 +17,13 @@ from pytest_rageval.cli.output import (
     json_option,
     no_report_option,
     print_json,
-    write_page,
 )
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.reliability import JudgeLabels
-    from pytest_rageval.engine.merge import MergedRun
-    from pytest_rageval.engine.parts import RunPart
+    from pytest_rageval.engine.finish import FinishedRun
+    from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
 
 
@@ -45,6 +44,7 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
     """
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.cli.output import add_to_step_summary
+    from pytest_rageval.engine.merge import merge_parts
     from pytest_rageval.engine.parts import DifferentRunsError, read_part, refuse_different
     from pytest_rageval.report.markdown.summary import render_markdown
     from pytest_rageval.runs.store import resolve_run
@@ -56,9 +56,8 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
         refuse_different(parts)
     except DifferentRunsError as error:
         raise NotComparableError(str(error)) from error
-    merged = _merged(parts, project, run_id)
-    if not (no_report or project.no_report):
-        merged = _with_page(merged, Path(project.rootdir))
+    project = replace(project, no_report=no_report or project.no_report)
+    merged = merge_parts(parts, project, run_id=run_id, labels=_labels(parts, project))
     put_and_warn(merged.view.run_id)
     if as_json:
         print_json(_document(parts, merged))
@@ -68,30 +67,14 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
     return ExitCode.NO if merged.gate.verdict == "fail" else ExitCode.YES
 
 
-def _merged(parts: list[RunPart], project: Settings, run_id: str | None) -> MergedRun:
-    from pytest_rageval.engine.merge import merge_parts
-
-    return merge_parts(parts, project, run_id=run_id, labels=_labels(parts, project))
-
-
-def _with_page(merged: MergedRun, rootdir: Path) -> MergedRun:
-    from pytest_rageval.report.html.files import REPORT
-
-    view = merged.view
-    problem = write_page(rootdir / view.folder, merged.comparison)
-    if problem:
-        return replace(merged, view=replace(view, notes=[*view.notes, problem]))
-    return replace(merged, view=replace(view, report=f"{view.folder}/{REPORT}"))
-
-
-def _labels(parts: list[RunPart], project: Settings) -> JudgeLabels | None:
+def _labels(parts: list[StoredRun], project: Settings) -> JudgeLabels | None:
     judged = parts[0].settings.judge != "none" and not parts[0].settings.retrieval_only
     if not judged:
         return None
     return read_labels([record for part in parts for record in part.records], project)
 
 
-def _document(parts: list[RunPart], merged: MergedRun) -> dict[str, Any]:
+def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
     return {
         "run_id": merged.view.run_id,
         "folder": merged.view.folder,
@@ -102,7 +85,7 @@ def _document(parts: list[RunPart], merged: MergedRun) -> dict[str, Any]:
     }
 
 
-def _print(merged: MergedRun) -> None:
+def _print(merged: FinishedRun) -> None:
     from pytest_rageval.report.text.summary import render_summary
 
     width = shutil.get_terminal_size().columns

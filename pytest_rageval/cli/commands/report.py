@@ -34,16 +34,15 @@ def command(run: str, baseline: str | None, output: Path | None, redact: bool, f
 
     RUN, like the baseline, is an id, a prefix of one, a tag, last, last~N or a path.
     """
-    from pytest_rageval.report.html.files import REPORT, report_page, stored_files
+    from pytest_rageval.report.html.files import report_page
     from pytest_rageval.report.html.values import ReportOptions
     from pytest_rageval.runs.read import open_run
+    from pytest_rageval.runs.store import REPORT
 
     stored = open_run(run, os.environ)
-    base = None if baseline is None else stored_files(open_run(baseline, os.environ))
     page = report_page(
-        stored_files(stored),
-        stored.folder,
-        baseline=base,
+        stored,
+        baseline=None if baseline is None else open_run(baseline, os.environ),
         options=ReportOptions(redact=redact, full=full),
     )
     target = output or stored.folder / REPORT

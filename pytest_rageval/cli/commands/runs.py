@@ -11,10 +11,12 @@ import click
 from pytest_rageval.cli.commands.run_history import put_and_warn, sync_command, trend_command
 from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json, print_lines
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.documents import part
 
 if TYPE_CHECKING:
     from pytest_rageval.report.text.lines import Line, Style
     from pytest_rageval.runs.list import RunEntry
+    from pytest_rageval.values.run import StoredRun
 
 _STYLES: Final[Mapping[str, Style]] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
 """Of the verdict of a gate, whose word says the same."""
@@ -82,54 +84,48 @@ def _list_lines(entries: list[RunEntry]) -> Iterator[Line]:
 def show_command(run: str, as_json: bool) -> ExitCode:
     """Show the gate, figures, versions and settings of a run."""
     from pytest_rageval.runs.list import run_entry
-    from pytest_rageval.runs.store import read_json, resolve_run
+    from pytest_rageval.runs.read import read_documents
+    from pytest_rageval.runs.store import resolve_run
     from pytest_rageval.runs.tags import tags_by_run
-    from pytest_rageval.values.errors import StorageError
 
     results = _results()
     folder = resolve_run(results, run)
-    documents: dict[str, Any] = {}
-    for name in ("metrics", "gate", "config"):
-        try:
-            documents[name] = read_json(folder / f"{name}.json")
-        except StorageError:  # an interrupted run lacks some of them
-            documents[name] = None
-    entry = run_entry(folder, tags_by_run(results).get(folder.name, ()))
+    stored = read_documents(folder, tags=tags_by_run(results).get(folder.name, ()))
+    entry = run_entry(stored)
     if as_json:
+        documents = {name: getattr(stored, name) or None for name in ("metrics", "gate", "config")}
         print_json({**entry.document(), "folder": str(folder), **documents})
     else:
-        print_lines(_show_lines(entry, folder, documents))
+        print_lines(_show_lines(entry, stored))
     return ExitCode.YES
 
 
-def _show_lines(entry: RunEntry, folder: Path, documents: Mapping[str, Any]) -> Iterator[Line]:
-    for line in _fact_lines(entry, folder, documents["config"] or {}):
+def _show_lines(entry: RunEntry, run: StoredRun) -> Iterator[Line]:
+    for line in _fact_lines(entry, run):
         yield ((clean(line), ""),)
-    sentence = clean(str((documents["gate"] or {}).get("sentence") or "not decided"))
+    sentence = clean(str(run.gate.get("sentence") or "not decided"))
     yield (("gate ", ""), (sentence, _STYLES.get(entry.verdict or "", "")))
-    for line in _figure_lines((documents["metrics"] or {}).get("statistics")):
+    for line in _figure_lines(part(run.metrics, "statistics")):
         yield ((f"  {clean(line)}", ""),)
 
 
-def _fact_lines(entry: RunEntry, folder: Path, config: Mapping[str, Any]) -> Iterator[str]:
+def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
     tags = f" [{', '.join(entry.tags)}]" if entry.tags else ""
     yield f"run {entry.run_id}{tags}"
-    yield f"folder {folder}"
+    yield f"folder {run.folder}"
     yield f"made {entry.timestamp or 'at an unknown time'}, commit {entry.commit or 'unknown'}"
     yield f"judge {entry.judge or 'unknown'}, dataset {entry.dataset_hash or 'unknown'}"
     for name in ("index_build_version", "retriever_version", "answerer_version"):
-        if config.get(name) is not None:
-            yield f"{name} {config[name]}"
+        if run.config.get(name) is not None:
+            yield f"{name} {run.config[name]}"
     if not entry.has_records:
         yield "its records are not here: it cannot be compared, explained or decided again"
 
 
-def _figure_lines(statistics: object) -> Iterator[str]:
+def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
     from pytest_rageval.report.text.summary import interval_text
     from pytest_rageval.support.numbers import format_value
 
-    if not isinstance(statistics, Mapping):
-        return
     for key, found in statistics.items():
         if isinstance(found, Mapping) and found.get("n"):
             interval = interval_text(found.get("low"), found.get("high"))

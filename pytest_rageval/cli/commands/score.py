@@ -18,7 +18,7 @@ from pytest_rageval.cli.judge_options import (
     project_settings,
     warn_of_cache,
 )
-from pytest_rageval.cli.output import JsonList, json_option, no_report_option, write_page
+from pytest_rageval.cli.output import JsonList, json_option, no_report_option
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -142,11 +142,13 @@ def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
     Returns:
         Its name, and the reason why it was not written; one of the two is empty.
     """
-    from pytest_rageval.report.html.files import REPORT
+    from pytest_rageval.engine.finish import write_page
+    from pytest_rageval.runs.read import read_run
+    from pytest_rageval.runs.store import REPORT
 
     if scored.n_records > _PAGE_RECORDS:
         return "", f"{REPORT} was not written of so many records; rageval report does so"
-    problem = write_page(folder)
+    problem = write_page(read_run(folder))
     return ("", problem) if problem else (REPORT, "")
 
 

@@ -9,9 +9,10 @@ from urllib.parse import quote
 
 from pytest_rageval.report.html.details import TEXT_CHARS, score_text, stage_of, view_detail
 from pytest_rageval.report.html.markup import shortened
-from pytest_rageval.report.html.values import CaseView, ReportOptions, RunFiles
+from pytest_rageval.report.html.values import CaseView, ReportOptions
 from pytest_rageval.support.numbers import format_value
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
 
 CaseKey = tuple[str, str, int]
 """File, case id and repeat."""
@@ -31,7 +32,7 @@ class CasesView:
 
 
 def view_cases(
-    run: RunFiles,
+    run: StoredRun,
     options: ReportOptions,
     *,
     baseline: Mapping[CaseKey, CaseRecord] | None = None,

@@ -9,10 +9,11 @@ from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import Comparison, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason
 from pytest_rageval.analysis.compare.settings import shown
+from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.report.html.cases import CaseKey, case_key
 from pytest_rageval.report.html.figures import place_on_scale, signed
-from pytest_rageval.report.html.values import BaselineRun, ChangeView, CompareView, FlipView
+from pytest_rageval.report.html.values import ChangeView, CompareView, FlipView
 from pytest_rageval.support.numbers import format_value
 from pytest_rageval.values.record import CaseRecord
 
@@ -25,13 +26,13 @@ _REASONS: Final[tuple[tuple[LeftOutReason, str], ...]] = (
 
 
 def paired_records(
-    baseline: BaselineRun, records: Iterable[CaseRecord]
+    baseline: RunComparison, records: Iterable[CaseRecord]
 ) -> dict[CaseKey, CaseRecord]:
     """Return the baseline's records of the cases that both runs asked alike."""
     paired = {
         (pair.new.first.file, pair.new.first.name) for pair in baseline.comparison.pairing.pairs
     }
-    before = {case_key(record): record for record in baseline.run.records}
+    before = {case_key(record): record for record in baseline.base.records}
     keys = (case_key(record) for record in records)
     return {key: before[key] for key in keys if key[:2] in paired and key in before}
 
@@ -67,7 +68,7 @@ def _change(change: MetricChange) -> ChangeView:
 
 
 def view_comparison(
-    baseline: BaselineRun, anchors: Mapping[CaseKey, str], *, redact: bool
+    baseline: RunComparison, anchors: Mapping[CaseKey, str], *, redact: bool
 ) -> CompareView:
     """Show flips, differences and what cannot be compared.
 
@@ -83,7 +84,7 @@ def view_comparison(
     }
     listed = (*comparability.invariants, *comparability.versions, *comparability.config)
     return CompareView(
-        run_id=baseline.run.run_id,
+        run_id=baseline.base.run_id,
         invariants=tuple(one.name for one in comparability.invariants),
         warning=comparability.warning or "",
         flips=tuple(

@@ -19,13 +19,13 @@ from pytest_rageval.report.html.values import (
     CaseDetail,
     ChunkView,
     ReportOptions,
-    RunFiles,
 )
-from pytest_rageval.report.html.values import text as text_at
 from pytest_rageval.report.html.word_diff import WordDiff, diff_words
 from pytest_rageval.support.numbers import format_value
+from pytest_rageval.values.documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.run import StoredRun
 
 _ANSWER_CHARS: Final = 10_000
 _CHUNK_CHARS: Final = 2_000
@@ -34,7 +34,7 @@ TEXT_CHARS: Final = 4_000
 
 
 def view_detail(
-    record: CaseRecord, run: RunFiles, before: CaseRecord | None, options: ReportOptions
+    record: CaseRecord, run: StoredRun, before: CaseRecord | None, options: ReportOptions
 ) -> CaseDetail:
     """Show everything of one case.
 
@@ -116,7 +116,7 @@ def _moved(
     return tuple(marked)
 
 
-def _golds(record: CaseRecord, run: RunFiles) -> tuple[AnchorReason, ...]:
+def _golds(record: CaseRecord, run: StoredRun) -> tuple[AnchorReason, ...]:
     found = [_found_gold(record, index) for index in range(len(record.case.gold_supports))]
     plain = tuple(gold for gold in found if gold is not None)
     if len(plain) == len(found) and record.failure_stage != "not_cited":

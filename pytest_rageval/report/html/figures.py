@@ -14,15 +14,11 @@ from pytest_rageval.report.html.values import (
     LatencyView,
     LimitView,
     MetricView,
-    count,
-    items,
-    number,
-    part,
-    text,
 )
 from pytest_rageval.report.text.summary import HEADLINE, interval_text
 from pytest_rageval.support.numbers import format_limit_pair, format_value, unit_of
 from pytest_rageval.support.text import counted
+from pytest_rageval.values.documents import count, items, number, part, text
 
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
 _BETTER: Final = {"higher": "higher is better", "lower": "lower is better", "neutral": ""}

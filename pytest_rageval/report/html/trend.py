@@ -8,14 +8,15 @@ from itertools import pairwise
 from typing import Any, Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
-from pytest_rageval.analysis.trend import TrendRun as RunPoint
-from pytest_rageval.analysis.trend import differences
+from pytest_rageval.analysis.trend import TrendRun, differences
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.report.html.charts import TrendPoint, trend_panel
 from pytest_rageval.report.html.figures import known_metrics, place_on_scale
-from pytest_rageval.report.html.values import RunFiles, Trend, TrendRun, number, text
+from pytest_rageval.report.html.values import Trend, TrendRow
 from pytest_rageval.report.text.summary import HEADLINE
 from pytest_rageval.support.numbers import format_value
+from pytest_rageval.values.documents import number, text
+from pytest_rageval.values.run import StoredRun
 
 _PANELS: Final = 6
 _UNTOLD: Final = datetime.min.replace(tzinfo=UTC)
@@ -31,7 +32,7 @@ _FIRST: Final = (
 """One of each side of a system: what was found, where, when it refuses, what it says."""
 
 
-def view_trend(runs: Sequence[RunFiles], current: str) -> Trend | None:
+def view_trend(runs: Sequence[StoredRun], current: str) -> Trend | None:
     """Show the headline means of several runs; None: there is nothing before this one.
 
     Args:
@@ -47,7 +48,7 @@ def view_trend(runs: Sequence[RunFiles], current: str) -> Trend | None:
     return Trend(
         columns=tuple(keys),
         runs=tuple(
-            TrendRun(
+            TrendRow(
                 run_id=run.run_id,
                 when=text(run.metrics, "timestamp")[:16].replace("T", " "),
                 current=run.run_id == current,
@@ -76,15 +77,15 @@ def view_trend(runs: Sequence[RunFiles], current: str) -> Trend | None:
     )
 
 
-def _breaks(runs: Sequence[RunFiles], key: str) -> list[tuple[str, ...]]:
+def _breaks(runs: Sequence[StoredRun], key: str) -> list[tuple[str, ...]]:
     """Name, for each run, what keeps a metric from being compared with that of the run before."""
     points = [_point(run) for run in runs]
     found = (differences(one, other, key)[0] for one, other in pairwise(points))
     return [(), *(tuple(one.name for one in breaks) for breaks in found)]
 
 
-def _point(run: RunFiles) -> RunPoint:
-    return RunPoint(
+def _point(run: StoredRun) -> TrendRun:
+    return TrendRun(
         run_id=run.run_id,
         ran_at=_UNTOLD,
         figure=None,

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
-from pytest_rageval.analysis.compare.metrics import Comparison
-from pytest_rageval.analysis.compare.settings import Comparability
 from pytest_rageval.report.explain.values import AnchorReason, CitationReason, JudgementReason
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.word_diff import WordDiff
-from pytest_rageval.values.record import CaseRecord, ScoreSettings
 
 # --- in ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFiles:
-    """A run as its files hold it."""
-
-    run_id: str
-    records: Sequence[CaseRecord] = ()
-    scoring: ScoreSettings = field(default_factory=ScoreSettings)
-    metrics: Mapping[str, Any] = field(default_factory=dict)
-    """metrics.json; anything may be missing in it, as in the next two."""
-    gate: Mapping[str, Any] = field(default_factory=dict)
-    config: Mapping[str, Any] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-    """What a reader of figures should know about where they come from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,16 +22,6 @@ class ReportOptions:
     """Show what lies behind every case, however many there are."""
     full_up_to: int = 1000
     """Cases up to which that happens without being asked for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineRun:
-    """The run that another is held against, and what that gave."""
-
-    run: RunFiles
-    comparability: Comparability
-    comparison: Comparison
-    """Of what may be compared."""
 
 
 # --- out ---------------------------------------------------------------------------------------
@@ -140,7 +110,7 @@ class HeatMap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrendRun:
+class TrendRow:
     """One run of the trend."""
 
     run_id: str
@@ -156,7 +126,7 @@ class Trend:
     """Headline means over the last runs, oldest first."""
 
     columns: tuple[str, ...]
-    runs: tuple[TrendRun, ...]
+    runs: tuple[TrendRow, ...]
     charts: tuple[Element, ...]
 
 
@@ -332,46 +302,3 @@ _VERDICT_WORDS: Final = {
     "not_evaluated": "NOT EVALUATED",
     "unknown": "NO VERDICT",
 }
-
-
-def part(document: object, *path: str) -> Mapping[str, Any]:
-    """Return the object at a path; empty: there is none."""
-    found = value(document, *path)
-    return found if isinstance(found, Mapping) else {}
-
-
-def value(document: object, *path: str) -> object:
-    """Return what stands at a path; None: nothing."""
-    for name in path:
-        if not isinstance(document, Mapping):
-            return None
-        document = document.get(name)
-    return document
-
-
-def number(document: object, *path: str) -> float | None:
-    """Return the finite number at a path; None: there is none."""
-    found = value(document, *path)
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        return None
-    return float(found) if math.isfinite(found) else None
-
-
-def count(document: object, *path: str) -> int:
-    """Return the whole number at a path; 0: there is none."""
-    found = number(document, *path)
-    return 0 if found is None else int(found)
-
-
-def text(document: object, *path: str) -> str:
-    """Return the text at a path, or a number as text; empty: there is neither."""
-    found = value(document, *path)
-    if isinstance(found, str):
-        return found
-    return str(found) if isinstance(found, int | float) and not isinstance(found, bool) else ""
-
-
-def items(document: object, *path: str) -> Sequence[Any]:
-    """Return the list at a path; empty: there is none."""
-    found = value(document, *path)
-    return found if isinstance(found, list | tuple) else ()

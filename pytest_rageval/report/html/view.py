@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.run import target_warnings
+from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.html.cases import CasesView, view_cases
 from pytest_rageval.report.html.charts import forest_plot, latency_bars
 from pytest_rageval.report.html.compare import (
@@ -25,14 +26,11 @@ from pytest_rageval.report.html.figures import (
 )
 from pytest_rageval.report.html.trend import view_trend
 from pytest_rageval.report.html.values import (
-    BaselineRun,
     ReportOptions,
     ReportView,
-    RunFiles,
-    items,
-    text,
-    value,
 )
+from pytest_rageval.values.documents import items, text, value
+from pytest_rageval.values.run import StoredRun
 
 _VERDICTS: Final = frozenset({"pass", "fail", "not_evaluated"})
 _FACTS: Final = (
@@ -51,10 +49,10 @@ _FACTS: Final = (
 
 
 def view_report(
-    run: RunFiles,
+    run: StoredRun,
     *,
-    baseline: BaselineRun | None = None,
-    history: Sequence[RunFiles] = (),
+    baseline: RunComparison | None = None,
+    history: Sequence[StoredRun] = (),
     options: ReportOptions | None = None,
 ) -> ReportView:
     """Work out everything that the page shows.
@@ -89,7 +87,7 @@ def view_report(
         if baseline is None
         else view_comparison(baseline, cases.anchors, redact=chosen.redact),
         metrics=metrics,
-        forest=forest_plot(headline, baseline="" if baseline is None else baseline.run.run_id),
+        forest=forest_plot(headline, baseline="" if baseline is None else baseline.base.run_id),
         heat_maps=view_heat_maps(run.metrics),
         trend=view_trend(history, run.run_id),
         latency=view_latency(run.metrics),
@@ -107,7 +105,7 @@ def view_report(
 _OUTCOMES: Final = ("error", "missed", "unchecked", "passed")
 
 
-def _facts(run: RunFiles) -> Iterator[tuple[str, str]]:
+def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
     for name, path in _FACTS:
         found = text(run.config, *path)
         if found:
@@ -119,7 +117,7 @@ def _facts(run: RunFiles) -> Iterator[tuple[str, str]]:
         yield "Asked", ", ".join(asked)
 
 
-def _notes(run: RunFiles, options: ReportOptions) -> Iterator[str]:
+def _notes(run: StoredRun, options: ReportOptions) -> Iterator[str]:
     yield from run.notes
     if not options.redact:  # what the target wrote of its index is among them
         yield from (note for note in items(run.metrics, "warnings") if isinstance(note, str))
@@ -127,7 +125,7 @@ def _notes(run: RunFiles, options: ReportOptions) -> Iterator[str]:
         yield from target_warnings([coverage for coverage in coverages if coverage][:1])
 
 
-def _cases(run: RunFiles, baseline: BaselineRun | None, options: ReportOptions) -> CasesView:
+def _cases(run: StoredRun, baseline: RunComparison | None, options: ReportOptions) -> CasesView:
     if baseline is None:
         return view_cases(run, options)
     flips = flips_by_case(baseline.comparison)

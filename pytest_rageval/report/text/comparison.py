@@ -8,20 +8,22 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.groups import GroupChange
 from pytest_rageval.analysis.compare.metrics import LatencyChange, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
 from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
-from pytest_rageval.analysis.two_runs import RunComparison, RunSide
+from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.text.gate import detectable_text
 from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line
 from pytest_rageval.report.text.summary import HEADLINE, change_text
 from pytest_rageval.support.numbers import format_value, unit_of
 from pytest_rageval.support.text import clean, counted, cut_columns
+from pytest_rageval.values.documents import part
 from pytest_rageval.values.gate import CheckResult
+from pytest_rageval.values.run import StoredRun
 
 BANNER: Final = "NOT COMPARABLE"
 _STYLES: Final[Mapping[Verdict, Style]] = {
@@ -105,17 +107,16 @@ def _head(found: RunComparison, width: int) -> Iterator[Line]:
     yield from _wrapped("", pairing_text(found), width)
 
 
-def describe_side(side: RunSide) -> str:
+def describe_side(side: StoredRun) -> str:
     """Name a run with its tags, its commit, its judge and its number of cases."""
-    git = side.config.get("git")
-    facts: Mapping[str, Any] = git if isinstance(git, Mapping) else {}
+    facts = part(side.config, "git")
     parts = [f"{side.run_id} [{', '.join(side.tags)}]" if side.tags else side.run_id]
     commit = facts.get("commit")
     if isinstance(commit, str):
         dirty = "+" if facts.get("dirty") else ""
         parts.append(f"{facts.get('branch') or 'detached'}@{commit[:7]}{dirty}")
     parts.append(counted(side.n_cases, "case"))
-    judge = side.settings.get("judge")
+    judge = side.given.get("judge")
     if judge is not None:
         parts.append(f"judge {'off' if judge == 'none' else judge}")
     return ", ".join(parts)
@@ -360,10 +361,10 @@ def _banner(found: RunComparison) -> Iterator[Line]:
 
 
 def _wrapped(head: str, text: str, width: int, *, style: Style = "") -> Iterator[Line]:
-    parts = textwrap.wrap(clean(text), max(width - 9, 20)) or [""]
+    wrapped = textwrap.wrap(clean(text), max(width - 9, 20)) or [""]
     head_style: Style = style if style else "bold"
-    for part in parts:
-        yield ((f"{head:<9}", head_style), (part, ""))
+    for piece in wrapped:
+        yield ((f"{head:<9}", head_style), (piece, ""))
         head = ""
 
 

@@ -13,23 +13,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
-from pytest_rageval.analysis.run_figures import mapping, number, run_figures, whole
+from pytest_rageval.analysis.run_figures import run_figures
 from pytest_rageval.project.options import VERSIONS
 from pytest_rageval.runs.documents import git_repository
-from pytest_rageval.runs.list import (
-    config_hash_of,
-    describe_run,
-    is_partial,
-    ran_at,
-    run_documents,
-)
-from pytest_rageval.runs.read import records_of_run
-from pytest_rageval.runs.store import RESULTS, read_json
+from pytest_rageval.runs.list import is_partial, ran_at, run_entry
+from pytest_rageval.runs.read import DOCUMENTS, read_documents, records_of_run
+from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.http.address import without_secrets
+from pytest_rageval.values.documents import number, value, whole
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 
-_DOCUMENTS: Final = ("config.json", "metrics.json", "gate.json")
 _SETTLED_S: Final = 2.0
 """A file that was changed just now may change again without another time or size to show it: some
 file systems count in seconds."""
@@ -83,7 +77,7 @@ def stamp_of(folder: Path, tags: tuple[str, ...], *, now: float | None = None) -
     now = time.time() if now is None else now
     told: list[object] = [list(tags)]
     newest = 0.0
-    for name in (*_DOCUMENTS, RESULTS):
+    for name in (*DOCUMENTS, RESULTS):
         try:
             found = (folder / name).stat()
         except OSError:
@@ -98,7 +92,7 @@ def stamp_of(folder: Path, tags: tuple[str, ...], *, now: float | None = None) -
 def content_hash(folder: Path, tags: tuple[str, ...]) -> str:
     """Return 64 hex digits over what is in the files of a run, and its tags."""
     told: list[object] = [list(tags)]
-    for name in (*_DOCUMENTS, RESULTS):
+    for name in (*DOCUMENTS, RESULTS):
         digest = hashlib.sha256()
         try:
             with (folder / name).open("rb") as file:
@@ -124,9 +118,8 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
     Raises:
         OSError: the folder is gone.
     """
-    problems: list[str] = []
-    documents = run_documents(folder)
-    unreadable = [name for name in _DOCUMENTS if _is_broken(folder / name, problems)]
+    stored = read_documents(folder, tags=tags)
+    unreadable, problems = list(stored.unreadable), list(stored.unreadable.values())
     records: list[CaseRecord] = []
     if (folder / RESULTS).is_file():
         try:
@@ -134,24 +127,24 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
         except StorageError as error:
             unreadable.append(RESULTS)
             problems.append(str(error))
-    entry = describe_run(folder, tags, documents)
-    config, metrics = documents.config, documents.metrics
+    entry = run_entry(stored)
+    config, metrics = stored.config, stored.metrics
     run = {
         "ran_at": ran_at(folder),
         "tags": " ".join(tags),
         "verdict": _text(entry.verdict),
         "judge": _text(entry.judge),
-        "config_hash": _text(config_hash_of(documents)),
+        "config_hash": _text(stored.config_hash),
         "dataset_hash": _text(entry.dataset_hash),
         "git_commit": _text(entry.commit),
-        "git_dirty": _flag(mapping(config.get("git")).get("dirty")),
+        "git_dirty": _flag(value(config, "git", "dirty")),
         **{name: _text(config.get(name)) for name in VERSIONS},
-        "package_version": _text(mapping(config.get("versions")).get("pytest-rageval")),
-        "metric_definitions_version": whole(config.get("metric_definitions_version")),
-        "k": whole(mapping(config.get("settings")).get("k")),
+        "package_version": _text(value(config, "versions", "pytest-rageval")),
+        "metric_definitions_version": whole(config, "metric_definitions_version"),
+        "k": whole(config, "settings", "k"),
         "n_cases": whole(entry.n_cases),
-        **{name: whole(metrics.get(name)) for name in _OUTCOMES},
-        "partial": is_partial(documents),
+        **{name: whole(metrics, name) for name in _OUTCOMES},
+        "partial": is_partial(stored),
         "has_metrics": bool(metrics),
         "has_records": entry.has_records,
         "unreadable": " ".join(unreadable),
@@ -163,17 +156,6 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
         metrics=_metric_rows(metrics, config),
         problems=tuple(problems),
     )
-
-
-def _is_broken(path: Path, problems: list[str]) -> bool:
-    if not path.exists():
-        return False
-    try:
-        read_json(path)
-    except StorageError as error:
-        problems.append(str(error))
-        return True
-    return False
 
 
 def _metric_rows(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[Row, ...]:

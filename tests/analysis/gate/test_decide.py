@@ -5,11 +5,19 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.analysis.gate.decide import Selection, decide_gate
-from pytest_rageval.analysis.gate.differences import Difference
+from pytest_rageval.analysis.gate.decide import decide_gate
+from pytest_rageval.analysis.gate.differences import Difference, GateBaseline
+from pytest_rageval.analysis.gate.figures import GateRun
 from pytest_rageval.analysis.stats.paired import paired_difference
 from pytest_rageval.project.thresholds import with_implicit_checks
-from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
+from pytest_rageval.values.gate import (
+    BaselineInfo,
+    Check,
+    CheckResult,
+    GateResult,
+    Selection,
+    Thresholds,
+)
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, hits, record
 
@@ -17,17 +25,17 @@ HIT = Check(metric="hit_at_k", kind="min", limit=0.75)
 
 
 def gate(records: list[CaseRecord], *checks: Check, **changes: Any) -> GateResult:
-    options: dict[str, Any] = {
-        "selection": Selection.of(records, records),
-        "n_expected": len(records),
-        "n_reported": len(records),
-        "judge_configured": False,
-        "retrieval_only": False,
+    thresholds = changes.pop("thresholds", None) or Thresholds(checks=checks)
+    selection = changes.pop("selection", None) or Selection.of(records, records)
+    options = {name: changes.pop(name, len(records)) for name in ("n_expected", "n_reported")}
+    differences = changes.pop("baseline", None)
+    run = GateRun(
+        aggregate=aggregate(records, timeout_ms=changes.get("timeout_ms")),
+        records=tuple(records),
         **changes,
-    }
-    thresholds = options.pop("thresholds", None) or Thresholds(checks=checks)
-    numbers = aggregate(records, timeout_ms=options.get("timeout_ms"))
-    return decide_gate(thresholds, numbers, records=records, **options)
+    )
+    baseline = GateBaseline(info=BaselineInfo(), differences=differences) if differences else None
+    return decide_gate(thresholds, run, selection, **options, baseline=baseline)
 
 
 def check(records: list[CaseRecord], of: Check, **changes: Any) -> CheckResult:

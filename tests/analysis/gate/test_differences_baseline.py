@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.gate.decide import Selection, decide_gate
+from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.differences import margins
-from pytest_rageval.analysis.two_runs import RunSide, compare_runs
-from pytest_rageval.engine.baseline import Baseline, hold_against
-from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
+from pytest_rageval.analysis.two_runs import Baseline, compare_runs, gate_run, hold_against
+from pytest_rageval.values.gate import Check, CheckResult, GateResult, Selection, Thresholds
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.records import changed, record
 from tests.build.runs import SETTINGS, run_of, scored, side
@@ -31,22 +31,17 @@ NEWLY = Check(metric="newly_missed", kind="max", limit=2)
 
 
 def gate(
-    base: RunSide, new: RunSide, *checks: Check, **thresholds: Any
+    base: StoredRun, new: StoredRun, *checks: Check, **thresholds: Any
 ) -> tuple[GateResult, Baseline]:
     given = Thresholds(checks=checks, **thresholds)
     against = hold_against(base, new, given, name="main")
-    run = new.gate_run(confidence=0.95)
     found = decide_gate(
         given,
-        run.aggregate,
-        records=new.records,
-        selection=Selection.of(new.records, new.records),
+        gate_run(new, confidence=0.95),
+        Selection.of(new.records, new.records),
         n_expected=new.n_cases,
         n_reported=new.n_cases,
-        judge_configured=False,
-        retrieval_only=False,
-        baseline=against.differences,
-        baseline_info=against.info,
+        baseline=against,
     )
     return found, against
 

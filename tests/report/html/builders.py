@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.metrics import compare_records
 from pytest_rageval.analysis.compare.settings import compare_configs
+from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.html.page import render_report
-from pytest_rageval.report.html.values import BaselineRun, ReportOptions, RunFiles
+from pytest_rageval.report.html.values import ReportOptions
 from pytest_rageval.report.html.view import view_report
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
+from pytest_rageval.values.run import StoredRun
 from tests.build.records import record
 
 HOSTILE: Final = (
@@ -125,32 +128,33 @@ def check(name: str, status: str = "pass", **fields: Any) -> dict[str, Any]:
     }
 
 
-def run(records: list[CaseRecord], run_id: str = "run-1", **fields: Any) -> RunFiles:
+def run(records: list[CaseRecord], run_id: str = "run-1", **fields: Any) -> StoredRun:
     """The files of a run of these records."""
     given = {
         "metrics": metrics_document(
-            aggregate(records), run_id=run_id, timestamp="2026-11-20T19:58:00+00:00"
+            aggregate(records), {"run_id": run_id, "timestamp": "2026-11-20T19:58:00+00:00"}
         ),
         "gate": {"verdict": "pass", "sentence": "PASS 1 check", "checks": [check("recall_at_k")]},
         "config": config(),
         **fields,
     }
-    return RunFiles(run_id=run_id, records=records, **given)
+    return StoredRun(folder=Path(run_id), records=records, **given)
 
 
-def against(base: RunFiles, new: RunFiles) -> BaselineRun:
-    return BaselineRun(
-        run=base,
+def against(base: StoredRun, new: StoredRun) -> RunComparison:
+    return RunComparison(
+        base=base,
+        new=new,
         comparability=compare_configs(base.config, new.config),
         comparison=compare_records(base.records, new.records),
     )
 
 
 def page(
-    files: RunFiles,
+    files: StoredRun,
     *,
-    baseline: RunFiles | None = None,
-    history: tuple[RunFiles, ...] = (),
+    baseline: StoredRun | None = None,
+    history: tuple[StoredRun, ...] = (),
     options: ReportOptions | None = None,
 ) -> str:
     held = None if baseline is None else against(baseline, files)
@@ -213,7 +217,7 @@ def hostile_record(text: str, number: int) -> CaseRecord:
     return record(text, **fields)
 
 
-def hostile_run(run_id: str = "run-1") -> RunFiles:
+def hostile_run(run_id: str = "run-1") -> StoredRun:
     """A run in which every text is hostile, also those that only a forged file can hold."""
     records = [hostile_record(text, number) for number, text in enumerate(HOSTILE, start=1)]
     broken = [

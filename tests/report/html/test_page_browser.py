@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.report.html.values import ReportOptions, RunFiles
+from pytest_rageval.report.html.values import ReportOptions
+from pytest_rageval.values.run import StoredRun
 from tests.build.browser import chromium
 from tests.report.html.builders import (
     check,
@@ -90,7 +91,7 @@ def example() -> str:
     )
 
 
-def compared(name: str) -> RunFiles:
+def compared(name: str) -> StoredRun:
     """One of two runs with every kind of part: flips, failed checks, groups, a trend."""
     other = (passed, missed) if name == "old" else (missed, passed)
     records = [

@@ -57,10 +57,12 @@ def full_run(
     told = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     document = metrics_document(
         aggregate(records),
-        run_id=run_id,
-        timestamp=f"2026-01-{day:02}T00:00:00+00:00",
-        config_hash=config_hash(settings),
-        dataset_hash=told["dataset_hash"],
+        {
+            "run_id": run_id,
+            "timestamp": f"2026-01-{day:02}T00:00:00+00:00",
+            "config_hash": config_hash(settings),
+            "dataset_hash": told["dataset_hash"],
+        },
     )
     write_document(folder, "metrics.json", document)
     return folder

@@ -1,0 +1,229 @@
+"""The end of a run, the same wherever its records come from: numbers, a decision and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_rageval.analysis.gate.decide import NO_BASELINE, decide_gate
+from pytest_rageval.analysis.trust.reliability import JudgeLabels
+from pytest_rageval.analysis.two_runs import (
+    Baseline,
+    RunNumbers,
+    gate_run,
+    hold_against,
+    run_numbers,
+)
+from pytest_rageval.report.markdown.summary import render_markdown
+from pytest_rageval.report.text.summary import SummaryView
+from pytest_rageval.runs.documents import gate_document
+from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.runs.read import read_compared
+from pytest_rageval.runs.store import REPORT, RunWriter, resolve_run
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.gate import (
+    BaselineInfo,
+    GateResult,
+    Selection,
+    Thresholds,
+    needs_baseline,
+)
+from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.settings import Settings
+
+_MAKE_ONE: Final = "make one with `rageval runs tag RUN main`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedRun:
+    """A run whose records are all there, with what its numbers and its gate depend on."""
+
+    run: StoredRun
+    """With its records and its ``config.json``."""
+    project: Settings
+    """Of the project: its folders, the baseline that it names, and whether a page is written."""
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    selection: Selection = field(default_factory=lambda: Selection(n_selected=0, n_total=0))
+    n_expected: int = 0
+    """Cases that the run should have reported."""
+    n_reported: int = 0
+    parts: Sequence[str] = ()
+    """Ids of the runs that it was put together from, which are none to compare with."""
+    labels: JudgeLabels | None = None
+    """Of people, which correct judged means; None: there are none."""
+
+    def numbers(self) -> RunNumbers:
+        """Compute the numbers of the run.
+
+        Raises:
+            DatasetError: a label does not say which of several cases it is about.
+        """
+        return run_numbers(self.run, confidence=self.thresholds.confidence, labels=self.labels)
+
+    def baseline(self, numbers: RunNumbers | None = None) -> Baseline | None:
+        """Compare the run with its baseline; whatever stands in the way becomes the problem.
+
+        Args:
+            numbers: of the run, where they are known.
+
+        Returns:
+            None where nobody asks for a baseline.
+        """
+        name = self.project.baseline or self.thresholds.baseline
+        if name is None:
+            asked = any(map(needs_baseline, self.thresholds.checks))
+            return Baseline(info=BaselineInfo(problem=NO_BASELINE)) if asked else None
+        try:
+            base = self._read_baseline(name)
+        except StorageError as error:
+            # A path of one machine says nothing on another, and gate.json goes to both.
+            reason = str(error).replace(f"{Path(self.project.rootdir)}/", "")
+            problem = f"no baseline: {reason}; {_MAKE_ONE}"
+            return Baseline(info=BaselineInfo(name=name, problem=problem))
+        return hold_against(base, self.run, self.thresholds, name=name, numbers=numbers)
+
+    def _read_baseline(self, name: str) -> StoredRun:
+        rootdir, run_id = Path(self.project.rootdir), self.run.run_id
+        results = rootdir / self.project.results_dir
+        folder = resolve_run(results, name, exclude=run_id, relative_to=rootdir)
+        if folder.name in {run_id, *self.parts} and folder.parent == results:
+            part = "" if folder.name == run_id else "a part of "
+            raise StorageError(f"run {name!r} is {part}the run that is to be compared")
+        return read_compared(folder, results)
+
+    def decide(self, baseline: Baseline | None, numbers: RunNumbers | None = None) -> GateResult:
+        """Decide the run against thresholds.toml and a baseline.
+
+        Args:
+            baseline: of the run; None: nothing is compared.
+            numbers: of the run, where they are known.
+        """
+        return decide_gate(
+            self.thresholds,
+            gate_run(self.run, confidence=self.thresholds.confidence, numbers=numbers),
+            self.selection,
+            n_expected=self.n_expected,
+            n_reported=self.n_reported,
+            baseline=baseline,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndWords:
+    """The parts of a summary that neither numbers nor the gate tell."""
+
+    wall_s: float
+    """Duration to show, in seconds."""
+    notes: Sequence[str] = ()
+    gave_up: str = ""
+    """The reason why the rest of the cases was not asked; empty: all were."""
+    resume: str = ""
+    """Command that goes on with the run, shown where it is not complete."""
+    rerun: str = "pytest --lf"
+    """Command that asks misses and errors again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """Everything that reporting needs once a run has ended."""
+
+    view: SummaryView
+    gate: GateResult
+    metrics_document: Mapping[str, Any]
+    gate_document: Mapping[str, Any]
+    summary: str
+    """The content of ``summary.md``."""
+
+
+def finish_run(
+    ended: EndedRun,
+    writer: RunWriter,
+    words: EndWords,
+    *,
+    numbers: RunNumbers | None = None,
+    decided: GateResult | None = None,
+) -> FinishedRun:
+    """Compute the numbers of a run, decide it, and write its documents and its page.
+
+    Args:
+        ended: the run.
+        writer: of its folder, where its records are written already.
+        words: of its summary.
+        numbers: of the run, where they were computed as the records came.
+        decided: result of a gate that is not to be evaluated; None: it is.
+
+    Raises:
+        DatasetError: a label does not say which of several cases it is about.
+        StorageError: a document cannot be written.
+    """
+    known = numbers or ended.numbers()
+    baseline = ended.baseline(known) if decided is None else None
+    gate = decided or ended.decide(baseline, known)
+    run = ended.run
+    run = replace(
+        run,
+        metrics=metrics_document(
+            known.aggregate, run.config, judge_reliability=known.reliability.document()
+        ),
+        gate=gate_document(gate, run.run_id),
+    )
+    view = SummaryView(
+        run_id=run.run_id,
+        aggregate=known.aggregate,
+        gate=gate,
+        records=run.records,
+        wall_s=words.wall_s,
+        judge=run.settings.judge,
+        folder=_shown(run.folder, Path(ended.project.rootdir)),
+        notes=words.notes,
+        confidence=ended.thresholds.confidence,
+        reliability=known.reliability,
+        gave_up=words.gave_up,
+        resume="" if gate.complete else words.resume,
+        rerun=words.rerun,
+        changes={} if baseline is None else baseline.changes,
+    )
+    summary = render_markdown(view)
+    writer.write_json("config.json", run.config)
+    writer.write_json("metrics.json", run.metrics)
+    writer.write_json("gate.json", run.gate)
+    writer.write_text("summary.md", summary)
+    if not ended.project.no_report:
+        view = _with_page(view, run, baseline)
+    return FinishedRun(
+        view=view,
+        gate=gate,
+        metrics_document=run.metrics,
+        gate_document=run.gate,
+        summary=summary,
+    )
+
+
+def _with_page(view: SummaryView, run: StoredRun, baseline: Baseline | None) -> SummaryView:
+    """Write the page of the run and name it in the summary."""
+    problem = write_page(run, baseline)
+    if problem:
+        return replace(view, notes=[*view.notes, problem])
+    return replace(view, report=f"{view.folder}/{REPORT}")
+
+
+def write_page(run: StoredRun, baseline: Baseline | None = None) -> str:
+    """Write ``report.html`` of a run that has just ended.
+
+    Returns:
+        A sentence that says why it is not written; empty: it is.
+    """
+    try:
+        from pytest_rageval.report.html.files import write_report
+
+        write_report(run, None if baseline is None else baseline.comparison)
+    except Exception as error:  # the page must not cost the run its verdict
+        return f"{REPORT} was not written: {type(error).__name__}: {error}"
+    return ""
+
+
+def _shown(folder: Path, rootdir: Path) -> str:
+    inside = folder.relative_to(rootdir) if folder.is_relative_to(rootdir) else folder
+    return inside.as_posix()

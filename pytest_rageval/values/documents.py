@@ -1,0 +1,75 @@
+"""Reading of JSON documents that may lack any part, or hold something of another type there.
+
+The documents of a run may be missing, cut short or written by another tool. Whoever shows or
+compares them asks here, so that what a wrong type means is decided once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+_LARGEST: Final = 2**63 - 1
+"""Of an integer in a database."""
+
+
+def value(document: object, *path: str) -> object:
+    """Return what stands at a path; None: nothing."""
+    for name in path:
+        if not isinstance(document, Mapping):
+            return None
+        document = document.get(name)
+    return document
+
+
+def part(document: object, *path: str) -> Mapping[str, Any]:
+    """Return the object at a path; empty: there is none."""
+    found = value(document, *path)
+    return found if isinstance(found, Mapping) else {}
+
+
+def items(document: object, *path: str) -> Sequence[Any]:
+    """Return the list at a path; empty: there is none."""
+    found = value(document, *path)
+    return found if isinstance(found, list | tuple) else ()
+
+
+def number(document: object, *path: str) -> float | None:
+    """Return the finite number at a path; None: there is none."""
+    found = value(document, *path)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return None
+    try:
+        as_float = float(found)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+    return as_float if math.isfinite(as_float) else None
+
+
+def whole(document: object, *path: str) -> int | None:
+    """Return the integer at a path; None: there is none, or no database would keep it."""
+    found = value(document, *path)
+    if isinstance(found, bool) or not isinstance(found, int):
+        return None
+    return found if abs(found) <= _LARGEST else None
+
+
+def word(document: object, *path: str) -> str | None:
+    """Return the text at a path; None: there is none."""
+    found = value(document, *path)
+    return found if isinstance(found, str) else None
+
+
+def count(document: object, *path: str) -> int:
+    """Return the whole number at a path; 0: there is none."""
+    found = number(document, *path)
+    return 0 if found is None else int(found)
+
+
+def text(document: object, *path: str) -> str:
+    """Return the text at a path, or a number as text; empty: there is neither."""
+    found = value(document, *path)
+    if isinstance(found, str):
+        return found
+    return str(found) if isinstance(found, int | float) and not isinstance(found, bool) else ""

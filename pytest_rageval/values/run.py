@@ -1,0 +1,99 @@
+"""A run as its files hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_rageval.values.documents import items, number, part
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.settings import Settings
+
+UNTOLD: Final = Settings(rootdir=".", judge="none")
+"""Settings that a run is taken to be scored with where it does not say: no judge that it names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """A run as its files hold it, whether they are read or about to be written.
+
+    Any of the documents may be missing, or be written by another tool: a document that cannot be
+    read is empty here, and the properties return None or empty for what it lacks.
+    """
+
+    folder: Path
+    records: Sequence[CaseRecord] = ()
+    """The last of each case and repeat, scored as the end of the run scored them; empty also where
+    only the documents were read."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """``config.json``."""
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    """``metrics.json``."""
+    gate: Mapping[str, Any] = field(default_factory=dict)
+    """``gate.json``."""
+    settings: Settings = UNTOLD
+    """Only what scoring depends on is sure to be the run's; the rest may be defaults."""
+    scoring: ScoreSettings = field(default_factory=ScoreSettings)
+    """The same, with what the whole run says of headings."""
+    tags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader of figures should know about where they come from."""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """By file name, why a document that is there could not be read."""
+
+    @property
+    def run_id(self) -> str:
+        """The name of the run."""
+        return self.folder.name
+
+    @property
+    def n_cases(self) -> int:
+        """Number of cases with a record, each counted once."""
+        return len({(record.file, record.name) for record in self.records})
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The settings as ``config.json`` holds them."""
+        return part(self.config, "settings")
+
+    @property
+    def set(self) -> Mapping[str, Any]:
+        """The set that the cases were selected from, as ``config.json`` describes it."""
+        return part(self.config, "set")
+
+    @property
+    def skipped(self) -> frozenset[str]:
+        """Node ids of cases that a mark or fixture skipped."""
+        return frozenset(map(str, items(self.config, "skipped")))
+
+    @property
+    def timeout_ms(self) -> float | None:
+        """Limit of one call in milliseconds."""
+        limit = number(self.given, "target", "timeout_s")
+        return None if limit is None else limit * 1000
+
+    @property
+    def wall_s(self) -> float | None:
+        """Duration of the run in seconds."""
+        return number(self.config, "wall_s")
+
+    @property
+    def timestamp(self) -> str | None:
+        """Time at which the run began, ISO 8601."""
+        return self._told("timestamp")
+
+    @property
+    def dataset_hash(self) -> str | None:
+        """Hash over the cases that were asked."""
+        return self._told("dataset_hash")
+
+    @property
+    def config_hash(self) -> str | None:
+        """Hash over the configuration."""
+        return self._told("config_hash")
+
+    def _told(self, name: str) -> str | None:
+        found = self.metrics.get(name) or self.config.get(name)
+        return found if isinstance(found, str) else None
