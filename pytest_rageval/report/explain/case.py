@@ -18,23 +18,21 @@ from pytest_rageval.metrics.retrieval import (
 )
 from pytest_rageval.metrics.scope import score_scope
 from pytest_rageval.metrics.view import CaseView, Verdicts
-from pytest_rageval.report.explain.answer_figures import (
-    abstention_sentences,
-    abstention_verdict,
-    citation_sentences,
-    embedding_figures,
-    judge_failure,
-    judged_figures,
-    list_sentences,
-    scope_sentences,
-)
 from pytest_rageval.report.explain.chunks import explain_chunks
 from pytest_rageval.report.explain.figures import (
     Figure,
     Terms,
+    abstention_sentences,
+    abstention_verdict,
+    citation_sentences,
     cut_text,
+    embedding_figures,
     group_sentences,
+    judge_failure,
+    judged_figures,
+    list_sentences,
     ranking_sentences,
+    scope_sentences,
 )
 from pytest_rageval.report.explain.golds import (
     explain_citations,

@@ -1,22 +1,43 @@
-"""From records to the case table and to what lies behind each case."""
+"""The case table of a page, and everything that it shows of one case, from records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
-from pytest_rageval.report.html.details import TEXT_CHARS, score_text, stage_of, view_detail
+from pytest_rageval.report.explain.golds import explain_citations, explain_golds, explain_groups
+from pytest_rageval.report.explain.judged import explain_judgements
+from pytest_rageval.report.explain.values import AnchorReason, JudgementReason
+from pytest_rageval.report.explain.verdict import STAGE_MEANING, next_steps
 from pytest_rageval.report.html.markup import shortened
-from pytest_rageval.report.html.values import CaseView, ReportOptions
+from pytest_rageval.report.html.values import (
+    BaseDetail,
+    CaseDetail,
+    CaseView,
+    ChunkView,
+    ReportOptions,
+)
+from pytest_rageval.report.html.word_diff import WordDiff, diff_words
 from pytest_rageval.support.numbers import format_value
+from pytest_rageval.values.documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.run import StoredRun
 
 CaseKey = tuple[str, str, int]
 """File, case id and repeat."""
 
+_ANSWER_CHARS: Final = 10_000
+_CHUNK_CHARS: Final = 2_000
+_TEXT_CHARS: Final = 4_000
+"""Of a question or a message that are shown."""
+_KIND: Final = re.compile("[a-z_]{1,20}")
+"""A word of ours for what went wrong, unlike a message."""
 _COLUMNS: Final = ("recall_at_k", "recall_all_at_k", "mrr", "groundedness", "correctness")
 """Metrics of the case table, where any case has them."""
 
@@ -118,10 +139,282 @@ def _row(
         answerable=record.answerable,
         cells=tuple(_cell(record.metrics.get(key)) for key in columns),
         ms=("-", "") if total is None else (format_value(total, "ms"), f"{total:.3f}"),
-        question=None if options.redact else shortened(record.question, TEXT_CHARS),
+        question=None if options.redact else shortened(record.question, _TEXT_CHARS),
         detail=None,
     )
 
 
 def _cell(value: float | None) -> tuple[str, str]:
     return ("-", "") if value is None else (score_text(value), f"{value:.6f}")
+
+
+# --- one case ---------------------------------------------------------------------------------
+
+
+def view_detail(
+    record: CaseRecord, run: StoredRun, before: CaseRecord | None, options: ReportOptions
+) -> CaseDetail:
+    """Show everything of one case.
+
+    Args:
+        record: of the case.
+        run: whose settings it was scored with.
+        before: the baseline's record of the same case; None: there is none.
+        options: whether texts are left out.
+    """
+    golds = _golds(record, run)
+    judgements = explain_judgements(record, record.stored_case)
+    detail = CaseDetail(
+        question=shortened(record.question, _TEXT_CHARS),
+        expected_facts=tuple(_facts(record, judgements)),
+        expected_answer=record.case.expected_answer,
+        answer=_answer(record),
+        error=_error(record),
+        abstained=_abstained(record),
+        citations=()
+        if record.citations is None or not record.case_stored
+        else explain_citations(record.case, record.citations, record.retrieved_chunks, run.scoring),
+        chunks=_chunks(record),
+        golds=golds,
+        judgements=judgements,
+        stage_meaning=STAGE_MEANING.get(record.failure_stage, "") if record.failure_stage else "",
+        steps=_steps(record, golds),
+        numbers="   ".join(_numbers(record)),
+        latency="   ".join(_latency(record)),
+        command=f"rageval explain {shlex.quote(run.run_id)} {shlex.quote(_named(record))}",
+        prompt_hash=text_at(record.judge_input, "prompt_hash"),
+    )
+    if before is not None:
+        detail = _side_by_side(detail, before, record)
+    return redacted(detail, record) if options.redact else detail
+
+
+def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> CaseDetail:
+    """Add the baseline's side, as far as it differs."""
+    old, new = _chunks(before), detail.chunks
+    same_answer, same_chunks = before.answer == now.answer, _places(old) == _places(new)
+    if not same_chunks:
+        old, new = _moved(old, new, "now rank", "gone"), _moved(new, old, "was rank", "new")
+    base = BaseDetail(
+        outcome=before.outcome,
+        stage=stage_of(before),
+        answer=None if same_answer else _answer(before),
+        diff=None if same_answer else _diff(_answer(before), detail.answer),
+        chunks=None if same_chunks else old,
+        same=tuple(
+            name for name, same in (("answer", same_answer), ("chunks", same_chunks)) if same
+        ),
+    )
+    return replace(detail, base=base, chunks=detail.chunks if same_chunks else new)
+
+
+def _diff(old: str | None, new: str | None) -> WordDiff | None:
+    return diff_words(old, new) if old and new else None
+
+
+def _places(chunks: Sequence[ChunkView] | None) -> list[tuple[str, str, str, str]]:
+    """Return what makes two lists differ to a reader; scores in their last digits do not."""
+    return [(chunk.path, chunk.heading, chunk.text, chunk.golds) for chunk in chunks or ()]
+
+
+def _moved(
+    chunks: Sequence[ChunkView] | None, others: Sequence[ChunkView] | None, at: str, absent: str
+) -> tuple[ChunkView, ...] | None:
+    """Say of each chunk where the other run had it."""
+    if chunks is None or others is None:
+        return None if chunks is None else tuple(chunks)
+    places: dict[tuple[str, str, str], int] = {}
+    for other in others:
+        places.setdefault((other.path, other.heading, other.text), other.rank)
+    marked = []
+    for chunk in chunks:
+        place = places.get((chunk.path, chunk.heading, chunk.text))
+        moved = absent if place is None else "" if place == chunk.rank else f"{at} {place}"
+        marked.append(replace(chunk, moved=moved))
+    return tuple(marked)
+
+
+def _golds(record: CaseRecord, run: StoredRun) -> tuple[AnchorReason, ...]:
+    found = [_found_gold(record, index) for index in range(len(record.case.gold_supports))]
+    plain = tuple(gold for gold in found if gold is not None)
+    if len(plain) == len(found) and record.failure_stage != "not_cited":
+        return plain  # nothing is to be explained, which takes its time
+    return explain_golds(
+        record.case,
+        record.retrieved_chunks,
+        record.citations,
+        record.folder_selection,
+        record.k,
+        run.scoring,
+    )
+
+
+def _found_gold(record: CaseRecord, index: int) -> AnchorReason | None:
+    """Show a gold that was retrieved; None: it was not."""
+    gold = record.case.gold_supports[index]
+    ranks = tuple(
+        rank
+        for rank, chunk in enumerate(record.retrieved_chunks or (), start=1)
+        if index in (chunk.matched_golds or ())
+    )
+    if not ranks or ranks[0] > record.k:
+        return None
+    return AnchorReason(
+        index=index,
+        rel_path=gold.rel_path,
+        heading_path=gold.heading_path,
+        vault=gold.vault,
+        grade=gold.grade,
+        ranks=ranks,
+        document_ranks=ranks,
+        found=True,
+        in_scope=None,
+        cited_by=None,
+        reason="",
+    )
+
+
+def _steps(record: CaseRecord, golds: Sequence[AnchorReason]) -> tuple[str, ...]:
+    if record.outcome == "passed" and record.failure_stage is None:
+        return ()
+    reported = record.retrieved_chunks is not None
+    groups = explain_groups(record.case, golds, reported=reported)
+    return next_steps(record, golds, groups, ())
+
+
+def _facts(record: CaseRecord, judgements: Sequence[JudgementReason]) -> Iterator[tuple[str, str]]:
+    found = {fact.text: fact.found for judgement in judgements for fact in judgement.facts}
+    words = {True: "found", False: "not found", None: ""}
+    for text in record.case.expected_key_facts:
+        yield text, words[found.get(text)]
+
+
+def _answer(record: CaseRecord) -> str | None:
+    return None if record.answer is None else shortened(record.answer, _ANSWER_CHARS)
+
+
+def _error(record: CaseRecord) -> str:
+    if record.error is None:
+        return ""
+    return f"{record.error.kind}: {shortened(record.error.message, _TEXT_CHARS)}"
+
+
+def _abstained(record: CaseRecord) -> str:
+    if not record.abstained:
+        return ""
+    reason = shortened(record.abstain_reason or "", _TEXT_CHARS)
+    return f"abstained: {reason}" if reason else "abstained"
+
+
+def _numbers(record: CaseRecord) -> Iterator[str]:
+    for key, value in record.metrics.items():
+        if value is not None:
+            yield f"{key} {score_text(value)}"
+
+
+def _latency(record: CaseRecord) -> Iterator[str]:
+    for name, ms in record.latency.items():
+        yield f"{name.removesuffix('_ms')} {format_value(ms, 'ms')} ms"
+
+
+def _named(record: CaseRecord) -> str:
+    return record.name if record.case_id else record.nodeid
+
+
+def _chunks(record: CaseRecord) -> tuple[ChunkView, ...] | None:
+    if record.retrieved_chunks is None:
+        return None
+    return tuple(
+        _chunk(chunk, rank, record.k) for rank, chunk in enumerate(record.retrieved_chunks, start=1)
+    )
+
+
+def _chunk(chunk: RetrievedChunk, rank: int, k: int) -> ChunkView:
+    golds = chunk.matched_golds or ()
+    text = chunk.text or ""
+    return ChunkView(
+        rank=rank,
+        in_cut=rank <= k,
+        golds=_gold_names(golds),
+        irrelevant=bool(chunk.irrelevant),
+        path=chunk.rel_path if chunk.vault is None else f"{chunk.vault}: {chunk.rel_path}",
+        heading=chunk.heading_path or "",
+        facts=", ".join(_chunk_facts(chunk, rank)),
+        text=shortened(text, _CHUNK_CHARS),
+        truncated=chunk.text_truncated,
+        moved="",
+    )
+
+
+def _gold_names(golds: Sequence[int]) -> str:
+    return f"gold {', '.join(f'[{index}]' for index in golds)}" if golds else ""
+
+
+def _chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
+    if chunk.start_line is not None:
+        yield f"lines {chunk.start_line}-{chunk.end_line or chunk.start_line}"
+    if chunk.score_final is not None:
+        yield f"score {chunk.score_final:.4g}"
+    if chunk.score_vector is not None:
+        yield f"vector {chunk.score_vector:.4g}"
+    if chunk.score_lexical is not None:
+        yield f"lexical {chunk.score_lexical:.4g}"
+    if chunk.rank_before_rerank not in {None, rank}:
+        yield f"rank {chunk.rank_before_rerank} before reranking"
+
+
+def stage_of(record: CaseRecord) -> str:
+    """Return where a case failed; the kind of error where it has no answer."""
+    if record.error is not None:
+        return record.error.kind
+    return record.failure_stage or ""
+
+
+@lru_cache(maxsize=10_000)
+def score_text(value: float) -> str:
+    """Show the value of a metric."""
+    # Most cases of a run share a few values, and to show one exactly takes its time.
+    return format_value(value)
+
+
+def redacted(detail: CaseDetail, record: CaseRecord) -> CaseDetail:
+    """Keep ids, numbers and words of our own; paths and headings are of the documents."""
+    base = detail.base
+    return replace(
+        detail,
+        question=None,
+        expected_facts=(),
+        expected_answer=None,
+        answer=None,
+        error="" if record.error is None else record.error.kind,
+        abstained="abstained" if record.abstained else "",
+        citations=(),
+        chunks=_bare_chunks(detail.chunks),
+        golds=tuple(_bare_gold(gold) for gold in detail.golds),
+        judgements=tuple(_bare_judgement(one) for one in detail.judgements),
+        steps=(),
+        base=None
+        if base is None
+        else replace(base, answer=None, diff=None, chunks=_bare_chunks(base.chunks)),
+    )
+
+
+def _bare_chunks(chunks: Sequence[ChunkView] | None) -> tuple[ChunkView, ...] | None:
+    if chunks is None:
+        return None
+    return tuple(replace(c, path="", heading="", text="", truncated=False) for c in chunks)
+
+
+def _bare_gold(gold: AnchorReason) -> AnchorReason:
+    return replace(gold, rel_path="", heading_path="", vault=None, reason="")
+
+
+def _bare_judgement(one: JudgementReason) -> JudgementReason:
+    claims = tuple(
+        replace(c, text="", rel_path=None, heading_path=None, reason="") for c in one.claims
+    )
+    error = None
+    if one.error is not None:
+        kind = one.error.split(":", 1)[0]
+        error = kind if _KIND.fullmatch(kind) else "failed"
+    return replace(one, reasoning="", error=error, claims=claims, facts=())

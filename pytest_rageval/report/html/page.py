@@ -1,16 +1,20 @@
-"""The page as one string: no request, no style or handler of its own in any attribute."""
+"""The page as one string: no request, no style or handler of its own in any attribute.
+
+Chunks and answers are made into markup here, as a page holds thousands; the rest is a template.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.report.html.chunks import render_chunks, render_pieces
-from pytest_rageval.report.html.markup import visible
-from pytest_rageval.report.html.values import ReportView
+from pytest_rageval.report.html.markup import Element, harmless, visible
+from pytest_rageval.report.html.values import ChunkView, ReportView
+from pytest_rageval.report.html.word_diff import Piece
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -70,3 +74,65 @@ def _shown(value: Any) -> Any:
     # Here and not field by field, so that none can be forgotten.
     # What prints hides nothing: to ask so here spares a call for nearly every value of a page.
     return visible(value) if type(value) is str and not value.isprintable() else value
+
+
+# --- chunks and answers: every text goes through ``harmless`` --------------------------------
+
+
+def render_chunks(chunks: Sequence[ChunkView]) -> Element:
+    """Return an ordered list of chunks, best first."""
+    if not chunks:
+        return Element("<p>None.</p>")
+    return Element(f'<ol class="chunks">{"".join(map(_item, chunks))}</ol>')
+
+
+def render_pieces(pieces: Sequence[Piece], tag: str) -> Element:
+    """Return a text whose changed parts stand in elements of their own.
+
+    Args:
+        pieces: of the text.
+        tag: ``del`` or ``ins``.
+    """
+    parts = (
+        f"<{tag}>{harmless(text)}</{tag}>" if changed else harmless(text)
+        for changed, text in pieces
+    )
+    return Element("".join(parts))
+
+
+def _item(chunk: ChunkView) -> str:
+    text = ""
+    if chunk.text:
+        cut = " <small>(stored cut)</small>" if chunk.truncated else ""
+        text = f'<p class="text" dir="auto">{harmless(chunk.text)}{cut}</p>'
+    head = " ".join(_head(chunk))
+    return f'<li class="{" ".join(_classes(chunk))}"><p class="head">{head}</p>{text}</li>\n'
+
+
+def _classes(chunk: ChunkView) -> Iterator[str]:
+    yield "chunk"
+    if chunk.golds:
+        yield "gold"
+    elif chunk.irrelevant:
+        yield "wrong"
+    if not chunk.in_cut:
+        yield "beyond"
+
+
+def _head(chunk: ChunkView) -> Iterator[str]:
+    """Yield rank, marks and place; the marks stand in words, which borders only repeat."""
+    yield f"<b>rank {chunk.rank}</b>"
+    if chunk.golds:
+        yield f'<span class="tag t-gold">{harmless(chunk.golds)}</span>'
+    if chunk.irrelevant:
+        yield '<span class="tag t-fail">irrelevant</span>'
+    if not chunk.in_cut:
+        yield '<span class="tag">below the cut</span>'
+    if chunk.moved:
+        yield f'<span class="tag">{harmless(chunk.moved)}</span>'
+    if chunk.path:
+        yield f'<span class="path">{harmless(chunk.path)}</span>'
+    if chunk.heading:
+        yield f'<span class="heading">{harmless(chunk.heading)}</span>'
+    if chunk.facts:
+        yield f"<small>{harmless(chunk.facts)}</small>"

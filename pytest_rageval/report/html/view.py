@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.run import target_warnings
+from pytest_rageval.analysis.compare.settings import compared_config
+from pytest_rageval.analysis.trend import TrendRun, differences
 from pytest_rageval.analysis.two_runs import RunComparison
+from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.report.html.cases import CasesView, view_cases
-from pytest_rageval.report.html.charts import forest_plot, latency_bars
+from pytest_rageval.report.html.charts import TrendPoint, forest_plot, latency_bars, trend_panel
 from pytest_rageval.report.html.compare import (
     flips_by_case,
     paired_records,
@@ -16,7 +21,9 @@ from pytest_rageval.report.html.compare import (
     view_comparison,
 )
 from pytest_rageval.report.html.figures import (
+    known_metrics,
     latency_rows,
+    place_on_scale,
     view_checks,
     view_cost,
     view_counts,
@@ -24,14 +31,30 @@ from pytest_rageval.report.html.figures import (
     view_latency,
     view_metrics,
 )
-from pytest_rageval.report.html.trend import view_trend
 from pytest_rageval.report.html.values import (
     ReportOptions,
     ReportView,
+    Trend,
+    TrendRow,
 )
-from pytest_rageval.values.documents import items, text, value
+from pytest_rageval.report.text.summary import HEADLINE
+from pytest_rageval.support.numbers import format_value
+from pytest_rageval.values.documents import items, number, text, value
 from pytest_rageval.values.run import StoredRun
 
+_OUTCOMES: Final = ("error", "missed", "unchecked", "passed")
+_PANELS: Final = 6
+_UNTOLD: Final = datetime.min.replace(tzinfo=UTC)
+"""Runs come in their order, so when each ran need not be known."""
+_FIRST: Final = (
+    "recall_at_k",
+    "recall_all_at_k",
+    "mrr",
+    "abstention_accuracy",
+    "groundedness",
+    "correctness",
+)
+"""One of each side of a system: what was found, where, when it refuses, what it says."""
 _VERDICTS: Final = frozenset({"pass", "fail", "not_evaluated"})
 _FACTS: Final = (
     ("Begun", ("timestamp",)),
@@ -102,9 +125,6 @@ def view_report(
     )
 
 
-_OUTCOMES: Final = ("error", "missed", "unchecked", "passed")
-
-
 def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
     for name, path in _FACTS:
         found = text(run.config, *path)
@@ -135,3 +155,72 @@ def _cases(run: StoredRun, baseline: RunComparison | None, options: ReportOption
         baseline=paired_records(baseline, run.records),
         flips={key: flip.direction for key, flip in flips.items()},
     )
+
+
+# --- the trend over the last runs -------------------------------------------------------------
+
+
+def view_trend(runs: Sequence[StoredRun], current: str) -> Trend | None:
+    """Show the headline means of several runs; None: there is nothing before this one.
+
+    Args:
+        runs: with metrics.json and config.json, oldest first.
+        current: id of the run that the page is about.
+    """
+    shown = [run for run in runs if run.metrics]
+    if len(shown) < 2:
+        return None
+    present = {key for run in shown for key in known_metrics(run.metrics)}
+    keys = [key for key in dict.fromkeys([*_FIRST, *HEADLINE]) if key in present][:_PANELS]
+    breaks = {key: _breaks(shown, key) for key in keys}
+    return Trend(
+        columns=tuple(keys),
+        runs=tuple(
+            TrendRow(
+                run_id=run.run_id,
+                when=text(run.metrics, "timestamp")[:16].replace("T", " "),
+                current=run.run_id == current,
+                changed=tuple(dict.fromkeys(n for key in keys for n in breaks[key][place])),
+                cells=tuple(format_value(_mean(run.metrics, key)) for key in keys),
+            )
+            for place, run in enumerate(shown)
+        ),
+        charts=tuple(
+            trend_panel(
+                f"trend-{number}",
+                key,
+                [
+                    TrendPoint(
+                        run_id=run.run_id,
+                        place=place_on_scale(_mean(run.metrics, key), METRICS[key]),
+                        text=format_value(_mean(run.metrics, key)),
+                        breaks=bool(names),
+                        current=run.run_id == current,
+                    )
+                    for run, names in zip(shown, breaks[key], strict=True)
+                ],
+            )
+            for number, key in enumerate(keys)
+        ),
+    )
+
+
+def _breaks(runs: Sequence[StoredRun], key: str) -> list[tuple[str, ...]]:
+    """Name, for each run, what keeps a metric from being compared with that of the run before."""
+    points = [_point(run) for run in runs]
+    found = (differences(one, other, key)[0] for one, other in pairwise(points))
+    return [(), *(tuple(one.name for one in breaks) for breaks in found)]
+
+
+def _point(run: StoredRun) -> TrendRun:
+    return TrendRun(
+        run_id=run.run_id,
+        ran_at=_UNTOLD,
+        figure=None,
+        dataset_hash=text(run.config, "dataset_hash") or None,
+        config=compared_config(run.config),
+    )
+
+
+def _mean(metrics: Mapping[str, Any], key: str) -> float | None:
+    return number(metrics, "statistics", key, "mean")

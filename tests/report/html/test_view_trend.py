@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pytest_rageval.report.html.trend import view_trend
+from pytest_rageval.report.html.view import view_trend
 from tests.report.html.builders import config, missed, passed, run
 
 
