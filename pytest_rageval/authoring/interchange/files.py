@@ -15,8 +15,9 @@ import httpx
 from pytest_rageval.authoring.interchange.values import ReadOptions, Source, SourceFile, fault
 from pytest_rageval.project.case_file_edit import append_texts
 from pytest_rageval.support.files import write_new_file
-from pytest_rageval.support.http.address import without_secrets
-from pytest_rageval.support.text import shown
+from pytest_rageval.support.http.address import Address, without_secrets
+from pytest_rageval.support.http.exchange import Request, open_client, send
+from pytest_rageval.support.text import excerpt, shown
 from pytest_rageval.values.errors import DatasetError
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
@@ -246,20 +247,22 @@ def fetch_text(url: str) -> str:
     Raises:
         DatasetError: it cannot be fetched, is larger than 64 MB or is not UTF-8 text.
     """
-    shown = without_secrets(url)
-    body = bytearray()
+    name = without_secrets(url)
+    address = Address(url=url, shown=name, loopback=False)
+    request = Request(address=address, content=b"", method="GET", max_bytes=MAX_BYTES)
     try:
-        with httpx.stream("GET", url, timeout=TIMEOUT_S, follow_redirects=False) as response:
-            if not response.is_success:
-                raise DatasetError(f"{shown}: HTTP {response.status_code}, expected the text")
-            for piece in response.iter_bytes():
-                body += piece
-                if len(body) > MAX_BYTES:
-                    raise DatasetError(f"{shown}: larger than {MAX_BYTES >> 20} MB")
+        with open_client(address, headers={}, timeout=httpx.Timeout(TIMEOUT_S)) as http:
+            reply = send(http, request)
+        if reply.status is not None and not reply.is_success:
+            raise DatasetError(f"{name}: HTTP {reply.status}, expected the text")
+        if reply.too_large:
+            raise DatasetError(f"{name}: larger than {MAX_BYTES >> 20} MB")
+        if reply.fault is not None:
+            raise reply.fault
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        reason = " ".join(str(error).split())[:160] or type(error).__name__
-        raise DatasetError(f"{shown}: cannot be fetched: {reason}") from error
+        reason = excerpt(str(error), 160) or type(error).__name__
+        raise DatasetError(f"{name}: cannot be fetched: {reason}") from error
     try:
-        return body.decode("utf-8-sig")
+        return reply.body.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise DatasetError(f"{shown}: not UTF-8 text") from None
+        raise DatasetError(f"{name}: not UTF-8 text") from None
