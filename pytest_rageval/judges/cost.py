@@ -1,4 +1,4 @@
-"""What judging will take, before anything is spent. Pure.
+"""Estimates of the calls, tokens and cost of judging, before any call is made. Pure.
 
 Tokens are estimated from characters by a rule of thumb, since every model counts them its own way,
 and a reply's length is a typical one: the true figures may well differ by a third.
@@ -36,7 +36,7 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a number of verdicts will take; without retries and repair turns."""
+    """Estimate for a number of verdicts, without retries and repair turns."""
 
     verdicts: int
     cached: int
@@ -118,7 +118,7 @@ _MTOK: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What the calls to one model cost."""
+    """Price of the calls to one model."""
 
     model: str
     """Its name as it is asked for."""

@@ -18,6 +18,7 @@ from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
 
 if TYPE_CHECKING:
     from pytest_rageval.judges.cache.store import JudgeCache
+    from pytest_rageval.judges.model.judge import OpenAIJudge
 
 CACHE_FILE = "cache/judge.sqlite"
 """Below the first test path; a git-ignored folder."""
@@ -50,30 +51,49 @@ def open_judge(
 
         yield OfflineJudge()
     else:
-        with _open_model(settings, environ, sleep, slots) as judge:
+        pacing = Pacing(sleep=sleep, slots=slots)
+        with open_model(settings, environ, pacing=pacing) as judge:
             yield judge
 
 
 @contextmanager
-def _open_model(
+def open_model(
     settings: Settings,
     environ: Mapping[str, str],
-    sleep: Sleep,
-    slots: Slots | None,
     *,
+    pacing: Pacing | None = None,
     alternate: bool = False,
-) -> Iterator[Judge]:
+    needs_key: bool = True,
+) -> Iterator[OpenAIJudge]:
+    """Yield the model that the settings name, with its cache, and close both afterwards.
+
+    Args:
+        settings: the run's settings, which name a model.
+        environ: where the judge's key comes from.
+        pacing: of its requests.
+        alternate: whether to ask in the other wording of the rubrics.
+        needs_key: False: it will only plan.
+
+    Raises:
+        ConfigError: the judge cannot work as it is set up.
+        StorageError: its cache cannot be read.
+    """
     # Rubrics here as well, before there are threads: where pytest parses what it loads, Python
     # 3.11 can do so on one thread only.
     from pytest_rageval.judges.model.endpoint import ChatEndpoint
     from pytest_rageval.judges.model.judge import OpenAIJudge
     from pytest_rageval.judges.rubrics import load as rubric  # noqa: F401
 
-    pacing = Pacing(sleep=sleep, slots=slots)
     with (
         open_cache(settings) as cache,
         OpenAIJudge(
-            ChatEndpoint(settings.judge, settings.judging, environ=environ, pacing=pacing),
+            ChatEndpoint(
+                settings.judge,
+                settings.judging,
+                environ=environ,
+                needs_key=needs_key,
+                pacing=pacing,
+            ),
             cache=cache,
             alternate=alternate,
             rubric_root=Path(settings.rootdir),
@@ -104,7 +124,8 @@ def open_second_judge(
         yield None
         return
     with ExitStack() as stack:
-        yield _Unopened(lambda: stack.enter_context(_open_second(settings, environ, sleep, slots)))
+        pacing = Pacing(sleep=sleep, slots=slots)
+        yield _Unopened(lambda: stack.enter_context(_open_second(settings, environ, pacing)))
 
 
 def second_settings(settings: Settings) -> Settings:
@@ -117,12 +138,7 @@ def second_settings(settings: Settings) -> Settings:
 
 
 @contextmanager
-def _open_second(
-    settings: Settings,
-    environ: Mapping[str, str],
-    sleep: Sleep,
-    slots: Slots | None,
-) -> Iterator[Judge]:
+def _open_second(settings: Settings, environ: Mapping[str, str], pacing: Pacing) -> Iterator[Judge]:
     named = settings.judging.spot_check_model
     if named == "offline":
         from pytest_rageval.judges.offline.judge import OfflineJudge
@@ -130,7 +146,7 @@ def _open_second(
         yield OfflineJudge()
         return
     second = second_settings(settings)
-    with _open_model(second, environ, sleep, slots, alternate=named is None) as judge:
+    with open_model(second, environ, pacing=pacing, alternate=named is None) as judge:
         yield judge
 
 
@@ -150,7 +166,7 @@ class _Unopened:
 
     @property
     def cache_warning(self) -> str | None:
-        """What an opened one has to say of its cache."""
+        """Warning of the opened judge about its cache."""
         warning: str | None = getattr(self._opened, "cache_warning", None)
         return warning
 

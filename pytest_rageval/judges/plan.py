@@ -1,14 +1,13 @@
-"""What judging stored answers would take, before a cent is spent."""
+"""Estimates of the calls and cost of judging stored answers, without any call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_rageval.judges.asking import Judges, judge_case
-from pytest_rageval.judges.opening import open_cache, second_settings
+from pytest_rageval.judges.opening import open_model, second_settings
 from pytest_rageval.judges.spot_check import asks_second_judge, choose_cases, repeated_rubrics
 from pytest_rageval.metrics.rescoring import response_of, score_settings
 from pytest_rageval.metrics.view import view_case
@@ -80,22 +79,13 @@ def _plan(
     if settings.judge == "offline":
         return "judge: the offline judge asks nobody and costs nothing"
     from pytest_rageval.judges.cost import describe, estimate
-    from pytest_rageval.judges.model.endpoint import ChatEndpoint
-    from pytest_rageval.judges.model.judge import OpenAIJudge
 
-    judging = settings.judging
-    with (
-        open_cache(settings) as cache,
-        OpenAIJudge(
-            ChatEndpoint(settings.judge, judging, environ=environ, needs_key=False),
-            cache=cache,
-            alternate=alternate,
-            rubric_root=Path(settings.rootdir),
-        ) as judge,
-    ):
+    with open_model(settings, environ, alternate=alternate, needs_key=False) as judge:
         planner = _Planner(judge, frozenset(rubrics) if second else None)
         for record in records:
             scoring = replace(score_settings(settings), k=record.k)
             view = view_case(record.case, response_of(record), scoring, error=record.error)
             judge_case(view, Judges(planner), rubrics=rubrics, repeat=record.repeat)
-        return describe(estimate(planner.planned, judge.price, max_tokens=judging.max_tokens))
+        return describe(
+            estimate(planner.planned, judge.price, max_tokens=settings.judging.max_tokens)
+        )

@@ -1,4 +1,4 @@
-"""What a judgement is found by. Pure."""
+"""Keys of the verdicts in the cache. Pure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def key_of(
 
 
 def level_key(endpoint: str, model: str) -> str:
-    """Return what the output level of an endpoint and model is found by: 64 hex digits."""
+    """Return the key of the output level of an endpoint and model: 64 hex digits."""
     return _sha256([_without_credentials(endpoint), model])
 
 

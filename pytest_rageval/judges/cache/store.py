@@ -26,7 +26,7 @@ _MAX_USED: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheStats:
-    """What a cache holds."""
+    """Number, size and age of the entries of a cache."""
 
     entries: int
     document_bytes: int

@@ -114,7 +114,7 @@ def _insert(dialect: str) -> Callable[[Table], Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statements:
-    """What is asked of the tables; made once, so that SQLAlchemy compiles each one once."""
+    """Statements over the tables; made once, so that SQLAlchemy compiles each one once."""
 
     get: Select[Any]
     """Document and last use, by ``the_key``."""

@@ -27,7 +27,7 @@ from pytest_rageval.values.verdict import JudgeFailure, OutputLevel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatReply:
-    """What a model wrote, or why it wrote nothing that can be used."""
+    """A model's reply, or the reason why it cannot be used."""
 
     text: str = ""
     failure: JudgeFailure | None = None

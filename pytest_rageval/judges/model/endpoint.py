@@ -63,7 +63,7 @@ _MIN_HEAD: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came of one question, its retries included."""
+    """Outcome of one question, its retries included."""
 
     body: Any = None
     """JSON value of a reply with a 2xx status, or of a refusal; its text where it is no JSON."""
@@ -152,7 +152,7 @@ class ChatEndpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must reach no text: the key, also as it may be written elsewhere."""
+        """Texts that must not be shown: the key, also as it may be written elsewhere."""
         key = self._key
         if not key:
             return self._address.secrets
@@ -215,8 +215,8 @@ class ChatEndpoint:
     def _wait(self, tokens: int) -> None:
         if self._limiter is None:
             return
-        # A client that were opened only then would send long after its place in the line, and
-        # those of several processes all at once.
+        # Opened before: opening takes so long that the request would leave late, and those of
+        # several processes all at once.
         with self._clients.lease():
             pass
         with waiting():

@@ -46,7 +46,7 @@ _REPAIRABLE: Final = frozenset({"unparseable", "out_of_range"})
 
 
 class Cache(Protocol):
-    """Where verdicts are kept, and how endpoints want to be asked."""
+    """Store of verdicts, and of the form of request that each endpoint accepts."""
 
     def get(self, key: str) -> Mapping[str, Any] | None:
         """Return what is kept under a key."""
@@ -74,7 +74,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
-    """What the model said in the end."""
+    """Outcome of a question, after repairs."""
 
     outcome: Verdict | JudgeFailure
     reply: Reply | None = None
@@ -142,7 +142,7 @@ class OpenAIJudge:
 
     @property
     def price(self) -> Price:
-        """How calls are priced."""
+        """Price of the calls."""
         return self._price
 
     def metric_keys(self, rubric: str) -> tuple[str, ...]:

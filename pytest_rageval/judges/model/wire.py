@@ -41,7 +41,7 @@ _SCHEMA_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How an endpoint wants to be asked: what the first calls found out."""
+    """Form of request that an endpoint accepts, as found out by the first calls."""
 
     level: OutputLevel = "json_schema"
     dropped: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """What changes whenever a run changes, and takes no reading."""
+    """Value that changes whenever a run changes, found without reading its files."""
 
     value: str
     """64 hex digits over names, sizes and times of the files, and the tags."""
@@ -231,7 +231,7 @@ VARIABLE: Final = "RAGEVAL_PROJECT"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What the rows of a results folder are found by."""
+    """Project and folder that the rows of a results folder belong to."""
 
     project: str
     """Keeps the projects of one database apart."""

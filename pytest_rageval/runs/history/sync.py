@@ -31,7 +31,7 @@ Change = Literal["added", "changed", "unchanged", "removed"]
 
 @dataclass(slots=True, kw_only=True)
 class SyncResult:
-    """What a sync did, by the ids of the runs."""
+    """Changes that a sync made, by the ids of the runs."""
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class SyncResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """What the index has of a run."""
+    """State of a run in the index."""
 
     source: str
     stamp: str

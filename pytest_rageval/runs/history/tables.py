@@ -20,7 +20,7 @@ Another version is made anew from the folders, not migrated."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """What the index is made of."""
+    """Tables of the index."""
 
     version: Table
     runs: Table

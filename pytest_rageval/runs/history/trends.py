@@ -1,4 +1,4 @@
-"""What a trend is made of, read from the index."""
+"""Runs and figures of a trend, read from the index."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _MIN_SECRET_CHARS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Address:
-    """Where requests go."""
+    """Address that requests are sent to."""
 
     url: str
     """With path and query, without credentials."""
@@ -50,7 +50,7 @@ class Address:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be printed: credentials and query keys, also as they are sent."""
+        """Texts that must not be printed: credentials and query keys, also as they are sent."""
         written = [match["value"] for match in _QUERY_SECRET.finditer(self.url)]
         query = (*written, *map(unquote, written))
         if self.credentials is None:

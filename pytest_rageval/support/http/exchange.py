@@ -185,7 +185,7 @@ def attempt(
     timeout_text: Callable[[httpx.TimeoutException], str],
     status_text: Callable[[Reply], str] | None = None,
 ) -> Attempt:
-    """Send one request and say what came of it.
+    """Send one request and return its body or its error.
 
     Args:
         http: as of ``open_client``.

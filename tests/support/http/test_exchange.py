@@ -1,9 +1,45 @@
-"""Failures of an exchange, without a network."""
+"""One attempt over a real socket, and the failures that it comes to."""
 
 from __future__ import annotations
 
+import pytest
+
 from pytest_rageval.support.http.address import join_url
-from pytest_rageval.support.http.exchange import failure
+from pytest_rageval.support.http.exchange import Attempt, Request, attempt, failure, open_client
+from tests.build.targets import fake_target, http_reply
+
+
+def tried(reply: bytes, max_bytes: int | None = None) -> Attempt:
+    with fake_target(reply) as target:
+        address = join_url(target.url, "/ask")
+        request = Request(address=address, content=b"{}", max_bytes=max_bytes)
+        with open_client(address, headers={}) as http:
+            return attempt(http, request, lambda error: "too slow")
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        ("", "HTTP 304"),
+        ("Location: /there?key=s3cret\r\n", "/there; redirects are not followed"),
+        ("Location: http://[\r\n", "redirects to http://[; redirects are not followed"),
+    ],
+)
+def test_a_redirect_is_an_error_whether_or_not_it_names_a_place(location: str, said: str) -> None:
+    status = 307 if location else 304
+    found = tried(f"HTTP/1.1 {status} So\r\n{location}Connection: close\r\n\r\n".encode())
+    assert found.error is not None
+    assert said in found.error.message
+    assert "s3cret" not in found.error.message
+    assert (found.error.kind, found.status) == ("http", status)
+
+
+def test_a_body_is_read_up_to_its_limit() -> None:
+    assert tried(http_reply(b"x" * 100), max_bytes=100).body == b"x" * 100
+    found = tried(http_reply(b"x" * 101), max_bytes=100)
+    assert found.error is not None
+    assert found.error.kind == "protocol"
+    assert "the reply is larger than" in found.error.message
 
 
 def test_a_failure_names_the_address_without_its_secrets_and_keeps_its_cause() -> None:
