@@ -117,8 +117,8 @@ def judge_case(
     if request.asks_conflict and not abstained and "correctness" not in asker.found:
         asker.ask("correctness")
     found = asker.found
-    repeated = [r for r in repeated_rubrics(rubrics) if judges.second is not None and r in found]
     second = None if judges.second is None else _Asker(judges.second, request, repeat, slots)
+    repeated = [r for r in repeated_rubrics(rubrics) if second is not None and r in found]
     return Judged(
         verdicts=_verdicts(
             found,
@@ -132,11 +132,9 @@ def judge_case(
         source="target" if response.abstained is not None else "judge",
         context_chunk_ids=tuple(passage.chunk_id for passage in request.context),
         repeated=tuple(repeated),
-        second=tuple(
-            second.ask(rubric)
-            for rubric in repeated
-            if second is not None and found[rubric].verdict is not None
-        ),
+        second=tuple(second.ask(r) for r in repeated if found[r].verdict is not None)
+        if second is not None
+        else (),
     )
 
 

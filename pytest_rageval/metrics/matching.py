@@ -216,19 +216,14 @@ class _Decider:
         return deepest_bad >= deepest_gold
 
 
-def decide_chunk(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> RetrievedChunk:
-    """Return the chunk with ``matched_golds`` and ``irrelevant`` filled in.
-
-    Where snippets are read and the chunk has no full text, an earlier decision, taken when the
-    text was at hand, stands; without one both fields stay None: it cannot be decided.
-    """
-    return _Decider(case, settings).decide(chunk)
-
-
 def decide_chunks(
     case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
 ) -> tuple[RetrievedChunk, ...]:
-    """Return the chunks in rank order, each decided against the anchors of the case."""
+    """Return the chunks in rank order, with ``matched_golds`` and ``irrelevant`` filled in.
+
+    Where snippets are read and a chunk has no full text, an earlier decision, taken when the text
+    was at hand, stands; without one both fields stay None: it cannot be decided.
+    """
     decider = _Decider(case, settings)
     return tuple([decider.decide(chunk) for chunk in order_chunks(chunks)])
 

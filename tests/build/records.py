@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pytest_rageval.judges.asking import judge_cost
+from pytest_rageval.judges.cost import Price
 from pytest_rageval.runs.record_json import PARTS
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord, CaseScores
 from pytest_rageval.values.reply import AskResponse, ErrorInfo
+from pytest_rageval.values.verdict import Judgement, JudgeUsage
 
 
 def record(
@@ -73,3 +77,38 @@ def hits(*values: float, **fields: Any) -> list[CaseRecord]:
         record(f"c{i}", {"hit_at_k": v}, outcome="passed" if v else "missed", **fields)
         for i, v in enumerate(values)
     ]
+
+
+def call_cost(
+    prompt_tokens: int,
+    completion_tokens: int,
+    *,
+    cached: bool = False,
+    price: Mapping[str, float] | None,
+) -> dict[str, Any]:
+    """``cost`` of the record of a case whose judge was called once.
+
+    Args:
+        prompt_tokens: of the call.
+        completion_tokens: of its reply.
+        cached: whether the verdict came from the cache.
+        price: in US dollars per million tokens; None: unknown.
+    """
+    usd = None
+    if price is not None:
+        named = Price(
+            model="any",
+            input_per_mtok=price["input_per_mtok"],
+            output_per_mtok=price["output_per_mtok"],
+        )
+        usd = named.cost_usd(prompt_tokens, completion_tokens)
+    usage = JudgeUsage(
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        cached=cached,
+        cost_usd=0.0 if cached else usd,
+        cost_usd_uncached=usd,
+    )
+    return judge_cost(
+        [Judgement(rubric="r", rubric_version="r", judge="j", level="text", usage=usage)]
+    )

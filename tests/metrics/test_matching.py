@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pytest_rageval.metrics.matching import (
     citation_in_chunk,
     citation_points_into,
-    decide_chunk,
+    decide_chunks,
     duplicate_flags,
     in_scope,
     matches_anchor,
@@ -180,7 +180,7 @@ def test_a_sibling_is_not_a_coarser_chunk() -> None:
 )
 def test_the_more_specific_anchor_wins(golds: str, bad: str, where: str, irrelevant: bool) -> None:
     of = case(golds, irrelevant_supports=(gold(bad),))
-    decided = decide_chunk(of, chunk(where), ScoreSettings())
+    [decided] = decide_chunks(of, [chunk(where)], ScoreSettings())
     assert decided.irrelevant is irrelevant
     assert decided.matched_golds == (() if irrelevant else (0,))
 
@@ -188,7 +188,8 @@ def test_the_more_specific_anchor_wins(golds: str, bad: str, where: str, irrelev
 def test_irrelevant_wins_a_tie() -> None:
     bad = gold("a.md | # A", snippets=("old",))
     of = case("a.md | # A", irrelevant_supports=(bad,))
-    assert decide_chunk(of, chunk("a.md | # A"), ScoreSettings()).irrelevant is True
+    [decided] = decide_chunks(of, [chunk("a.md | # A")], ScoreSettings())
+    assert decided.irrelevant is True
 
 
 def test_an_earlier_decision_stands_where_the_text_was_cut() -> None:
@@ -198,8 +199,8 @@ def test_an_earlier_decision_stands_where_the_text_was_cut() -> None:
     cut = RetrievedChunk(
         rel_path="a.md", heading_path="# S", text="y" * 200, text_truncated=True, matched_golds=(0,)
     )
-    assert decide_chunk(of, full, settings).matched_golds == (0,)
-    assert decide_chunk(of, cut, settings).matched_golds == (0,)
+    decided = decide_chunks(of, [full, cut], settings)
+    assert [one.matched_golds for one in decided] == [(0,), (0,)]
 
 
 def test_ranks_order_chunks_only_if_every_chunk_has_one() -> None:

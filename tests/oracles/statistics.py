@@ -11,11 +11,9 @@ from typing import Any, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseValue
 from pytest_rageval.analysis.aggregate.operational import (
-    JudgeCall,
     LatencyObservation,
-    TokenPrice,
     operational_rates,
-    summarise_cost,
+    sum_costs,
     summarise_latency,
 )
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
@@ -34,6 +32,7 @@ from pytest_rageval.analysis.stats import (
 from pytest_rageval.analysis.stats import repeats as repetition
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS
+from tests.build.records import call_cost
 
 Values = dict[str, Any]
 
@@ -71,9 +70,7 @@ def _latency(row: Values) -> Values:
 
 
 def _cost(row: Values) -> Values:
-    price = row.get("price")
-    calls = [JudgeCall(**call) for call in row["calls"]]
-    return asdict(summarise_cost(calls, None if price is None else TokenPrice(**price)))
+    return asdict(sum_costs(call_cost(**call, price=row.get("price")) for call in row["calls"]))
 
 
 def _gate(row: Values) -> Values:

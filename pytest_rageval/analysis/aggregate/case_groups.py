@@ -85,11 +85,6 @@ def group_repeats(records: Iterable[CaseRecord]) -> list[CaseGroup]:
     return [CaseGroup(records=tuple(repeats)) for repeats in cases.values()]
 
 
-def case_values(records: Iterable[CaseRecord], key: str) -> list[CaseValue]:
-    """One value per case of the metric ``key``, in the order of file and case id."""
-    return [case.value(key) for case in group_repeats(records)]
-
-
 _BADNESS: Final[dict[Outcome, int]] = {"passed": 0, "missed": 1, "error": 2}
 
 

@@ -39,23 +39,6 @@ class LatencyObservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeCall:
-    """Tokens of one judge call."""
-
-    prompt_tokens: float
-    completion_tokens: float
-    cached: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenPrice:
-    """US dollars per million tokens."""
-
-    input_per_mtok: float
-    output_per_mtok: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CostSummary:
     """Money and tokens of judge calls."""
 
@@ -229,30 +212,6 @@ def phase_latency(records: Sequence[CaseRecord]) -> dict[str, LatencySummary]:
 
 
 # --- cost ----------------------------------------------------------------------------------
-
-
-def summarise_cost(calls: Sequence[JudgeCall], price: TokenPrice | None) -> CostSummary:
-    """Cost of judge calls at one price; None where the price is unknown and tokens were used."""
-    sent = [call for call in calls if not call.cached]
-
-    def cost(some: Sequence[JudgeCall]) -> float | None:
-        if not some:
-            return 0.0
-        if price is None:
-            return None
-        return math.fsum(
-            (c.prompt_tokens * price.input_per_mtok + c.completion_tokens * price.output_per_mtok)
-            / 1e6
-            for c in some
-        )
-
-    return CostSummary(
-        cost_usd=cost(sent),
-        cost_usd_uncached=cost(calls),
-        tokens=int(sum(c.prompt_tokens + c.completion_tokens for c in sent)),
-        n_calls=len(sent),
-        n_cached=len(calls) - len(sent),
-    )
 
 
 def record_cost(records: Iterable[CaseRecord]) -> CostSummary:

@@ -98,11 +98,6 @@ def student_t_tail(t: float, df: float) -> float:
     return half if t >= 0 else 1.0 - half
 
 
-def student_t_cdf(t: float, df: float) -> float:
-    """P(T <= t) of Student's t with ``df`` > 0 degrees of freedom."""
-    return student_t_tail(-t, df)
-
-
 @lru_cache(maxsize=4096)
 def student_t_quantile(p: float, df: float) -> float:
     """The t with P(T <= t) = p, 0 < p < 1, ``df`` > 0.

@@ -17,7 +17,6 @@ from pytest_rageval.report.html.values import (
 )
 from pytest_rageval.report.text.summary import HEADLINE, interval_text
 from pytest_rageval.support.numbers import format_limit_pair, format_value, unit_of
-from pytest_rageval.support.text import counted
 from pytest_rageval.values.documents import count, items, number, part, text
 
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
@@ -279,9 +278,3 @@ def view_counts(metrics: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     """Count the cases by outcome."""
     names = ("passed", "missed", "errored", "unchecked")
     return tuple((name, count(metrics, name)) for name in names)
-
-
-def counts_text(counts: Iterable[tuple[str, int]], total: int) -> str:
-    """Say the same in words."""
-    listed = ", ".join(f"{n} {name}" for name, n in counts if n)
-    return f"{counted(total, 'case')}: {listed}" if listed else counted(total, "case")

@@ -4,18 +4,16 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.operational import (
     AttemptStatus,
-    JudgeCall,
     LatencyObservation,
-    TokenPrice,
     attempt_status,
     operational_rates,
     record_cost,
-    summarise_cost,
+    sum_costs,
     summarise_latency,
 )
-from tests.build.records import failed, record
+from tests.build.records import call_cost, failed, record
 
-PRICE = TokenPrice(input_per_mtok=1.0, output_per_mtok=5.0)
+PRICE = {"input_per_mtok": 1.0, "output_per_mtok": 5.0}
 
 
 def took(ms: float | None, **fields: bool) -> LatencyObservation:
@@ -93,23 +91,20 @@ def test_a_timeout_of_unknown_duration_cannot_be_placed() -> None:
 
 
 def test_cached_calls_cost_only_in_the_uncached_total() -> None:
-    calls = [
-        JudgeCall(prompt_tokens=1000, completion_tokens=200),
-        JudgeCall(prompt_tokens=800, completion_tokens=100, cached=True),
-    ]
-    found = summarise_cost(calls, PRICE)
+    costs = [call_cost(1000, 200, price=PRICE), call_cost(800, 100, cached=True, price=PRICE)]
+    found = sum_costs(costs)
     assert found.cost_usd == pytest.approx(0.002)
     assert found.cost_usd_uncached == pytest.approx(0.0033)
     assert (found.tokens, found.n_calls, found.n_cached) == (1200, 1, 1)
 
 
 def test_an_unknown_price_leaves_the_cost_unknown_and_the_tokens_known() -> None:
-    found = summarise_cost([JudgeCall(prompt_tokens=10, completion_tokens=2)], None)
+    found = sum_costs([call_cost(10, 2, price=None)])
     assert (found.cost_usd, found.cost_usd_uncached, found.tokens) == (None, None, 12)
 
 
 def test_no_call_costs_nothing_at_any_price() -> None:
-    assert summarise_cost([], None).cost_usd == 0.0
+    assert sum_costs([]).cost_usd == 0.0
 
 
 def test_the_uncached_cost_of_a_run_needs_what_its_cached_verdicts_once_cost() -> None:
