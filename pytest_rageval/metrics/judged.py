@@ -12,6 +12,7 @@ from typing import Final
 
 from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
 from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores
+from pytest_rageval.values.documents import number
 
 PASS_SHARE: Final = 0.8
 """Pass line of a judged score as a share of its scale: 4 of 5."""
@@ -27,14 +28,8 @@ def valid_score(score: object, scale: tuple[float, float]) -> float | None:
 
     Nothing is clipped: 4.5 of 5 is valid, 5.1 is not. Booleans and strings are no numbers here.
     """
-    if isinstance(score, bool) or not isinstance(score, int | float):
-        return None
-    low, high = scale
-    try:
-        number = float(score)
-    except OverflowError:  # an integer of some hundred digits
-        return None
-    return number if math.isfinite(number) and low <= number <= high else None
+    found, (low, high) = number(score), scale
+    return found if found is not None and low <= found <= high else None
 
 
 def composite(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:

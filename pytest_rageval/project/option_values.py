@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pytest_rageval.project.options import Kind, Setting
 from pytest_rageval.support.text import shown
+from pytest_rageval.values.documents import number as finite
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
 """Fields of the ask request that have options or cases of their own."""
@@ -165,11 +166,7 @@ def _number(option: Setting, value: object) -> float:
 
 
 def _checked_number(option: Setting, number: float, *, came: object) -> float:
-    try:
-        good = math.isfinite(number)
-    except OverflowError:  # an integer that no float can hold
-        good = False
-    low = option.minimum
+    good, low = finite(number) is not None, option.minimum
     if good and low is not None:
         good = number > low or (number == low and not option.above_minimum)
     if not good:

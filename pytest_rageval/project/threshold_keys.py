@@ -21,6 +21,7 @@ from pytest_rageval.metrics.registry import (
     resolve_metric_key,
 )
 from pytest_rageval.support.text import nearest
+from pytest_rageval.values.documents import number
 from pytest_rageval.values.gate import CheckKind, CheckTable, Decide
 
 LIMITS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
@@ -85,20 +86,11 @@ def unknown_group(table: str, name: str, known: Collection[str]) -> tuple[str, s
 # --- plain keys ------------------------------------------------------------------------------
 
 
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer that no float can hold
-        return False
-
-
 _TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "boolean": lambda value: isinstance(value, bool),
     "string": lambda value: isinstance(value, str) and bool(value.strip()),
     "integer": lambda value: type(value) is int,
-    "number": _is_number,
+    "number": lambda value: number(value) is not None,
 }
 _BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "minimum": operator.ge,

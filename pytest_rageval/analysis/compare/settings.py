@@ -16,6 +16,7 @@ from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
 from pytest_rageval.project.settings import compared_settings, settings_document
 from pytest_rageval.support.text import counted, cut
 from pytest_rageval.support.text import shown as shown_value
+from pytest_rageval.values.documents import items, part
 from pytest_rageval.values.settings import Settings
 
 _MISSING: Final = object()
@@ -152,7 +153,7 @@ def compared_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a ``config.json`` decides whether figures compare, and what else changed."""
     kept = {key: config[key] for key in _TOLD if key in config}
     if "settings" in kept:
-        kept["settings"] = _sound_settings(_mapping(kept["settings"]))
+        kept["settings"] = _sound_settings(part(kept, "settings"))
     versions = config.get("versions")
     if isinstance(versions, Mapping) and _PACKAGE in versions:
         kept["versions"] = {_PACKAGE: versions[_PACKAGE]}
@@ -162,7 +163,7 @@ def compared_config(config: Mapping[str, Any]) -> dict[str, Any]:
 def _sound_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out where settings came from, and what those of another tool hold instead of them."""
     kept = {key: value for key, value in settings.items() if key != "origins"}
-    judging = dict(_mapping(kept.get("judging")))
+    judging = dict(part(kept, "judging"))
     if not isinstance(judging.get("rubrics", []), list):
         del judging["rubrics"]
     if not isinstance(kept.get("judge", ""), str):
@@ -203,7 +204,7 @@ def _hash(config: Mapping[str, Any]) -> str:
 def _invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:
     one, other = _settings(base), _settings(new)
     yield from _differing_invariants("", one, other)
-    params = [{f"payload.{k}": v for k, v in _mapping(s["params"]).items()} for s in (one, other)]
+    params = [{f"payload.{k}": v for k, v in part(s, "params").items()} for s in (one, other)]
     for found in _differing(*params, absent=_MISSING):
         yield Invariant(name=found.name, base=found.base, new=found.new, affects="everything")
     definitions = "metric_definitions_version"
@@ -274,31 +275,26 @@ def _judge(config: Mapping[str, Any], *, told: bool) -> str:
 
 
 def _judges(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    found = config.get("judges")
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+    return [one for one in items(config, "judges") if isinstance(one, Mapping)]
 
 
 def _rubrics(config: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     """Return by rubric the versions that it was judged by."""
     found: dict[str, set[str]] = {}
     for judge in _judges(config):
-        for name, version in _mapping(judge.get("rubrics")).items():
+        for name, version in part(judge, "rubrics").items():
             found.setdefault(str(name), set()).add(str(version))
     return {name: frozenset(versions) for name, versions in found.items()}
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a run, those that it does not tell at their defaults."""
-    stored = _mapping(config.get("settings"))
+    stored = part(config, "settings")
     # Who judged a run of another tool is not known by a default.
     whole = {**_DEFAULTS, "judge": config.get("judge") or "none", **stored}
     for section in ("target", "judging"):
-        whole[section] = {**_DEFAULTS[section], **_mapping(stored.get(section))}
+        whole[section] = {**_DEFAULTS[section], **part(stored, section)}
     return whole
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _other_things(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -309,7 +305,7 @@ def _other_things(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"judge.rubrics": list(settings["judging"].get("rubrics") or ()) if judged else []}
     yield dict(_flat({"target_models": config.get("target_models")}))
     yield dict(_flat({"asked": config.get("asked")}))
-    yield {_PACKAGE: _mapping(config.get("versions")).get(_PACKAGE)}
+    yield {_PACKAGE: part(config, "versions").get(_PACKAGE)}
 
 
 def _differing(

@@ -7,13 +7,13 @@ schemas are JSON values, and jsonschema checks them and the replies.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.support.text import shown
+from pytest_rageval.values.documents import number
 from pytest_rageval.values.verdict import JudgeRequest
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ def _validator_class() -> type[Validator]:
 
     types = Draft202012Validator.TYPE_CHECKER.redefine_many(
         {
-            "number": lambda _, value: _is_number(value),
-            "integer": lambda _, value: isinstance(value, int) and _is_number(value),
+            "number": lambda _, value: number(value) is not None,
+            "integer": lambda _, value: isinstance(value, int) and number(value) is not None,
         }
     )
     extend: Any = validators.extend  # has no types
@@ -226,12 +226,3 @@ def describe_number(schema: Schema) -> str:
     low, high = schema.get("minimum"), schema.get("maximum")
     start = f" from {low:g}" if low is not None else ""
     return f"{schema['type']}{start}" + (f" to {high:g}" if high is not None else "")
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer of some hundred digits
-        return False

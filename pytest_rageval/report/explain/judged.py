@@ -13,6 +13,7 @@ from pytest_rageval.judges.spot_check import COMPARED
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.report.explain.values import ClaimReason, FactReason, JudgementReason
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.documents import items, part
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -42,8 +43,8 @@ def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[Judgement
 def _second_opinions(record: CaseRecord) -> Iterator[JudgementReason]:
     """Yield what the judge of the spot check said; nothing where the case was judged once."""
     found = record.spot_check or {}
-    scores, said, errors = (_mapping(found.get(k)) for k in ("scores", "reasoning", "errors"))
-    for rubric in map(_text, _list(found.get("rubrics"))):
+    scores, said, errors = (part(found, k) for k in ("scores", "reasoning", "errors"))
+    for rubric in map(_text, items(found, "rubrics")):
         if rubric in said or rubric in errors:
             keys = COMPARED.get(rubric, ())
             yield JudgementReason(
@@ -98,7 +99,7 @@ def judge_error(verdict: Mapping[str, Any]) -> str | None:
 def _claims(record: CaseRecord) -> tuple[ClaimReason, ...]:
     verdict = record.groundedness or {}
     passages = _passages(record)
-    listed = [claim for claim in _list(verdict.get("claims")) if isinstance(claim, Mapping)]
+    listed = [claim for claim in items(verdict, "claims") if isinstance(claim, Mapping)]
     if listed:
         return tuple(_claim(claim, passages) for claim in listed)
     # What other tools wrote may name the claims alone.
@@ -107,7 +108,7 @@ def _claims(record: CaseRecord) -> tuple[ClaimReason, ...]:
 
 def _plain_claims(verdict: Mapping[str, Any]) -> Iterator[ClaimReason]:
     for name, supported in (("unsupported_claims", False), ("supported_claims", True)):
-        for text in _list(verdict.get(name)):
+        for text in items(verdict, name):
             if isinstance(text, str):
                 yield ClaimReason(text=text, supported=supported)
 
@@ -131,7 +132,7 @@ def _passages(record: CaseRecord) -> list[tuple[int, RetrievedChunk]]:
     """Return the chunks that the judge read, each with its rank; empty: it cannot be told."""
     cut = order_chunks(record.retrieved_chunks or ())[: record.k]
     read = [(rank, chunk) for rank, chunk in enumerate(cut, 1) if chunk.text is not None]
-    ids = _list((record.judge_input or {}).get("context_chunk_ids"))
+    ids = list(items(record.judge_input, "context_chunk_ids"))
     return read if ids == [chunk.chunk_id for _, chunk in read] else []
 
 
@@ -140,7 +141,7 @@ def _passages(record: CaseRecord) -> list[tuple[int, RetrievedChunk]]:
 
 def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
     expected = () if case is None else case.expected_key_facts
-    found = _list((record.correctness or {}).get("key_facts_found"))
+    found = items(record.correctness, "key_facts_found")
     if len(expected) != len(found):
         return ()
     return tuple(
@@ -150,14 +151,6 @@ def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
 
 
 # --- values of others ----------------------------------------------------------------------
-
-
-def _list(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _text(value: object) -> str:
