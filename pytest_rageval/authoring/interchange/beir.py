@@ -1,9 +1,9 @@
 """BEIR datasets, both ways: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv``.
 
 As the ``beir`` package reads them (2.x): ``_id``, ``title`` and ``text`` of a document, ``_id`` and
-``text`` of a query, and judgements with the header ``query-id corpus-id score``. What a case holds
-beyond that travels in the ``metadata`` of its query under ``rageval``, so that a set that goes out
-and comes in again is the same set.
+``text`` of a query, and judgements with the header ``query-id corpus-id score``. Other fields of a
+case are stored in the ``metadata`` of its query under ``rageval``, so that export and import
+round-trip without loss.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _lines(file: SourceFile, ledger: Ledger) -> Iterable[tuple[SourceFile, int, 
 
 
 def _own(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what our own export put beside what BEIR knows."""
+    """Return the fields that our export added to those of BEIR."""
     metadata = value.get("metadata")
     found = metadata.get(_OURS) if isinstance(metadata, dict) else None
     return found if isinstance(found, dict) else {}
@@ -86,7 +86,7 @@ def _own(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Corpus:
-    """The documents, and the path under which each id is known."""
+    """The documents, and the path of each id."""
 
     def __init__(self, source: Source, ledger: Ledger) -> None:
         self.documents: list[Document] = []
@@ -121,7 +121,7 @@ class _Corpus:
         return found
 
     def name(self, gold: Anchor) -> str:
-        """Return the name of a gold in our own export."""
+        """Return the name of a gold in our export."""
         return corpus_name(gold, self._own_ids)
 
     def _take(self, file: SourceFile, number: int, value: Mapping[str, Any]) -> None:
@@ -242,7 +242,7 @@ def _line(
     ledger.carry("queries[]")
     golds = _golds(own.get("gold_supports"), grades, corpus)
     if golds is not None:
-        line.pop("required_support_groups", None)  # its indices meant other golds
+        line.pop("required_support_groups", None)  # its indices refer to other golds
         line.pop("gold_supports", None)
         line |= {"gold_supports": golds} if golds else {}
     if case_id != query_id:
@@ -262,10 +262,10 @@ def _line(
 
 
 def _golds(own: Any, grades: Mapping[str, int], corpus: _Corpus) -> list[dict[str, Any]] | None:
-    """Return the golds that judgements name; None: they are those that our own export put down.
+    """Return the golds of judgements; None: they equal those stored by our export.
 
     Args:
-        own: golds of the case as it went out; None for a foreign dataset.
+        own: golds of the case in our export; None for a dataset from another tool.
         grades: document to grade; only those of at least 1 are golds.
         corpus: knows the path of every document.
     """
@@ -279,7 +279,7 @@ def _golds(own: Any, grades: Mapping[str, int], corpus: _Corpus) -> list[dict[st
 
 
 def _grades_of(golds: list[Any], corpus: _Corpus) -> dict[str, int] | None:
-    """Return the highest grade of each document name; None: these are no golds."""
+    """Return the highest grade of each document name; None: these are not golds."""
     found: dict[str, int] = {}
     for gold in golds:
         try:
@@ -301,7 +301,7 @@ def _grades_of(golds: list[Any], corpus: _Corpus) -> dict[str, int] | None:
 def write(
     cases: Sequence[Case], documents: Sequence[Document], scope_prefix: str | None = None
 ) -> tuple[dict[str, str], Imported]:
-    """Return the files of a dataset by name, and what became of every field."""
+    """Return the files of a dataset by name, and the counts of every field."""
     ledger = Ledger()
     names = {one.rel_path: _document_name(one) for one in documents}
     queries, qrels = [], {DEFAULT_SPLIT: [_HEADER]}
@@ -339,7 +339,7 @@ def _named_grades(case: Case, names: Mapping[str, str]) -> dict[str, int]:
 
 
 def corpus_name(gold: Anchor, names: Mapping[str, str]) -> str:
-    """Return what a gold is called in judgements.
+    """Return the name of a gold in judgements.
 
     Args:
         gold: its heading, if any, becomes part of the name.
@@ -350,7 +350,7 @@ def corpus_name(gold: Anchor, names: Mapping[str, str]) -> str:
 
 def _document_name(document: Document) -> str:
     wanted = document.source_id or ""
-    # An id stands between tabs.
+    # Ids are separated by tabs.
     fits = bool(wanted.strip()) and not re.search(r"[\t\n\r]", wanted)
     return wanted if fits else docno(Anchor(rel_path=document.rel_path))
 

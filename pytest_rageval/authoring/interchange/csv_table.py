@@ -1,7 +1,7 @@
-"""Tables: one case a row, a header that says what each column holds.
+"""Tables: one case per row, with a header that names the fields.
 
-A header may be the name of a field of a case or a common other one (``fields.ALIASES``); ``--column
-FIELD=HEADER`` names any other. Golds are ``path#Heading > Sub``, several divided by ``|`` or a line
+A header is the name of a case field or a common alternative (``fields.ALIASES``); ``--column
+FIELD=HEADER`` maps any other. Golds are ``path#Heading > Sub``, separated by ``|`` or a line
 break; or one gold in the columns ``rel_path``, ``heading_path`` and ``snippet``.
 """
 
@@ -36,7 +36,7 @@ def read(source: Source) -> Imported:
     """Read tables.
 
     Raises:
-        DatasetError: with every row that cannot be read, or a column that is not there.
+        DatasetError: with every row that cannot be read, or a missing column.
     """
     columns = source.options.columns
     known = [*ALIASES, *ANCHOR_COLUMNS]

@@ -1,4 +1,4 @@
-"""Fields under the names that other tools give them, to the fields of a case.
+"""Conversion of fields with other tools' names to case fields.
 
 For formats that are one object or row per case: tables, and suites in JSON or YAML.
 """
@@ -45,14 +45,14 @@ ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "notes": ("notes", "note", "comment", "comments", "description"),
     "metadata": ("metadata",),
 }  # fmt: skip
-"""Field of a case to the names it may come under; the first one that is there counts."""
+"""Alternative names by case field; the first one present is used."""
 
 ANCHOR_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "rel_path": ("rel_path", "path", "source_file", "file", "document", "source"),
     "heading_path": ("heading_path", "heading", "section"),
     "snippet": ("snippet", "snippets", "quote"),
 }
-"""Columns of a table that hold one gold between them."""
+"""Columns of a table that together define one gold."""
 
 _YES: Final = frozenset({"true", "yes", "y", "1", "t"})
 _NO: Final = frozenset({"false", "no", "n", "0", "f"})
@@ -60,10 +60,10 @@ _SEPARATOR: Final = re.compile(r"\s*(?:\r?\n|\|)\s*")
 
 
 class BadFieldError(ValueError):
-    """A value cannot be what its field holds.
+    """An invalid value of a field.
 
     Args:
-        name: the field as its source calls it.
+        name: of the field in its source.
         message: what came and what was expected.
     """
 
@@ -79,13 +79,13 @@ def read_fields(
     room: str,
     columns: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return what of an object or row makes a line of a case file, without id.
+    """Return the fields of a case line from an object or row, without id.
 
     Args:
-        given: by field name or header; null and blank are absent.
-        ledger: counts what became of every field.
-        room: where in metadata the rest is kept.
-        columns: field of a case to the header it has here, before all aliases.
+        given: values by field name or header; null and blank ones are absent.
+        ledger: counts how every field was handled.
+        room: key in metadata for the remaining fields.
+        columns: header by case field, before all aliases.
 
     Raises:
         BadFieldError: a value cannot be read.
@@ -95,7 +95,7 @@ def read_fields(
     for field, aliases in ALIASES.items():
         named = (columns or {}).get(field)
         name = _first(rest, (named,) if named else aliases)
-        # A name that one of our fields owns in full is not taken as another's alias.
+        # The exact name of one of our fields is not used as an alias of another.
         if name is None or (name != field and name in ALIASES and not named):
             continue
         if field == "gold_supports" and not _names_documents(rest[name]):
@@ -112,7 +112,7 @@ def read_fields(
 
 
 def parse_anchor(text: str) -> dict[str, Any]:
-    """Read a gold written as ``path#Heading > Sub``; without ``#`` it is the whole document.
+    """Parse a gold written as ``path#Heading > Sub``; without ``#``, the whole document.
 
     >>> parse_anchor("notes/setup.md#Setup > Install")
     {'rel_path': 'notes/setup.md', 'heading_path': 'Setup > Install'}
@@ -285,7 +285,7 @@ _READERS: Final[Mapping[str, _Reader]] = {
 
 
 def _names_documents(value: Any) -> bool:
-    """Tell anchors from texts that happen to stand under a name such as ``references``."""
+    """Whether a value contains anchors, and not just texts in a field such as ``references``."""
     return all(
         isinstance(item, dict) or (isinstance(item, str) and len(item) < 300)
         for item in _items(value, split=True)

@@ -1,6 +1,6 @@
-"""Files of other tools on disk: what is read of them, and where cases and exports are written.
+"""Reads files of other tools, and writes cases and exports.
 
-Nothing that exists is overwritten: cases are added to a case file, every other file must be new.
+Nothing is overwritten: cases are appended to a case file, and every other file must be new.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def open_source(
     """Read the files that a user named.
 
     Args:
-        names: files, folders, or URLs where they may be fetched.
-        options: handed on.
-        suffixes: of the files that are read in a folder, two levels deep.
-        fetch: gets a URL; None: nobody asked for that.
+        names: files, folders, or URLs if fetching is allowed.
+        options: for the reader.
+        suffixes: of the files to read in a folder, two levels deep.
+        fetch: fetches a URL; None: fetching is not allowed.
 
     Raises:
         DatasetError: a file cannot be read.
@@ -67,7 +67,7 @@ def open_source(
 
 
 def is_url(name: str) -> bool:
-    """Tell a web address from a path."""
+    """Whether a name is a web address and not a path."""
     return name.startswith(("http://", "https://"))
 
 
@@ -98,7 +98,7 @@ def read_text_file(path: Path) -> SourceFile:
     """Read a text in UTF-8, or in UTF-16 with a mark, as spreadsheets write it.
 
     Raises:
-        DatasetError: it cannot be read, is too large or is no such text.
+        DatasetError: it cannot be read, is too large or is not such a text.
     """
     name = path.as_posix()
     try:
@@ -117,7 +117,7 @@ def read_text_file(path: Path) -> SourceFile:
 
 
 def _read_beside(file: SourceFile, reference: str, fetch: Fetch | None) -> SourceFile:
-    """Read what a file refers to, below its own folder alone."""
+    """Read a file that another one refers to, only below the folder of the latter."""
     if is_url(reference):
         return _fetched(reference, fetch)
     if "://" in reference and not reference.startswith("file://"):
@@ -148,7 +148,7 @@ def write_new_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
 
 
 def refuse_existing(paths: Iterable[Path]) -> None:
-    """Refuse to write where something stands.
+    """Refuse to overwrite existing files.
 
     Raises:
         DatasetError: with every file that exists.
@@ -180,14 +180,14 @@ def write_new(path: Path, pieces: Iterable[str]) -> None:
 
 
 def append_cases(path: Path, texts: Sequence[str]) -> None:
-    """Add lines at the end of a case file, at once; every byte that is there stays.
+    """Append lines to a case file in one step; existing bytes are kept.
 
     Args:
         path: a case file, which may be missing.
-        texts: a case each, as JSON without a line end.
+        texts: one case each, as JSON without a line end.
 
     Raises:
-        DatasetError: it cannot be read or written, or was changed meanwhile.
+        DatasetError: it cannot be read or written, or was changed in the meantime.
     """
     if path.exists():
         append_texts(path, texts)
@@ -198,18 +198,18 @@ def append_cases(path: Path, texts: Sequence[str]) -> None:
 def without_clashes(
     lines: Sequence[dict[str, Any]], taken: Mapping[str, int], on_clash: OnClash
 ) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
-    """Return the lines whose ids are free, and what became of the others.
+    """Return the lines to write, and the handling of clashing ids.
 
     Args:
-        lines: of cases that are to be added.
-        taken: ids of the file with the number of their line.
+        lines: of the cases to add.
+        taken: ids of the file with their line numbers.
         on_clash: refuse all of them, leave out or rename those that clash.
 
     Returns:
         The lines, and every clashing id with its new one (None: left out).
 
     Raises:
-        DatasetError: ids clash and that is to be refused.
+        DatasetError: ids clash and ``on_clash`` refuses them.
     """
     clashing = [line["id"] for line in lines if line["id"] in taken]
     if not clashing:

@@ -1,4 +1,4 @@
-"""Foreign names made into names that are allowed here: case ids, labels, paths and docnos."""
+"""Conversion of names from other tools to valid names: case ids, labels, paths and docnos."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ NOTE_SUFFIXES: Final = (".md", ".markdown")
 
 
 def clean_label(text: str, *, blank: str = "-") -> str:
-    """Return a text as an id, category or tag may be: no space, bracket, ``::`` or control.
+    """Return a text as a valid id, category or tag: no spaces, brackets, ``::`` or controls.
 
     Args:
         text: any.
-        blank: what stands for what is not allowed.
+        blank: replaces invalid characters.
 
     Returns:
-        The text itself where it is allowed; empty where nothing of it is.
+        The text itself if it is valid; empty if none of its characters is.
     """
     return _NOT_IN_LABEL.sub(blank, text.strip()).strip(blank) if text else ""
 
 
 def clean_case_id(text: str) -> str:
-    """Return a text as a case id may be; empty where nothing of it is allowed."""
+    """Return a text as a valid case id; empty if none of its characters is valid."""
     cleaned = text if _is_label(text) else clean_label(text)
     segments = ["-" if part in {".", ".."} else part for part in cleaned.split("/")]
     found = "/".join(segments)
-    # A colon stands between other characters, never alone.
+    # Single colons are kept, repeated ones are not.
     return "" if found == ":" else found
 
 
@@ -47,12 +47,12 @@ def _is_label(text: str) -> bool:
 
 
 def short_hash(text: str, chars: int = 6) -> str:
-    """Name a text by hex digits."""
+    """Return a short hash of a text as hex digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:chars]
 
 
 def id_from_question(question: str) -> str:
-    """Return an id for a case that has none: the same for the same question, wherever it stands.
+    """Return an id for a case without one, which depends only on the question.
 
     >>> id_from_question("How long do I have to request a refund?")
     'how-long-do-i-have-to-0de263'
@@ -63,7 +63,7 @@ def id_from_question(question: str) -> str:
 
 
 class UniqueIds:
-    """Gives each case an id that is allowed and that no other one has."""
+    """Gives each case a valid and unique id."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -72,8 +72,8 @@ class UniqueIds:
         """Return the id of the next case.
 
         Args:
-            wanted: the foreign id; None or empty: there is none.
-            question: what names a case without an id.
+            wanted: original id; None or empty: there is none.
+            question: source of the id if there is none.
         """
         base = clean_case_id(wanted or "") or id_from_question(question)
         found, number = base, 1
@@ -94,11 +94,11 @@ def folder_of_prefix(prefix: str) -> str:
 
 
 class DocumentPaths:
-    """Makes paths of Markdown notes of document ids, the same for the same id.
+    """Converts document ids to paths of Markdown notes; the same id gives the same path.
 
     Args:
-        prefix: what ids of the dataset begin with, such as ``eval:sample:``; empty: nothing.
-        folder: where they go, with its final ``/``.
+        prefix: of the dataset's ids, such as ``eval:sample:``; may be empty.
+        folder: of the paths, with its final ``/``.
     """
 
     def __init__(self, prefix: str, folder: str) -> None:
@@ -112,7 +112,7 @@ class DocumentPaths:
         found = self._paths.get(source_id)
         if found is None:
             found = self._new_path(source_id)
-            # Two ids may look alike once they are paths.
+            # Two ids may give the same path.
             if self._owner.setdefault(found, source_id) != source_id:
                 stem, dot, suffix = found.rpartition(".")
                 found = f"{stem}-{short_hash(source_id)}{dot}{suffix}"
@@ -130,7 +130,7 @@ class DocumentPaths:
 
 
 def _segment(text: str) -> str:
-    """Return a text as one step of a path; what had to change gets a hash, to stay itself."""
+    """Return a text as a path segment; if it had to change, with a hash to stay unique."""
     cleaned = _NOT_IN_SEGMENT.sub("-", unicodedata.normalize("NFC", text.strip()))
     cleaned = cleaned[:_SEGMENT_CHARS].strip("-")
     if not cleaned.strip("."):
@@ -145,7 +145,7 @@ _NOT_IN_DOCNO: Final = re.compile(rf"[\s%{_HIDDEN}\u2028\u2029]")
 
 
 def docno(anchor: Anchor) -> str:
-    """Write document and heading as one word without spaces, as qrels and runs need it.
+    """Return document and heading as one token without spaces, for qrels and runs.
 
     >>> docno(Anchor(rel_path="a b.md", heading_path="# A > ## B"))
     'a%20b.md###%20A%20>%20##%20B'
@@ -155,7 +155,7 @@ def docno(anchor: Anchor) -> str:
 
 
 def anchor_fields(name: str) -> dict[str, Any]:
-    """Read what ``docno`` wrote; any other name is the path of a document as it stands."""
+    """Parse the result of ``docno``; any other name is used as the path of a document."""
     path, mark, heading = name.partition(_HEADING_MARK)
     if not path:
         return {"rel_path": name}

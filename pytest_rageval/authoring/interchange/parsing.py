@@ -1,7 +1,7 @@
-"""Foreign texts made into plain values: JSON, JSON Lines, YAML and tables. Bounded, and strict.
+"""Strict, bounded parsing of JSON, JSON Lines, YAML and tables from other tools.
 
-Whatever comes out can be written as a line of a case file: no NaN, no half of a surrogate pair, no
-key but a string.
+All results can be written as a line of a case file: no NaN, no lone surrogates, and only string
+keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 MAX_YAML_CHARS: Final = 8_000_000
 MAX_YAML_NODES: Final = 1_000_000
-"""After every alias stands for what it names: a few lines of aliases can mean billions."""
+"""Limit after expansion of aliases: a few lines of aliases can mean billions of nodes."""
 MAX_FIELD_CHARS: Final = 16_000_000
 _MAX_SURVEYED_CHARS: Final = 8_000_000
 _MAX_SHOWN_FAULTS: Final = 20
@@ -98,7 +98,7 @@ def _repeated_keys(text: str, name: str, key: str, line: int) -> list[Fault]:
 def parse_json_lines(
     file: SourceFile, ledger: Ledger | None = None
 ) -> list[tuple[int, dict[str, Any]]]:
-    """Read a file of one JSON object a line; blank lines are fine.
+    """Read a file of one JSON object per line; blank lines are ignored.
 
     Args:
         file: to read.
@@ -108,7 +108,7 @@ def parse_json_lines(
         The number of each line, from 1, and its object.
 
     Raises:
-        DatasetError: with every line that is none.
+        DatasetError: with every line that is not one.
     """
     found: list[tuple[int, dict[str, Any]]] = []
     faults: list[Fault] = []
@@ -134,21 +134,21 @@ def parse_json_lines(
 
 
 def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
-    """Read a YAML file: plain values alone, no tags of programs, and no more than fits.
+    """Read a YAML file: only plain values, no tags, and limited in size.
 
     Args:
         file: to read.
         ledger: counts numbers and characters that no case file holds.
 
     Raises:
-        DatasetError: it is not such a file.
+        DatasetError: it cannot be read so.
     """
     import yaml  # type: ignore[import-untyped]
 
     if len(file.text) > MAX_YAML_CHARS:
         raise fault(file.name, f"more than {MAX_YAML_CHARS:,} characters of YAML; write JSON")
     try:
-        # The loader in C is quicker and ends the process where nesting is too deep.
+        # The C loader is faster, but crashes the process if nesting is too deep.
         value = yaml.load(file.text, Loader=yaml.SafeLoader)
         _refuse_bombs(value, file.name)
         return tidy_counted(value, ledger)
@@ -167,10 +167,10 @@ def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
 
 
 def _refuse_bombs(value: Any, name: str) -> None:
-    """Count what a value holds with every alias spelled out.
+    """Count the nodes of a value with all aliases expanded.
 
     Raises:
-        DatasetError: more than ``MAX_YAML_NODES``, or it holds itself.
+        DatasetError: more than ``MAX_YAML_NODES``, or it contains itself.
     """
     sizes: dict[int, int] = {}
     open_now: set[int] = set()
@@ -194,7 +194,7 @@ def _refuse_bombs(value: Any, name: str) -> None:
 
 
 def is_yaml(file: SourceFile) -> bool:
-    """Tell by its name whether a file is YAML."""
+    """Whether a file is YAML, by its name."""
     return file.name.lower().endswith((".yaml", ".yml"))
 
 
@@ -206,9 +206,9 @@ class Row:
     """One row of a table."""
 
     line: int
-    """Line of the file that it ends on, from 1."""
+    """Last line of the row in the file, from 1."""
     cells: Mapping[str, str]
-    """By header; without cells that are blank."""
+    """Cells by header, without blank ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,10 +220,10 @@ class Table:
 
 
 def parse_table(file: SourceFile, *, delimiter: str | None = None) -> Table:
-    """Read a table with a header: commas, semicolons, tabs or bars between its cells.
+    """Read a table with a header; cells are separated by commas, semicolons, tabs or bars.
 
     Raises:
-        DatasetError: it has no header, a header twice, or a row with more cells than headers.
+        DatasetError: a missing or duplicate header, or a row with more cells than headers.
     """
     previous = csv.field_size_limit(MAX_FIELD_CHARS)  # process-wide, and 131,072 by default
     try:
@@ -239,7 +239,7 @@ def _found_delimiter(text: str) -> str:
     try:
         return csv.Sniffer().sniff(header, delimiters=_DELIMITERS).delimiter
     except csv.Error:
-        # It also gives up on headers that differ in length, such as "id;question".
+        # It also fails for headers of different length, such as "id;question".
         best = max(_DELIMITERS, key=header.count)
         return best if header.count(best) else ","
 
@@ -278,13 +278,13 @@ def _headers(name: str, line: int, cells: list[str]) -> list[str]:
     return headers
 
 
-# --- rows of any of them ---------------------------------------------------------------------
+# --- rows of any format ----------------------------------------------------------------------
 
 
 def parse_records(
     file: SourceFile, ledger: Ledger | None = None, *, delimiter: str | None = None
 ) -> list[dict[str, Any]]:
-    """Read rows of fields from JSON, JSON Lines, YAML or a table, told apart by name and text.
+    """Read rows of fields from JSON, JSON Lines, YAML or a table, detected by name and content.
 
     A JSON or YAML value may be a list of objects, an object with such a list, or one list per
     field, as data frames write them.
@@ -325,7 +325,7 @@ def _records(value: Any) -> list[dict[str, Any]] | None:
 
 
 def _turned(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Turn one list, or one object by row number, per field into one object per row."""
+    """Transpose one list, or one object by row number, per field to one object per row."""
     columns: dict[str, list[Any]] = {}
     for name, column in value.items():
         if isinstance(column, dict):
@@ -340,7 +340,7 @@ def _turned(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def parse_list(value: Any) -> list[Any]:
-    """Read a list that a table holds as text, as JSON or as Python writes it; one value is itself.
+    """Parse a list in a table cell, written as JSON or Python; another text is one value.
 
     >>> parse_list("['a', 'b']")
     ['a', 'b']

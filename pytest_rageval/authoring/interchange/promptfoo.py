@@ -2,9 +2,9 @@
 
 Tests have ``vars`` and ``assert`` and come in YAML, JSON, JSON Lines or CSV (``__expected``).
 
-Assertions that a case can say are carried over: what must be contained becomes a key fact, what the
-answer must be like becomes the expected answer. Code, models of other vendors and thresholds of
-single tests are listed and left out; nothing in the file is run.
+Assertions are carried over if a case can express them: required text becomes a key fact, similarity
+to a text becomes the expected answer. Code, models of other vendors and thresholds of single tests
+are listed and left out; nothing in the file is executed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read(source: Source) -> Imported:
     """Read tests.
 
     Raises:
-        DatasetError: a file holds no tests, or refers to one that may not be read.
+        DatasetError: a file has no tests, or refers to a file that may not be read.
     """
     reader = _Reader(source)
     for file in source.files:
@@ -151,7 +151,7 @@ class _Reader:
             )
             self._ledger.leave("tests[]", why)
             return
-        # promptfoo asks once for every value of a list.
+        # promptfoo sends one request for every value of a list.
         for question in parse_list(values[name]):
             self._take_question(str(question), name, test, values, number)
 
@@ -250,7 +250,7 @@ def _value(file: SourceFile, ledger: Ledger) -> Any:
 
 
 def _row_test(cells: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row as the test that promptfoo makes of it."""
+    """Return a row as promptfoo's test."""
     test: dict[str, Any] = {"vars": {}, "assert": []}
     for header, cell in cells.items():
         if header.startswith("__expected"):
@@ -293,7 +293,7 @@ def _assertions(given: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _assertion_of_text(text: str) -> dict[str, Any]:
-    """Read an assertion as a cell of a table holds it, such as ``contains:Paris``."""
+    """Parse an assertion in a table cell, such as ``contains:Paris``."""
     for code in _CODE:
         if text.startswith(code):
             return {"type": code.rstrip(":/")}
@@ -310,7 +310,7 @@ def _assertion_of_text(text: str) -> dict[str, Any]:
 
 
 def _filled(value: Any, values: Mapping[str, Any]) -> Any:
-    """Put variables into a text, as promptfoo does; any other template stays."""
+    """Substitute variables in a text, as promptfoo does; other templates are kept."""
     if not isinstance(value, str):
         return value
 

@@ -1,10 +1,9 @@
 """Test sets and evaluation datasets of ragas, in JSON, JSON Lines or CSV.
 
-Of 0.1 (``question``, ``ground_truth``) as well as of 0.2 and later (``user_input``, ``reference``).
-
-A ragas row knows the texts of its reference contexts, seldom where they stand. Where it does
-(``reference_context_ids``, ``metadata[].source``) they become golds; else they are kept in metadata
-for whoever labels the case.
+Supports 0.1 (``question``, ``ground_truth``) and 0.2 and later (``user_input``, ``reference``). A
+ragas row has the texts of its reference contexts, but seldom their source. With a source
+(``reference_context_ids``, ``metadata[].source``) they become golds; otherwise they are kept in
+metadata for labelling.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def read(source: Source) -> Imported:
     """Read test sets.
 
     Raises:
-        DatasetError: a file holds no rows, or a row has no question.
+        DatasetError: a file has no rows, or a row has no question.
     """
     return read_rows(source, "row", _sample)
 
@@ -52,7 +51,7 @@ def _sample(
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Take a sample of a test set out of its wrapper."""
+    """Unwrap a sample of a test set."""
     inner = row.get("eval_sample")
     given = {**inner, **row} if isinstance(inner, dict) else dict(row)
     if isinstance(inner, dict):
@@ -75,8 +74,7 @@ def _take(
 def _case(
     given: dict[str, Any], ids: UniqueIds, ledger: Ledger
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    # In a test set of 0.1 `contexts` are what the question was made from; elsewhere they were
-    # retrieved.
+    # In a test set of 0.1 `contexts` are the source of the question; elsewhere they were retrieved.
     is_testset = not set(_CATEGORY).isdisjoint(given)
     line: dict[str, Any] = {"question": _take(given, _QUESTION, ledger)}
     if (own := _take(given, _ID, ledger)) is not None:
@@ -135,7 +133,7 @@ def _take_golds(
 
 
 def _response(given: dict[str, Any], ledger: Ledger, *, is_testset: bool) -> dict[str, Any] | None:
-    """Take what a system answered, if the dataset holds it."""
+    """Return the answer of a system, if the dataset has one."""
     answer = given.pop("response", None) or given.pop("answer", None)
     paths = [str(one) for one in parse_list(given.pop("retrieved_context_ids", None))]
     texts = [str(one) for one in parse_list(given.pop("retrieved_contexts", None))]

@@ -1,4 +1,4 @@
-"""Every format that cases come from or go to. A new one is a module and an entry here."""
+"""Registry of import and export formats. A new one is a module and an entry here."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Format:
 
     read: Reader
     files: str
-    """What files it is, in a few words."""
+    """Description of the files, in a few words."""
     suffixes: tuple[str, ...]
-    """Of the files that are read where a folder is named."""
+    """Suffixes of the files to read in a folder."""
 
 
 FORMATS: Final[Mapping[str, Format]] = {

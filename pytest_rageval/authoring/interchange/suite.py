@@ -1,7 +1,7 @@
 """Suites in JSON or YAML: a list of cases, with ``expected_references`` as their golds.
 
 Such a file is a list of objects, or an object that holds one under ``cases``, ``test_cases``,
-``tests``, ``questions`` or ``items``. Every field may go by our name or by a common other one
+``tests``, ``questions`` or ``items``. Fields have our names or common alternatives
 (``fields.ALIASES``). An expected reference is ``{"vault", "rel_path", "heading_path"}``, or a text
 such as ``notes/setup.md#Setup > Install``.
 """
@@ -33,7 +33,7 @@ from pytest_rageval.values.errors import Fault, faults_error
 
 _LISTS: Final = ("cases", "test_cases", "tests", "questions", "items")
 _DEFAULTS: Final = ("vaults", "folders", "k", "category", "tags", "language")
-"""Of a suite, for every case of it that does not say otherwise."""
+"""Fields of a suite that are defaults for its cases."""
 _ROOM: Final = "suite"
 
 
@@ -85,7 +85,7 @@ def _line(case: Any, defaults: Mapping[str, Any], ids: UniqueIds, ledger: Ledger
 
 
 def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any]:
-    """Return a line with an id that is allowed; the one it came with is kept where it differs.
+    """Return a line with a valid id; the original is kept in metadata if it differs.
 
     Raises:
         BadFieldError: the line has no question.
@@ -103,19 +103,19 @@ def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any
 Convert = Callable[
     [dict[str, Any], UniqueIds, Ledger], tuple[dict[str, Any], dict[str, Any] | None] | None
 ]
-"""Makes of a row a case line and the response that was recorded, if any; None: it is no case."""
+"""Converts a row to a case line and the recorded response, if any; None: it is not a case."""
 
 
 def read_rows(source: Source, row_word: str, convert: Convert) -> Imported:
     """Read the rows of all files.
 
     Args:
-        source: the files, and what the user said of them.
-        row_word: what a row is called in messages.
-        convert: makes a case of a row; it raises ``BadFieldError`` where it cannot.
+        source: the files and options.
+        row_word: name of a row in messages.
+        convert: converts a row to a case; raises ``BadFieldError`` if it cannot.
 
     Raises:
-        DatasetError: a file holds no rows, or a row cannot be made a case of.
+        DatasetError: a file has no rows, or a row cannot be converted.
     """
     ledger, ids = Ledger(), UniqueIds()
     lines: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Foreign values made into what a line of a case file can hold, and what they lose by that."""
+"""Conversion of values to those that a case file can hold, with a count of losses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_rageval.authoring.interchange.values import Ledger
 
 
 def tidy(value: Any) -> Any:
-    """Return a value as JSON can hold it; dates become text, NaN and infinities null."""
+    """Return a value for JSON: dates become text, NaN and infinities null."""
     if isinstance(value, str):
         return value if value.isascii() else whole(value)
     if value is None or isinstance(value, bool | int):
@@ -35,7 +35,7 @@ def _key(key: object) -> str:
 
 
 def whole(text: str) -> str:
-    """Return a text with U+FFFD for each half of a surrogate pair."""
+    """Return a text with U+FFFD for each lone surrogate."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -44,7 +44,7 @@ def whole(text: str) -> str:
 
 
 def tidy_counted(value: Any, ledger: Ledger | None) -> Any:
-    """Tidy a value and count what it loses by that."""
+    """Tidy a value and count the losses."""
     found = tidy(value)
     if ledger is not None and found != value:
         for path, is_number in _losses(value, ""):
@@ -58,7 +58,7 @@ def tidy_counted(value: Any, ledger: Ledger | None) -> Any:
 
 
 def _losses(value: Any, path: str) -> Iterator[tuple[str, bool]]:
-    """Yield the way to each number (true) and text (false) that ``tidy`` cannot keep."""
+    """Yield the path of each number (true) and text (false) that ``tidy`` cannot keep."""
     if isinstance(value, str):
         if whole(value) != value:
             yield path, False

@@ -1,8 +1,8 @@
 """TREC files, both ways: topics, qrels and runs, as trec_eval 9 reads them.
 
-A document is one word there, so document and heading of an anchor are written together,
+A document is one token there, so document and heading of an anchor are joined as
 ``path##heading``, with spaces escaped (``ids.docno``). Topics are ``id<TAB>question`` lines; the
-older ``<top>`` files are read as well. What else a case holds has no place in these files.
+older ``<top>`` files are read as well. Other fields of a case cannot be stored in these files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BREAKS: Final = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def read(source: Source) -> Imported:
-    """Read topics and qrels to cases, and runs to recorded retrievals; files are told by content.
+    """Read topics and qrels as cases, and runs as recorded retrievals, by file content.
 
     Raises:
         DatasetError: a line is none of these, or there are judgements without topics.
@@ -193,7 +193,7 @@ def _line(topic: _Topic, case_id: str, grades: Mapping[str, int], ledger: Ledger
         keep_in_metadata(line, _ROOM, "judged_not_relevant", below)
         ledger.keep("qrels with a grade below 1", len(below))
     odd = [name for name in grades if docno(Anchor(**anchor_fields(name))) != name]
-    if odd:  # so that they go out as they came in
+    if odd:  # so that an export writes them again
         keep_in_metadata(line, _ROOM, "docnos", odd)
     for name, text in topic.more.items():
         keep_in_metadata(line, _ROOM, name, text)
@@ -202,7 +202,7 @@ def _line(topic: _Topic, case_id: str, grades: Mapping[str, int], ledger: Ledger
 
 
 def _response(hits: Sequence[_Hit]) -> dict[str, Any]:
-    # trec_eval's order: by score, ties by document, both falling; it ignores the rank column.
+    # trec_eval's order: by score, then document, both descending; it ignores the rank column.
     ranked = sorted(hits, key=lambda hit: (hit.score, hit.document), reverse=True)
     chunks = [
         {**anchor_fields(hit.document), "rank": rank, "score_final": hit.score}
@@ -215,7 +215,7 @@ def _response(hits: Sequence[_Hit]) -> dict[str, Any]:
 
 
 def write(cases: Sequence[Case]) -> tuple[dict[str, str], Imported]:
-    """Return topics and qrels by file name, and what became of every field."""
+    """Return topics and qrels by file name, and the counts of every field."""
     ledger = Ledger()
     topics, rows = [], []
     for case in cases:
@@ -230,7 +230,7 @@ def write(cases: Sequence[Case]) -> tuple[dict[str, str], Imported]:
 
 
 def case_grades(case: Case) -> dict[str, int]:
-    """Return what is judged for a case: document name to grade, those of below 1 too."""
+    """Return the judgements of a case: document name to grade, including grades below 1."""
     kept = case.metadata.get(_ROOM)
     docnos = kept.get("docnos") if isinstance(kept, dict) else None
     originals = {

@@ -1,10 +1,10 @@
-"""A stored run of ours as a TREC run with its qrels, so that trec_eval gives our numbers.
+"""Export of a stored run as a TREC run with qrels, so that trec_eval computes our numbers.
 
-What we rank are chunks and what we find are golds; what trec_eval ranks are documents. So a chunk
-that finds a gold first is written under the gold's name, and any other chunk under a name that
-nobody judged. trec_eval then computes our figures, with two exceptions that are counted: a chunk
-that finds several new golds at once, and a chunk that finds again what an earlier one found (which
-precision counts). At the level of documents there is no exception.
+We rank chunks and match golds; trec_eval ranks documents. So the first chunk that matches a gold is
+written under the gold's name, and any other chunk under a name without judgement. trec_eval then
+computes our figures, with two exceptions that are counted: a chunk that matches several new golds,
+and a chunk that matches a gold again (which precision counts). At document level there are no
+exceptions.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Level = Literal["anchor", "document"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrecRun:
-    """The files of a run, and what a reader of trec_eval's figures should know."""
+    """The files of a run, with notes for readers of trec_eval's figures."""
 
     run: str
     qrels: str
     cutoffs: tuple[int, ...]
-    """Every k of the cases, rising."""
+    """All values of k of the cases, ascending."""
     n_cases: int
-    """Cases that both tools score."""
+    """Number of cases that both tools score."""
     differing: tuple[str, ...]
     """Ids of the cases whose figures differ from trec_eval's."""
     left_out: tuple[LeftOut, ...]
@@ -47,13 +47,13 @@ class TrecRun:
 def write_run(
     records: Sequence[CaseRecord], settings: ScoreSettings, *, tag: str, level: Level = "anchor"
 ) -> TrecRun:
-    """Return a run as trec_eval reads it, cut at the k of each case.
+    """Return a run in trec_eval's format, cut at the k of each case.
 
     Args:
         records: of a stored run, one per case and repeat; only the first repeat is written.
         settings: the run was scored with.
         tag: name of the run, without spaces.
-        level: what is ranked: chunks against golds, or documents.
+        level: chunks matched with golds, or documents.
     """
     ledger = Ledger()
     rows: list[str] = []
@@ -89,7 +89,7 @@ def write_run(
 
 
 def _unscored(record: CaseRecord, level: Level) -> str | None:
-    """Say why a record has no figure of retrieval; None: it has."""
+    """Return the reason why a record has no retrieval figures; None: it has."""
     if record.repeat:
         return "a further repeat of its case"
     if not record.case_stored:
@@ -125,7 +125,7 @@ def _golds(
 
 def _gold_names(case: Case) -> list[str]:
     names: list[str] = []
-    for gold in case.gold_supports:  # which may differ in their snippets alone
+    for gold in case.gold_supports:  # golds that differ only in snippets share a name
         names.append(_free_name(docno(gold), names))
     return names
 

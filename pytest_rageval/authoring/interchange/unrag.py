@@ -26,7 +26,7 @@ from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
 
 DEFAULT_TOP_K: Final = 10
-"""What unrag takes where a dataset says nothing."""
+"""Default of unrag."""
 _THRESHOLDS: Final = {
     ("min", "hitAtK"): ("hit_at_k", ">="),
     ("min", "recallAtK"): ("recall_at_k", ">="),
@@ -43,10 +43,10 @@ _DOCUMENT: Final = frozenset({"sourceId", "content", "loaderRef", "metadata", "a
 
 
 def read(source: Source) -> Imported:
-    """Read datasets, reports, or a report beside its dataset.
+    """Read datasets, reports, or a report with its dataset.
 
     Raises:
-        DatasetError: a file is neither, or lacks what it must hold.
+        DatasetError: a file is neither, or lacks required fields.
     """
     reader = _Reader(source)
     datasets, reports = [], []
@@ -224,7 +224,7 @@ class _Reader:
         return golds.fields()
 
     def _take_any(self, golds: _Golds, prefix: str, name: str, source_ids: Iterable[str]) -> None:
-        """Take documents of which any one will do."""
+        """Add documents of which any one suffices."""
         found = [golds.add(self._doc_path(one, prefix), one, needed=False) for one in source_ids]
         if found:
             self._ledger.carry(f"queries[].relevant.{name}")
@@ -325,7 +325,7 @@ class _Reader:
 
 
 class _Golds:
-    """The golds of one query, and which of them will do."""
+    """The golds of one query, and the alternatives among them."""
 
     def __init__(self) -> None:
         self.source_ids: list[str] = []
@@ -338,7 +338,7 @@ class _Golds:
         return not self._golds
 
     def add(self, rel_path: str, source_id: str, *, needed: bool) -> bool:
-        """Add a document; False: it is there already."""
+        """Add a document; False: it was already added."""
         if source_id in self.source_ids:
             return False
         (self._needed if needed else self._any).append(len(self._golds))
@@ -347,7 +347,7 @@ class _Golds:
         return True
 
     def add_snippet(self, text: str, *, among: list[str] | None) -> None:
-        """Add what those of the documents must hold that do hold it; None: all of them."""
+        """Add a snippet to the documents that contain it; None: to all documents."""
         for source_id, gold in zip(self.source_ids, self._golds, strict=True):
             snippets = gold.setdefault("snippets", [])
             if (among is None or source_id in among) and text not in snippets:
@@ -356,7 +356,7 @@ class _Golds:
                 del gold["snippets"]
 
     def fields(self) -> dict[str, Any]:
-        """Return the golds, with groups where one of several will do."""
+        """Return the golds, with groups for alternatives."""
         found: dict[str, Any] = {}
         if self._golds:
             found["gold_supports"] = self._golds

@@ -1,4 +1,4 @@
-"""What readers are given and what they return, the same for every format."""
+"""Input and output values of readers, the same for every format."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 IdStyle = Literal["auto", "keep", "paths"]
-"""How a foreign document id becomes the path of an anchor: ``keep`` takes it as it is, ``paths``
-makes a path of a Markdown note below the scope prefix, ``auto`` does so where documents come
-along."""
+"""Conversion of a document id to the path of an anchor: ``keep`` leaves it unchanged, ``paths``
+makes a path of a Markdown note below the scope prefix, ``auto`` does so if documents are
+included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class SourceFile:
     """One file to read."""
 
     name: str
-    """As shown in messages, ``/``-separated; below a folder that was named, with that folder."""
+    """Name for messages, ``/``-separated; includes the folder if one was named."""
     text: str
 
 
@@ -33,31 +33,31 @@ def _no_file_beside(file: SourceFile, reference: str) -> SourceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What a user may say of the files; most formats need none of it."""
+    """Options for the files; most formats need none."""
 
     ids: IdStyle = "auto"
     scope_prefix: str | None = None
-    """Folder that documents are put under; None: the dataset's own."""
+    """Folder of the documents; None: the dataset's."""
     set_name: str = "imported"
-    """Name of the set, from the file that the cases go to."""
+    """Name of the set, from the file to which the cases are written."""
     split: str | None = None
-    """Part of the judgements of a dataset that has several; ``all`` for every one."""
+    """Split of the judgements, if a dataset has several; ``all`` for all."""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """Field of a case to column, for tables whose headers say something else."""
+    """Column by case field, for tables with other headers."""
     delimiter: str | None = None
-    """Of a table; None: found out."""
+    """Delimiter of a table; None: detected."""
     question_var: str | None = None
     """Variable of a prompt that holds the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Everything that a reader reads."""
+    """Input of a reader."""
 
     files: tuple[SourceFile, ...]
     options: ReadOptions = ReadOptions()
     beside: Callable[[SourceFile, str], SourceFile] = _no_file_beside
-    """Reads a file that another one refers to; raises `DatasetError` where it may not be read."""
+    """Reads a file that another one refers to; raises `DatasetError` if that is not allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,28 +72,28 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What a reader made of its files."""
+    """Output of a reader."""
 
     cases: tuple[dict[str, Any], ...] = ()
-    """Lines of a case file as JSON values; not checked yet."""
+    """Lines of a case file as JSON values, not yet validated."""
     documents: tuple[Document, ...] = ()
     scope_prefix: str | None = None
-    """Folder of the documents with its final ``/``; None: they have none."""
+    """Folder of the documents with its final ``/``; None: there is none."""
     responses: tuple[dict[str, Any], ...] = ()
-    """Recorded answers and retrievals: lines that ``rageval score`` reads."""
+    """Recorded answers and retrievals: lines for ``rageval score``."""
     thresholds: Mapping[str, str] = field(default_factory=dict)
-    """Limits of the dataset: metric to limit, as in ``[overall]`` of thresholds.toml."""
+    """Limits of the dataset by metric, as in ``[overall]`` of thresholds.toml."""
     carried: Mapping[str, int] = field(default_factory=dict)
-    """Field of the source to how often it became a field of a case."""
+    """Number of times that a source field became a case field."""
     kept: Mapping[str, int] = field(default_factory=dict)
-    """Field of the source to how often it went into ``metadata``, where it changes nothing."""
+    """Number of times that a source field was stored in ``metadata``, without effect."""
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
-    """Sentences on what a user should know."""
+    """Notes for the user, one sentence each."""
 
 
 class Ledger:
-    """Counts what became of every field, so that nothing is dropped in silence."""
+    """Counts how every field was handled, so that nothing is dropped silently."""
 
     def __init__(self) -> None:
         self.carried: Counter[str] = Counter()
@@ -103,28 +103,28 @@ class Ledger:
         self._notes: dict[str, None] = {}
 
     def carry(self, name: str, count: int = 1) -> None:
-        """Count a field that became one of a case or a document."""
+        """Count a field carried over to a case or a document."""
         self.carried[name] += count
 
     def keep(self, name: str, count: int = 1) -> None:
-        """Count a field that went into metadata."""
+        """Count a field stored in metadata."""
         self.kept[name] += count
 
     def leave(self, name: str, why: str, count: int = 1) -> None:
-        """Count a field that goes no further."""
+        """Count a field that is left out."""
         self._left_out[name, why] += count
 
     def full(self, given: Mapping[str, Any], empty: Sequence[Any] = (None, "")) -> dict[str, Any]:
-        """Return the fields that hold something, and count those that are empty."""
+        """Return the non-empty fields, and count the empty ones."""
         self._empty.update(name for name, value in given.items() if value in empty)
         return {name: value for name, value in given.items() if value not in empty}
 
     def note(self, sentence: str) -> None:
-        """Say something, once."""
+        """Add a note, once."""
         self._notes[sentence] = None
 
     def close(self, **parts: Any) -> Imported:
-        """Return what was read with all that was counted."""
+        """Return the result with all counts."""
         return Imported(
             carried=dict(self.carried),
             kept=dict(self.kept),
@@ -135,7 +135,7 @@ class Ledger:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Every field that was left out, in the order of first appearance; empty ones in one."""
+        """Every field left out, in order of first appearance; empty ones as one entry."""
         found = [
             LeftOut(field=name, why=why, count=count)
             for (name, why), count in self._left_out.items()
@@ -147,12 +147,12 @@ class Ledger:
 
 
 def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> None:
-    """Put a value under ``metadata.<room>.<name>`` of a case."""
+    """Store a value under ``metadata.<room>.<name>`` of a case."""
     line.setdefault("metadata", {}).setdefault(room, {})[name] = value
 
 
 def judged_not_relevant(case: Case, room: str) -> dict[str, int]:
-    """Return the grades below 1 that a case came with; anything else that stands there is none."""
+    """Return the grades below 1 from the metadata of a case; other values are ignored."""
     kept = case.metadata.get(room)
     found = kept.get("judged_not_relevant") if isinstance(kept, dict) else None
     grades = found if isinstance(found, dict) else {}
@@ -160,7 +160,7 @@ def judged_not_relevant(case: Case, room: str) -> dict[str, int]:
 
 
 def fault(file: str, message: str, *, line: int = 0, col: int = 0, field: str = "") -> DatasetError:
-    """Return an error of one fault."""
+    """Return an error with one fault."""
     return faults_error([Fault(file=file, line=line, col=col, field=field, message=message)])
 
 
@@ -176,12 +176,12 @@ _ANCHOR: Final = _defaults(Anchor)
 
 
 def case_line(case: Case) -> dict[str, Any]:
-    """Return the fields of a case that say something, as JSON values."""
+    """Return the fields of a case that differ from the defaults, as JSON values."""
     return _said(case, _CASE)
 
 
 def anchor_line(anchor: Anchor) -> dict[str, Any]:
-    """Return the fields of an anchor that say something, as JSON values."""
+    """Return the fields of an anchor that differ from the defaults, as JSON values."""
     return _said(anchor, _ANCHOR)
 
 

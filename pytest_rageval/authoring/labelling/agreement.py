@@ -1,4 +1,4 @@
-"""How far annotators agree, chunk by chunk and on what is answerable. Pure.
+"""Agreement of annotators on chunks and on answerability. Pure.
 
 Defined in docs/label.md#agreement: Cohen's kappa of two annotators, Krippendorff's alpha of more.
 """
@@ -13,7 +13,7 @@ from pytest_rageval.authoring.labelling.entries import LabelEntry, latest
 
 Statistic = Literal["cohen_kappa", "krippendorff_alpha"]
 _Units = Mapping[Hashable, Mapping[str, bool]]
-"""What was rated, with what each annotator said of it."""
+"""Rated items, each with the rating of each annotator."""
 
 
 def agreement_document(
@@ -23,13 +23,13 @@ def agreement_document(
 
     Args:
         entries: in the order of their files; later ones of a case and annotator count.
-        confidence: of the intervals, which resample whole cases.
+        confidence: level of the intervals, which resample whole cases.
 
     Returns:
         ``annotators`` with the cases of each; for ``chunks`` and ``answerable`` the ``statistic``,
         its ``value`` (None: no disagreement was possible), ``low``, ``high`` (None: every
-        resample comes to one value), ``n`` things rated
-        by at least two, ``n_cases`` they come from and ``observed`` agreement, 0 to 1.
+        resample gives the same value), ``n`` items rated by at least two, their ``n_cases`` and
+        ``observed`` agreement, 0 to 1.
     """
     by_case = latest(entries)
     names = sorted({name for found in by_case.values() for name in found})
@@ -66,7 +66,7 @@ def _agreement(
 
     every = range(len(columns))
     interval = bootstrap_agreement(every, every, statistic, clusters=cases, confidence=confidence)
-    # Resamples that all come to one value say nothing of how far it lies from the truth.
+    # If all resamples give the same value, they do not measure its uncertainty.
     spread = interval.low != interval.high
     pairs = [pair for said in shared.values() for pair in _pairs(list(said.values()))]
     kind: Statistic = "cohen_kappa" if two else "krippendorff_alpha"

@@ -1,6 +1,6 @@
-"""Gold anchors made from chunks, and chunks held against them. Pure.
+"""Gold anchors made from chunks, and chunks matched with them. Pure.
 
-An anchor is a dictionary as it stands in the case file, so that keys nobody here knows survive.
+An anchor is a dictionary as in the case file, so that unknown keys are kept.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 
 Gold = Mapping[str, Any]
-"""One of ``gold_supports`` as the line holds it."""
+"""One of ``gold_supports`` as in the line."""
 
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 _KNOWN: Final = ("rel_path", "heading_path", "snippets", "grade", "vault")
 
 
 def anchor_of(gold: Gold) -> Anchor:
-    """Return what a gold says, without the keys that are not ours."""
+    """Return the anchor of a gold, without unknown keys."""
     known = {key: gold[key] for key in _KNOWN if key in gold}
     if "snippets" in known:
         known["snippets"] = tuple(known["snippets"])
@@ -30,15 +30,15 @@ def anchor_of(gold: Gold) -> Anchor:
 
 
 def matches(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
-    """Tell whether a chunk holds the evidence that a gold names, its snippets included.
+    """Whether a chunk contains the evidence of a gold, including its snippets.
 
-    Where the text of the chunk is not known whole, the section decides.
+    If the text of the chunk is not known completely, the section decides.
 
     Args:
         gold: the anchor.
         chunk: as retrieved.
-        settings: of which ``path_case`` is read; snippets are always compared here, so that two
-            chunks of one section can be told apart.
+        settings: only ``path_case`` is used; snippets are always compared here, to distinguish two
+            chunks of one section.
     """
     known = chunk.text is not None and not chunk.text_truncated
     strict = ScoreSettings(
@@ -50,7 +50,7 @@ def matches(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
 
 
 def unusable(chunk: RetrievedChunk) -> str | None:
-    """Say why no anchor can point at a chunk; None: one can."""
+    """Return the reason why an anchor cannot refer to a chunk; None: it can."""
     if not norm_path(chunk.rel_path):
         return "the target reports no path for this chunk"
     place = chunk.rel_path + (chunk.heading_path or "") + (chunk.vault or "")
@@ -60,7 +60,7 @@ def unusable(chunk: RetrievedChunk) -> str | None:
 
 
 def gold_for(chunk: RetrievedChunk, snippets: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the anchor of a chunk: path and heading path, and what is quoted of it."""
+    """Return the anchor of a chunk: path, heading path and quotes."""
     gold: dict[str, Any] = {"rel_path": chunk.rel_path}
     if chunk.heading_path is not None:
         gold["heading_path"] = chunk.heading_path
@@ -72,7 +72,7 @@ def gold_for(chunk: RetrievedChunk, snippets: Sequence[str] = ()) -> dict[str, A
 
 
 def same_section(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
-    """Tell whether a gold names the very section of a chunk, whatever its snippets."""
+    """Whether a gold names exactly the section of a chunk, ignoring snippets."""
     own = anchor_of(gold_for(chunk))
     section = RetrievedChunk(
         rel_path=gold["rel_path"],
@@ -85,7 +85,7 @@ def same_section(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> 
 
 
 def equal(one: Gold, other: Gold) -> bool:
-    """Tell whether two golds say the same, which a case file may not hold twice."""
+    """Whether two golds are equal, which a case file must not contain."""
     a, b = anchor_of(one), anchor_of(other)
     return (
         (norm_path(a.rel_path), anchor_segments(a), a.vault)
@@ -94,12 +94,12 @@ def equal(one: Gold, other: Gold) -> bool:
 
 
 def quoted(snippet: str, passage: str) -> bool:
-    """Tell whether a passage holds a snippet, spelling apart."""
+    """Whether a passage contains a snippet, ignoring spelling."""
     return norm_text(snippet) in norm_text(passage)
 
 
 def quotable(chunk: RetrievedChunk, snippet: str) -> bool:
-    """Tell whether a snippet of a chunk finds that chunk again under every setting."""
+    """Whether a snippet of a chunk matches that chunk under every setting."""
     if _HALF_CHARACTER.search(snippet) or not norm_text(snippet):
         return False
     anchor = anchor_of(gold_for(chunk, [snippet]))

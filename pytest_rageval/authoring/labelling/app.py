@@ -1,4 +1,4 @@
-"""Labelling in a full-screen terminal app; imported only where it is asked for."""
+"""Labelling in a full-screen terminal app; imported only on request."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _NAMED: Final = frozenset({
     "up", "down", "home", "end", "space", "enter", "escape", "backspace",
 })  # fmt: skip
 _PATIENCE_S: Final = 0.3
-"""How long the target may take before the screen says that it is waited for."""
+"""Delay before the screen says that it waits for the target."""
 _MOST_HEAD: Final = 6
 _INTERRUPTED: Final = 130
 
 
 class Detail(VerticalScroll, can_focus=False):
-    """What is known of the row in hand; it scrolls, and takes no keys of its own."""
+    """Details of the current row; it scrolls, and handles no keys."""
 
 
 class LabelApp(App[None]):
-    """Shows a session and hands it every key.
+    """Shows a session and passes it every key.
 
-    Keys are worked off on a thread of their own, in their order, so that a slow target does not
-    freeze the screen.
+    Keys are processed in order on a separate thread, so that a slow target does not freeze the
+    screen.
     """
 
     CSS = """
@@ -59,10 +59,10 @@ class LabelApp(App[None]):
         self._pending = 0
         self._view: SessionView | None = None
         self.failure: BaseException | None = None
-        """What ended the session against its will."""
+        """Error that ended the session."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the screen: the case, its rows, the row in hand, what just happened."""
+        """Lay out the screen: the case, its rows, the current row, the last effect."""
         yield Static(id="head")
         yield Static(id="rows")
         with Detail(id="detail"):
@@ -70,19 +70,19 @@ class LabelApp(App[None]):
         yield Static(id="foot")
 
     def on_mount(self) -> None:
-        """Begin to work off keys."""
+        """Start processing keys."""
         self._take("", "")
         threading.Thread(target=self._work, name="rageval-label", daemon=True).start()
 
     @property
     def waiting(self) -> bool:
-        """Whether some key is not worked off yet."""
+        """Whether keys are still to be processed."""
         return self._pending > 0
 
     # --- keys ----------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        """Hand a key to the session."""
+        """Pass a key to the session."""
         event.stop()
         event.prevent_default()
         if event.key in _NAMED:
@@ -91,7 +91,7 @@ class LabelApp(App[None]):
             self._take("key", event.character)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Hand pasted text to the session."""
+        """Pass pasted text to the session."""
         event.stop()
         self._take("text", event.text)
 
@@ -113,17 +113,17 @@ class LabelApp(App[None]):
                 elif kind == "text":
                     self._label_session.type(what)
                 view = None if self._label_session.closed else view_of(self._label_session)
-            except BaseException as error:  # every end is told on the thread that can show it
+            except BaseException as error:  # report every end on the thread that can show it
                 self._tell(error)
                 return
             if not self._tell(view):
                 return
 
     def _tell(self, news: SessionView | BaseException | None) -> bool:
-        """Bring news to the screen; False: there is no screen any more."""
+        """Show a new state on the screen; False: the screen is closed."""
         try:
             self.call_from_thread(self._hear, news)
-        except RuntimeError:  # the app has ended meanwhile
+        except RuntimeError:  # the app has ended in the meantime
             return False
         return True
 
@@ -137,18 +137,18 @@ class LabelApp(App[None]):
         self.exit()
 
     def action_interrupt(self) -> None:
-        """Leave without saving the case in hand."""
+        """Leave without saving the current case."""
         self.exit(return_code=_INTERRUPTED)
 
     def action_scroll_detail(self, pages: int) -> None:
-        """Scroll the text of the row in hand."""
+        """Scroll the text of the current row."""
         detail = self.query_one(Detail)
         detail.scroll_relative(y=pages * max(detail.size.height - 1, 1), animate=False)
 
     # --- screen --------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
-        """Lay the same things out anew, once the new size is known everywhere."""
+        """Lay out the screen again, once the new size is known everywhere."""
         self.call_after_refresh(self._show)
 
     def _show(self) -> None:
@@ -158,17 +158,17 @@ class LabelApp(App[None]):
         width, height = self.size
         head = text.head_lines(view, width, most=max(min(_MOST_HEAD, height // 4), 2))
         foot = _foot(view, width)
-        # The two borders, and as much for the text of the row as for the rows.
+        # Two borders; the remaining height is split between the rows and the text of the row.
         room = max((height - len(head) - len(foot) - 2) // 2, 2)
         rows = text.window(view.rows, min(len(view.rows), room)) if view.rows else ()
-        if view.help:  # it needs the room
+        if view.help:  # it needs the space
             rows = ()
         shown = [text.row_line(row, width) for row in rows]
         marks = [_row_style(row.current, row.marked) for row in rows]
         self.query_one("#head", Static).update(_plain(head))
         self.query_one("#rows", Static).update(_styled(shown, marks) if shown else _plain(["-"]))
         self.query_one("#foot", Static).update(_plain(foot))
-        # One column is the scroll bar's.
+        # One column for the scroll bar.
         body, current = _body(view, max(width - 2, 10))
         self.query_one("#body", Static).update(_plain(body))
         detail = self.query_one(Detail)
@@ -184,7 +184,7 @@ def _foot(view: SessionView, width: int) -> list[str]:
 
 
 def _body(view: SessionView, width: int) -> tuple[list[str], int]:
-    """Return the lines of the lower half and the one that must be seen."""
+    """Return the lines of the lower half and the line that must be visible."""
     if view.conflict:
         return text.conflict_lines(view, width), 0
     if view.help:

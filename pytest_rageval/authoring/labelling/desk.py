@@ -1,7 +1,7 @@
-"""Where a labelling session meets the world: the target is asked, decisions are kept.
+"""Input and output of a labelling session: asks the target, saves decisions.
 
-Three desks for three ways to work: on the case file itself, on a file of one's own beside it
-(several annotators), and on the case file with the annotators' decisions in hand.
+Three desks: one writes the case file, one writes an annotator's file beside it, and one writes the
+case file from the annotators' decisions (adjudication).
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _NO_CHUNKS: Final = "the target reports no chunks: debug.retrieved_chunks is mis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The target as a desk asks it."""
+    """The target of a desk."""
 
     ask: Ask
     k: int
-    """How many chunks are shown at most."""
+    """Maximum number of chunks shown."""
 
     def fetch(self, case: Case) -> Fetched:
         """Ask for the chunks of a case; failures are data."""
@@ -68,7 +68,7 @@ class Target:
 
 
 def draft_of(one: EditableCase) -> Draft:
-    """Return what the line of a case says of the fields that labelling decides."""
+    """Return the draft of a case from its line."""
     case = one.case
     return Draft(
         golds=tuple(one.values.get("gold_supports", ())),
@@ -110,7 +110,7 @@ class CaseDesk:
     def save(
         self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
     ) -> SaveResult:
-        """Change the line of a case; nothing is written where nothing changed."""
+        """Change the line of a case; without changes, nothing is written."""
         changes = after.changes_from(before)
         if not changes:
             return SaveResult(ok=True, written=False)
@@ -132,7 +132,7 @@ class CaseDesk:
         line = lines_by_id(read_file_lines(self._path)).get(case_id)
         if line is None:
             return SaveResult(ok=False, message=f"not saved: {case_id} is not in the file any more")
-        if line.raw == self._known[case_id].line.raw:  # only the file as a whole was busy
+        if line.raw == self._known[case_id].line.raw:  # only other lines of the file changed
             return SaveResult(ok=False, message=f"not saved: {message}")
         return SaveResult(ok=False, message="not saved", conflict=line.text)
 
@@ -155,10 +155,10 @@ class CaseDesk:
 
 
 def _refuse_faulty(one: EditableCase, changes: Mapping[str, object]) -> None:
-    """Check the case as it would be, so that nothing is written that a run would refuse.
+    """Validate the changed case, so that a case that a run would refuse is not written.
 
     Raises:
-        DatasetError: the case would hold a fault.
+        DatasetError: the changed case is invalid.
     """
     text = json.dumps({**one.values, **changes})
     line = replace(one.line, raw=text.encode("ascii"))
@@ -173,9 +173,9 @@ def _refuse_faulty(one: EditableCase, changes: Mapping[str, object]) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class AnnotatorDesk:
-    """Keeps decisions in the annotator's own file and shows nobody else's.
+    """Keeps decisions in the annotator's file and hides those of others.
 
-    Chunks come in an order that says nothing of their rank, the same for every annotator.
+    Chunks are shown in an order that does not depend on their rank, the same for every annotator.
     """
 
     loaded: EditableSet
@@ -187,7 +187,7 @@ class AnnotatorDesk:
     """Whether rank and scores of chunks, and the golds of the case file, are hidden."""
     clock: Clock
     now: Callable[[], str]
-    """The time for the record, UTC, ISO 8601."""
+    """Returns the time of a decision, UTC, ISO 8601."""
     tool_version: str
     _began: dict[str, float] = field(default_factory=dict)
     _shown: dict[str, Fetched] = field(default_factory=dict)
@@ -195,7 +195,7 @@ class AnnotatorDesk:
     """The annotator's last entry of each case."""
 
     def __post_init__(self) -> None:
-        """Find what the annotator said before."""
+        """Find the annotator's earlier decisions."""
         self._own = {e.case_id: e for e in self.labels.entries if e.annotator == self.annotator}
 
     @property
@@ -252,7 +252,7 @@ class AnnotatorDesk:
         return SaveResult(ok=True, message=f"kept {case_id} in {path.as_posix()}")
 
     def reload(self, case: LabelCase) -> LabelCase:
-        """Return the case: a file that is only added to has no conflicts."""
+        """Return the case: an append-only file has no conflicts."""
         return case
 
 
@@ -264,7 +264,7 @@ def _shuffled(case_id: str, chunk: RetrievedChunk) -> str:
 # --- deciding between annotators -----------------------------------------------------------------
 
 _FILE: Final = "file"
-"""Stands beside the golds of the case file as the name of an annotator does beside theirs."""
+"""Name shown for golds of the case file, in place of an annotator's name."""
 
 
 def _in_words(draft: Draft) -> str:
@@ -276,13 +276,13 @@ def _in_words(draft: Draft) -> str:
 
 
 class AdjudicationDesk(CaseDesk):
-    """Shows where annotators differ and keeps the decision in the case file.
+    """Shows differences between annotators and keeps decisions in the case file.
 
     Args:
         loaded: the case file.
         target: is asked for chunks.
-        labels: what the annotators said.
-        now: the time for the record, UTC, ISO 8601.
+        labels: of the annotators.
+        now: returns the time of a decision, UTC, ISO 8601.
         tool_version: of this package.
     """
 
@@ -304,9 +304,9 @@ class AdjudicationDesk(CaseDesk):
         self._tool_version = tool_version
 
     def undecided(self, ids: Sequence[str]) -> list[str]:
-        """Return the cases to decide about: those that annotators differ on come first.
+        """Return the cases to decide, those with differences first.
 
-        One that they agree on is to be confirmed where the case file says something else.
+        A case on which they agree has to be confirmed if the case file differs.
         """
         waiting = [i for i in ids if i in self._by_case and not self._is_decided(i)]
         differing = [i for i in waiting if differences(self._by_case[i])]
@@ -345,7 +345,7 @@ class AdjudicationDesk(CaseDesk):
         )
 
     def reload(self, case: LabelCase) -> LabelCase:
-        """Read a case again; what the file says is told anew."""
+        """Read a case again, and update the remarks about the file."""
         found = super().reload(case)
         if found.remarks != case.remarks:  # it cannot be read
             return found
@@ -354,7 +354,7 @@ class AdjudicationDesk(CaseDesk):
     def save(
         self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
     ) -> SaveResult:
-        """Write the decision to the case file, and note that there is one."""
+        """Write the decision to the case file, and record it in the labels."""
         result = super().save(case, before, after, confirmed=confirmed, over=over)
         if not result.ok:
             return result

@@ -1,4 +1,4 @@
-"""What a person has decided about one case so far. Pure, and every change gives a new draft."""
+"""A draft decision about one case. Pure; every change returns a new draft."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Draft:
         return replace(self, golds=golds, groups=groups, answerable=True)
 
     def without_golds(self, removed: Iterable[int]) -> Draft:
-        """Take golds out by index; groups lose them, and end when they are empty."""
+        """Remove golds by index, also from groups; empty groups are removed."""
         gone = set(removed)
         kept = [i for i in range(len(self.golds)) if i not in gone]
         place = {old: new for new, old in enumerate(kept)}
@@ -43,7 +43,7 @@ class Draft:
         )
 
     def losses(self, removed: Iterable[int]) -> tuple[str, ...]:
-        """Say which groups need less once golds are taken out, which are numbered anew then."""
+        """Describe which groups would lose golds, with the numbers after the removal."""
         gone = set(removed)
         kept = [i for i in range(len(self.golds)) if i not in gone]
         found = []
@@ -56,24 +56,24 @@ class Draft:
 
     @property
     def ungrouped(self) -> tuple[int, ...]:
-        """Indices of the golds that no group needs; empty where there are no groups."""
+        """Indices of the golds that are in no group; empty if there are no groups."""
         if self.groups is None:
             return ()
         needed = {i for group in self.groups for i in group}
         return tuple(i for i in range(len(self.golds)) if i not in needed)
 
     def with_gold(self, index: int, gold: Gold) -> Draft:
-        """Put another gold in the place of one."""
+        """Replace a gold."""
         return replace(self, golds=(*self.golds[:index], gold, *self.golds[index + 1 :]))
 
     def with_answerable(self, answerable: bool) -> Draft:
-        """Say whether the documents hold an answer; without one there is no evidence."""
+        """Set whether the documents contain an answer; if not, evidence is removed."""
         if answerable:
             return replace(self, answerable=True)
         return replace(self, answerable=False, golds=(), groups=None)
 
     def changes_from(self, before: Draft) -> dict[str, Any]:
-        """Return the fields of a case that differ, as a line of a case file holds them."""
+        """Return the changed fields of a case, as written to a case file."""
         changes: dict[str, Any] = {}
         if self.answerable != before.answerable:
             changes["answerable"] = self.answerable
@@ -98,11 +98,11 @@ def _renumbered(groups: Groups | None, place: Any) -> Groups | None:
 
 
 def parse_groups(text: str, n_golds: int) -> Groups:
-    """Read groups as a person writes them: golds by number, ``+`` within, ``,`` between groups.
+    """Parse groups as typed by a user: gold numbers, ``+`` within, ``,`` between groups.
 
     Args:
         text: such as ``1+2, 3``.
-        n_golds: how many golds there are.
+        n_golds: number of golds.
 
     Raises:
         ValueError: it cannot be read; the text says what was expected.

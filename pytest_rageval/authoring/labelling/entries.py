@@ -1,7 +1,7 @@
-"""One annotator's decision about one case, as it stands in a line of ``labels/<name>.jsonl``. Pure.
+"""One annotator's decision about one case: a line of ``labels/<name>.jsonl``. Pure.
 
-A line says all there is to say; a later one of the same case takes its place, so that the file is
-only ever added to.
+A line is a complete decision; a later one of the same case replaces it, so the file is
+append-only.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pytest_rageval.values.record import SCHEMA_VERSION, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 
 Section = tuple[str | None, str, tuple[str, ...]]
-"""Vault, normalised path and heading segments of an anchor: what annotators agree on or not."""
+"""Vault, normalised path and heading segments of an anchor, compared between annotators."""
 
 EXPECTED: Final = 'expected {"id": case id, "answerable": true or false, "gold_supports": [...]}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenChunk:
-    """A chunk that was shown, named by what it holds and never by an id of the target."""
+    """A chunk that was shown, identified by its content and never by an id of the target."""
 
     rel_path: str
     heading_path: str | None
@@ -33,13 +33,13 @@ class SeenChunk:
 
     @property
     def key(self) -> tuple[str, tuple[str, ...], str]:
-        """What tells chunks apart, whoever saw them."""
+        """Identity of the chunk, the same for all annotators."""
         return norm_path(self.rel_path), norm_heading(self.heading_path) or (), self.text_hash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelEntry:
-    """What one annotator said of one case."""
+    """One annotator's decision about one case."""
 
     annotator: str
     file: str
@@ -48,16 +48,16 @@ class LabelEntry:
     draft: Draft
     chunks: tuple[SeenChunk, ...] = ()
     at: str = ""
-    """When, UTC, ISO 8601."""
+    """Time of the decision, UTC, ISO 8601."""
 
     @property
     def sections(self) -> frozenset[Section]:
-        """The places that are evidence."""
+        """The sections that are evidence."""
         return frozenset(map(section_of, self.draft.golds))
 
 
 def section_of(gold: Gold) -> Section:
-    """Return what an anchor names, snippets and spelling apart."""
+    """Return the section of an anchor, ignoring snippets and spelling."""
     anchor = anchor_of(gold)
     return anchor.vault, norm_path(anchor.rel_path), anchor_segments(anchor)
 
@@ -65,7 +65,7 @@ def section_of(gold: Gold) -> Section:
 def seen_chunks(
     draft: Draft, chunks: Iterable[RetrievedChunk], settings: ScoreSettings
 ) -> tuple[SeenChunk, ...]:
-    """Return what was shown, and which of it was marked."""
+    """Return the chunks that were shown, and whether each was marked."""
     return tuple(
         SeenChunk(
             rel_path=chunk.rel_path,
@@ -104,10 +104,10 @@ def entry_document(entry: LabelEntry, *, seconds: float, tool_version: str) -> d
 
 
 def parse_entry(document: Any, *, annotator: str) -> LabelEntry:
-    """Check what a line of a label file holds.
+    """Validate a line of a label file.
 
     Raises:
-        ValueError: it is no entry; the text says what came and what was expected.
+        ValueError: it is not an entry; the text says what came and what was expected.
     """
     if not isinstance(document, Mapping):
         raise ValueError(f"{document!r:.40}, {EXPECTED}")
@@ -206,7 +206,7 @@ def latest(entries: Iterable[LabelEntry]) -> dict[str, dict[str, LabelEntry]]:
 
 
 def differences(entries: Mapping[str, LabelEntry]) -> tuple[str, ...]:
-    """Say in words how annotators differ about one case; empty: they agree."""
+    """Describe the differences between annotators about one case; empty: they agree."""
     found = []
     by_answerable: dict[bool, list[str]] = {}
     for name, entry in entries.items():
@@ -222,13 +222,13 @@ def differences(entries: Mapping[str, LabelEntry]) -> tuple[str, ...]:
 
 
 def open_points(entries: Mapping[str, LabelEntry]) -> str:
-    """Say what nothing is agreed on, so that ``agreed_draft`` takes the case file's word for it.
+    """Describe points without any agreement, for which ``agreed_draft`` uses the case file.
 
     Args:
         entries: of one case by annotator, at least one.
 
     Returns:
-        One clause; empty: something is agreed on.
+        One clause; empty: there is some agreement.
     """
     if len({entry.draft.answerable for entry in entries.values()}) > 1:
         return "annotators differ on whether there is an answer"
@@ -239,9 +239,9 @@ def open_points(entries: Mapping[str, LabelEntry]) -> str:
 
 
 def agreed_draft(entries: Mapping[str, LabelEntry], start: Draft) -> Draft:
-    """Return what all annotators say; where they differ, what the case file says.
+    """Return the common decision of all annotators; where they differ, that of the case file.
 
-    Where they agree on no evidence at all, that of the case file stays.
+    If they have no evidence in common, that of the case file is kept.
 
     Args:
         entries: of one case by annotator, at least one.
@@ -270,6 +270,6 @@ def agreed_draft(entries: Mapping[str, LabelEntry], start: Draft) -> Draft:
 
 
 def _as_in(start: Draft, gold: Gold) -> Gold:
-    """Return the case file's own words for an anchor, where it has it."""
+    """Return an anchor as the case file writes it, if it has it."""
     known = [one for one in start.golds if section_of(one) == section_of(gold)]
     return known[0] if known else gold

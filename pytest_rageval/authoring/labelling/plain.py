@@ -1,4 +1,4 @@
-"""Labelling over lines, rows out and keys in: for pipes, screen readers and bare terminals."""
+"""Labelling line by line, for pipes, screen readers and simple terminals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTRODUCTION: Final = (
 )
 _EXCERPT_LINES: Final = 3
 _OPENING: Final = frozenset({"g", "s", "t", "/"})
-"""Keys after which a line goes on with what they ask for."""
+"""Keys whose argument is the rest of the line."""
 _WORD: Final = re.compile(r"\S+")
 
 
@@ -27,7 +27,7 @@ def run_plain(session: LabelSession, lines: Iterable[str], echo: Echo, *, width:
 
     Args:
         session: to drive.
-        lines: what the person types, without or with line ends.
+        lines: input of the user, with or without line ends.
         echo: prints one line.
         width: columns.
     """
@@ -52,12 +52,12 @@ class _PlainFace:
         self._width = width
         self._seen: SessionView | None = None
         self._left_out = ""
-        """What of the last line was not taken."""
+        """Part of the last line that was skipped."""
 
     # --- in ------------------------------------------------------------------------------------
 
     def take(self, line: str) -> None:
-        """Take one line of keys, or of text where text is asked for."""
+        """Process one line of keys, or of text if text is expected."""
         session = self._session
         if session.mode in TEXT_MODES:
             self._take_text(line)
@@ -83,7 +83,7 @@ class _PlainFace:
             word = following
 
     def _press(self, key: str) -> bool:
-        """Press a key; False: what follows on its line was not meant for the mode there is now."""
+        """Press a key; False: the rest of its line does not fit the current mode."""
         before = self._session.mode
         self._session.press(key)
         after = self._session.mode
@@ -97,7 +97,7 @@ class _PlainFace:
     # --- out -----------------------------------------------------------------------------------
 
     def show(self) -> None:
-        """Print what is new since the last time."""
+        """Print the changes since the last call."""
         view, seen = view_of(self._session), self._seen
         self._seen = view
         lines = list(self._news(view, seen))

@@ -1,4 +1,4 @@
-"""What a session works on, and the desk that it asks and saves through. Pure."""
+"""The cases of a session, and the desk through which it asks and saves. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_rageval.values.reply import RetrievedChunk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A gold that somebody named, and who."""
+    """A gold with the names of those who proposed it."""
 
     gold: Gold
     names: tuple[str, ...] = ()
@@ -26,41 +26,41 @@ class LabelCase:
 
     case: Case
     start: Draft
-    """What was decided before, and is kept already."""
+    """Decision that is already saved."""
     proposal: Draft | None = None
-    """What to begin with in its place; it is kept only once the person confirms or changes it."""
+    """Initial draft instead of ``start``; saved only when the user confirms or changes it."""
     candidates: tuple[Candidate, ...] = ()
-    """Golds to choose from besides those of ``start``."""
+    """Further golds to choose from."""
     doubt: str = ""
-    """Why ``proposal`` is nobody's decision as long as it is untouched; empty: it is agreed on."""
+    """Reason why an unchanged ``proposal`` needs confirmation; empty: annotators agree on it."""
     remarks: tuple[str, ...] = ()
-    """What the person should know, such as how annotators differ."""
+    """Remarks for the user, such as differences between annotators."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What came of asking the target for a case."""
+    """Result of asking the target for a case."""
 
     chunks: tuple[RetrievedChunk, ...] = ()
     problem: str = ""
-    """Why there is no chunk; empty: nothing went wrong."""
+    """Reason for missing chunks; empty: no error."""
     show_scores: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveResult:
-    """What came of saving."""
+    """Result of saving."""
 
     ok: bool
     message: str = ""
     written: bool = True
-    """Whether there was something to write, where it is ``ok``."""
+    """Whether a change was written, if it is ``ok``."""
     conflict: str = ""
     """The line as another program left it; empty: there is no conflict."""
 
 
 class Desk(Protocol):
-    """Asks and saves; the one side of a session that touches the world."""
+    """Asks the target and saves decisions: the input and output of a session."""
 
     def fetch(self, case: LabelCase) -> Fetched:
         """Ask the target for the chunks of a case."""
@@ -69,14 +69,14 @@ class Desk(Protocol):
     def save(
         self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
     ) -> SaveResult:
-        """Keep what was decided.
+        """Save a decision.
 
         Args:
             case: of the queue.
-            before: what was kept last.
-            after: what is to be kept.
-            confirmed: the person said that this is the decision, even if nothing changed.
-            over: write over a change that another program made, which the person has seen.
+            before: decision saved last.
+            after: decision to save.
+            confirmed: the user confirmed the decision, even if nothing changed.
+            over: overwrite a change by another program that the user has seen.
         """
         ...
 
@@ -87,34 +87,34 @@ class Desk(Protocol):
 
 @dataclass(slots=True)
 class Work:
-    """Everything about one case of the queue during a session."""
+    """State of one case of the queue during a session."""
 
     item: LabelCase
     draft: Draft
     saved: Draft
-    """What is kept."""
+    """Saved draft."""
     untouched: Draft
-    """What the person was shown first or kept last: only another draft is worth saving."""
+    """Draft shown first or saved last; only a different one needs saving."""
     fetched: Fetched | None = None
     doubted: Draft | None = None
-    """What the person was asked about before it is kept; confirmed again, it is."""
+    """Draft that needs a second confirmation before it is saved."""
     past: list[Draft] = field(default_factory=list)
     future: list[Draft] = field(default_factory=list)
 
     @classmethod
     def on(cls, item: LabelCase, fetched: Fetched | None = None) -> Work:
-        """Begin with a case."""
+        """Return the initial state of a case."""
         shown = item.proposal or item.start
         return cls(item=item, draft=shown, saved=item.start, untouched=shown, fetched=fetched)
 
     @property
     def changed(self) -> bool:
-        """Whether the person decided something that is not kept yet."""
+        """Whether there is an unsaved decision."""
         return self.draft != self.untouched
 
     @property
     def doubt(self) -> str:
-        """Why the decision is worth a second look before it is kept; empty: it is not."""
+        """Reason to confirm the decision again before saving; empty: none."""
         ungrouped = self.draft.ungrouped
         if ungrouped:
             numbers = ", ".join(str(i + 1) for i in ungrouped)
@@ -129,12 +129,12 @@ class Work:
 
     @property
     def chunks(self) -> tuple[RetrievedChunk, ...]:
-        """What the target retrieved."""
+        """Chunks that the target retrieved."""
         return self.fetched.chunks if self.fetched is not None else ()
 
     @property
     def known_golds(self) -> tuple[Candidate, ...]:
-        """Golds that were there before and golds of others."""
+        """Saved golds, and golds of other annotators."""
         named = self.item.candidates
         before = (
             next((known for known in named if known.gold == gold), Candidate(gold=gold))

@@ -1,7 +1,7 @@
-"""A session of labelling: a queue of cases and one function that takes a key. Pure.
+"""A labelling session: a queue of cases and one function that takes a key. Pure.
 
-Every face hands its keys to ``LabelSession.press`` and shows what ``view.view_of`` returns, so that
-the same keys write the same bytes whatever the face. Asking and saving are done by a `Desk`.
+Every user interface passes its keys to ``LabelSession.press`` and shows the result of
+``view.view_of``, so the same keys write the same bytes in each. A `Desk` asks and saves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_INPUT: Final = 10_000
 
 
 class Mode(Enum):
-    """What keys mean at the moment."""
+    """Current meaning of the keys."""
 
     BROWSE = "browse"
     SNIPPET = "snippet"
@@ -36,7 +36,7 @@ class Mode(Enum):
 
 
 TEXT_MODES: Final = frozenset({Mode.SEARCH, Mode.NOTE, Mode.GROUPS})
-"""Modes in which a line of text is typed and ended with ``enter`` or ``escape``."""
+"""Modes with a line of text input, ended with ``enter`` or ``escape``."""
 
 
 class LabelSession:
@@ -66,13 +66,13 @@ class LabelSession:
         """Index of the row that keys act on, among ``rows``."""
         self.mode = Mode.BROWSE
         self.notice = ""
-        """What the last key did, in one sentence."""
+        """Effect of the last key, in one sentence."""
         self.filter = ""
         self.typed = ""
         """Text typed so far in one of ``TEXT_MODES``."""
         self.help = False
         self.choice: SnippetChoice | None = None
-        """Set while sentences of the chunk in hand are chosen."""
+        """Set while sentences of the current chunk are chosen."""
         self.conflict = ""
         self._after_save: Callable[[], None] = lambda: None
         self._written: set[int] = set()
@@ -112,7 +112,7 @@ class LabelSession:
             "Q": self._close,
         }  # fmt: skip
 
-    # --- what there is -------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------
 
     @property
     def total(self) -> int:
@@ -121,7 +121,7 @@ class LabelSession:
 
     @property
     def work(self) -> Work:
-        """The case in hand; the target is asked for it at the first look."""
+        """The current case; the target is asked on first access."""
         work = self._works[self.index]
         if work.fetched is None:
             work.fetched = self._desk.fetch(work.item)
@@ -134,7 +134,7 @@ class LabelSession:
 
     @property
     def unsaved(self) -> tuple[str, ...]:
-        """Ids of the cases whose changes are not saved, sentences that are picked among them."""
+        """Ids of the cases with unsaved changes, including picked sentences."""
         picking = self.index if self.choice is not None and self.choice.changed else None
         return tuple(
             work.item.case.id for i, work in enumerate(self._works) if work.changed or i == picking
@@ -142,15 +142,15 @@ class LabelSession:
 
     @property
     def n_saved(self) -> int:
-        """Cases of which something was written, each once."""
+        """Number of cases with saved changes, each counted once."""
         return len(self._written)
 
     @property
     def loose_golds(self) -> tuple[Candidate, ...]:
-        """Golds that none of the retrieved chunks holds; they stay unless taken out."""
+        """Golds that match none of the retrieved chunks; kept unless removed."""
         work = self.work
         key = (work.item, work.fetched, work.draft)
-        # Every row of every look asks for them, and what they are made of is replaced, not changed.
+        # Cached, because every row uses them; safe, because their inputs are never mutated.
         if self._loose is None or any(a is not b for a, b in zip(self._loose[0], key, strict=True)):
             self._loose = key, self._find_loose(work)
         return self._loose[1]
@@ -188,7 +188,7 @@ class LabelSession:
         return rows[min(self.cursor, len(rows) - 1)] if rows else None
 
     def golds_of_row(self, row: int) -> tuple[int, ...]:
-        """Return the indices of the marked golds that a row holds; empty: it is not marked."""
+        """Return the indices of the marked golds of a row; empty: it is not marked."""
         work = self.work
         golds = enumerate(work.draft.golds)
         if row < len(work.chunks):
@@ -198,7 +198,7 @@ class LabelSession:
         return tuple(i for i, gold in golds if gold == wanted)
 
     def irrelevant(self, row: int) -> bool:
-        """Tell whether the case names a chunk as evidence that must not be retrieved."""
+        """Whether the case names a chunk as evidence that must not be retrieved."""
         work = self.work
         if row >= len(work.chunks):
             return False
@@ -214,9 +214,8 @@ class LabelSession:
 
         Args:
             key: a character such as ``a`` or ``/``, one of ``up``, ``down``, ``home``, ``end``,
-                ``space``, ``enter``, ``escape``, ``backspace``, the number of a row, which marks
-                or unmarks it, or ``goto:N``, which only moves to it. A key that means nothing
-                changes nothing.
+                ``space``, ``enter``, ``escape``, ``backspace``, the number of a row, which marks or
+                unmarks it, or ``goto:N``, which only moves to it. Unknown keys are ignored.
         """
         if self.closed:
             return
@@ -224,7 +223,7 @@ class LabelSession:
         self._keys[self.mode](key)
 
     def type(self, text: str) -> None:
-        """Take pasted text where text is typed; elsewhere it is ignored."""
+        """Take pasted text in a text mode; otherwise it is ignored."""
         if self.mode in TEXT_MODES:
             self.typed = (self.typed + text)[:MAX_INPUT]
 
@@ -343,7 +342,7 @@ class LabelSession:
         self._add(golds, notice)
 
     def _add(self, golds: Sequence[Gold], notice: str) -> None:
-        """Add golds, where they stood before if they did."""
+        """Add golds, at their earlier position if they had one."""
         draft = self.work.draft
         start = self.work.item.start.golds
         for gold in golds:
@@ -388,7 +387,7 @@ class LabelSession:
         if text == "-":
             self._decide(replace(self.work.draft, notes=""), "note taken out")
         elif text:
-            clean = text.encode("utf-8", "ignore").decode()  # half a character fits in no file
+            clean = text.encode("utf-8", "ignore").decode()  # lone surrogates cannot be written
             self._decide(replace(self.work.draft, notes=clean), "noted")
 
     def _group(self, text: str) -> None:
@@ -430,7 +429,7 @@ class LabelSession:
         return None
 
     def _own_gold(self, chunk: RetrievedChunk) -> int | None:
-        """Return the gold that quotes this chunk, or names its section and quotes nothing."""
+        """Return the gold that quotes this chunk, or names its section without quotes."""
         golds = self.work.draft.golds
         own = [
             i
@@ -454,7 +453,7 @@ class LabelSession:
 
     def _quote(self) -> None:
         row, choice, self.choice = self.row, self.choice, None
-        assert row is not None  # nothing moves while sentences are chosen
+        assert row is not None  # the cursor cannot move while sentences are chosen
         assert choice is not None
         chunk, draft = self.work.chunks[row], self.work.draft
         own, snippets = self._own_gold(chunk), choice.snippets()

@@ -1,4 +1,4 @@
-"""Choosing the sentences of a chunk that hold the evidence. Pure."""
+"""Choice of the sentences of a chunk that hold the evidence. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class SnippetChoice:
     """Sentences of one chunk, some of them picked.
 
     Args:
-        passages: what can be quoted, at least one.
-        held: what is quoted already; it may be a part of a sentence, or stand elsewhere.
+        passages: sentences that can be quoted, at least one.
+        held: existing quotes; they may be parts of sentences, or from elsewhere.
     """
 
     def __init__(self, passages: Sequence[str], held: Sequence[str]) -> None:
@@ -47,7 +47,7 @@ class SnippetChoice:
             self.picked ^= {self.cursor}
 
     def snippets(self) -> list[str]:
-        """Return what is to be quoted: what was quoted before as far as it stays comes first."""
+        """Return the quotes: first the existing ones that are kept, then new ones."""
         new = [
             passage
             for i, passage in enumerate(self.passages)
@@ -56,13 +56,13 @@ class SnippetChoice:
         return [held for held in self._held if self._stays(held)] + new
 
     def _stays(self, held: str) -> bool:
-        """Tell whether a snippet stays: a sentence with it is picked, or none here has it."""
+        """Whether a snippet is kept: its sentence is picked, or it is not from this chunk."""
         holders = {i for i, passage in enumerate(self.passages) if quoted(held, passage)}
         return not holders or bool(holders & self.picked)
 
 
 _BREAK: Final = re.compile(r"\s*$|\s{0,3}(?:```|~~~|#{1,6}\s|[-*_=|:\s]{3,}$)")
-"""Lines that are no sentence and end the one before: blank ones, fences, headings, rules."""
+"""Lines that end a sentence and are not part of one: blank lines, fences, headings, rules."""
 _NEW_BLOCK: Final = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[.)]\s+|>\s?|\|)")
 _MARKER: Final = re.compile(r"(?:\s*(?:[-*+]|\d{1,3}[.)])\s+|\s*>\s?)+")
 _MAX_SENTENCES: Final = 200
@@ -71,8 +71,8 @@ _MAX_SENTENCES: Final = 200
 def split_passages(text: str) -> tuple[str, ...]:
     r"""Return the sentences, list items and table rows of a chunk in order.
 
-    Each is found word for word in the chunk, line breaks and runs of blanks apart; headings,
-    fences and rules are left out, and what is equal comes once.
+    Each is in the chunk word for word, except for line breaks and repeated blanks. Headings, fences
+    and rules are left out, and duplicates are returned once.
 
     >>> split_passages("# A\n\nOne line\ngoes on. Next!\n\n- an *item*\n")
     ('One line goes on.', 'Next!', 'an *item*')
@@ -88,7 +88,7 @@ def split_passages(text: str) -> tuple[str, ...]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield what belongs together on one line: a paragraph, a list item, a table row."""
+    """Yield blocks as one line each: a paragraph, a list item, a table row."""
     block: list[str] = []
     for line in text.splitlines():
         ends = _BREAK.match(line) is not None

@@ -1,4 +1,4 @@
-"""The files of annotators beside a case file: ``labels/<name>.jsonl``, only ever added to."""
+"""The files of annotators beside a case file: ``labels/<name>.jsonl``, append-only."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from pytest_rageval.values.errors import (
 
 LABELS: Final = "labels"
 ADJUDICATED: Final = "adjudicated"
-"""Name of the file that holds what was decided between annotators; no annotator's."""
+"""Name of the file of adjudicated decisions; not a valid annotator name."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-# Names that Windows gives to devices, with whatever ending.
+# Device names of Windows, with any suffix.
 _DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """Everything annotators said about one case file."""
+    """All labels of one case file."""
 
     entries: tuple[LabelEntry, ...]
-    """By annotator, in the order of their files."""
+    """Entries by annotator, in the order of their files."""
     decided: Mapping[str, str]
-    """Case id and time of the last decision between annotators."""
+    """Case id and time of the last adjudication."""
     notes: tuple[str, ...] = ()
-    """What was left out, in words."""
+    """Notes about entries that were left out."""
 
 
 def check_annotator(name: str) -> str:
-    """Return a name that can stand for a file.
+    """Return a name that is a valid file name.
 
     Raises:
-        ConfigError: it cannot.
+        ConfigError: it is not.
     """
     if not _NAME.fullmatch(name) or _DEVICE.fullmatch(name) or name.endswith("."):
         raise ConfigError(
@@ -61,7 +61,7 @@ def labels_path(case_file: Path, name: str) -> Path:
 
 
 def read_labels(case_file: Path) -> Labels:
-    """Read what every annotator said about a case file.
+    """Read the labels of all annotators of a case file.
 
     Raises:
         DatasetError: with every fault of the files, or one cannot be read.
@@ -91,7 +91,7 @@ def _read_file(path: Path, faults: list[Fault], notes: list[str]) -> list[LabelE
         raise cannot_be_read(shown, error) from error
     torn = data[data.rfind(b"\n") + 1 :]
     if torn and not _is_json(torn):
-        # Its writer was killed; what came before is whole.
+        # Its writer was killed; the lines before are complete.
         data = data[: len(data) - len(torn)]
         notes.append(f"{shown}: the last line is cut short and left out")
     entries = []
@@ -114,17 +114,17 @@ def _is_json(data: bytes) -> bool:
 
 
 def append_entry(path: Path, document: Mapping[str, Any]) -> None:
-    """Add one line to the file of an annotator; what stands there is never touched.
+    """Append one line to the file of an annotator; existing lines are never changed.
 
     Raises:
         StorageError: it cannot be written.
     """
-    # In ASCII: half a character in a chunk's heading has no other form.
+    # In ASCII: a lone surrogate in a chunk's heading has no other form.
     text = json.dumps(document, allow_nan=False)
     try:
         path.parent.mkdir(exist_ok=True)
         with path.open("ab") as file:
-            # A torn last line must not swallow this one.
+            # An incomplete last line must not absorb this one.
             lead = b"" if file.tell() == 0 or _ends_in_newline(path) else b"\n"
             file.write(lead + text.encode("ascii") + b"\n")
             file.flush()

@@ -1,6 +1,6 @@
-"""A session as lines for a terminal: on any width, harmless, and saying in words what is marked.
+"""A session as lines for a terminal of any width, without control characters. Pure.
 
-Pure. What is selected stands as ``[x]`` and where the cursor is as ``>``, never in colour alone.
+Marked rows show ``[x]`` and the cursor is ``>``, so that colour is never needed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pytest_rageval.support.text import clean, cut_columns
 _Item = TypeVar("_Item", RowView, PassageView)
 
 KEY_LINE = "space mark  s quote  a answerable  enter save+next  / filter  ? help  q leave"
-"""The keys that a face shows at all times."""
+"""The keys that are always shown."""
 _KEYS_BY_MODE = {
     "snippet": "space pick  enter keep  escape leave",
     "search": "enter filter  escape leave",
@@ -26,17 +26,17 @@ _KEYS_BY_MODE = {
 
 
 def key_line(view: SessionView, width: int) -> str:
-    """Return the keys of the moment."""
+    """Return the keys of the current mode."""
     return cut_columns(_KEYS_BY_MODE.get(view.mode, KEY_LINE), width)
 
 
 def head_lines(view: SessionView, width: int, *, most: int | None = None) -> list[str]:
-    """Return the case: where in the queue, its question and what is known of the answer.
+    """Return the case: position in the queue, question and known facts about the answer.
 
     Args:
         view: of the session.
         width: columns.
-        most: how many lines there may be; the first ones stay.
+        most: maximum number of lines; the first ones are kept.
     """
     state = ["answerable" if view.answerable else "UNANSWERABLE"]
     state += ["NOT REVIEWED"] if view.unreviewed else []
@@ -67,7 +67,7 @@ def _facts(view: SessionView) -> Iterator[tuple[str, str]]:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return a text as lines of at most some columns, without what acts on a terminal."""
+    """Return a text as lines of at most ``width`` columns, without control characters."""
     width, harmless = max(width, 10), clean(text)
     if harmless.isascii():
         return textwrap.wrap(harmless, width, break_on_hyphens=False)
@@ -90,7 +90,7 @@ def _fits(text: str, width: int) -> bool:
 
 
 def _parts(word: str, width: int) -> list[str]:
-    """Cut a word into parts that fit: some characters take two columns."""
+    """Split a word into parts that fit; some characters take two columns."""
     parts = []
     while not _fits(word, width):
         end = min(len(word), width)
@@ -102,7 +102,7 @@ def _parts(word: str, width: int) -> list[str]:
 
 
 def row_line(row: RowView, width: int) -> str:
-    """Return one row: cursor, mark, number, place and what else is known of it."""
+    """Return one row: cursor, mark, number, place and further details."""
     number = f"{row.number:>2}"
     start = f"{'>' if row.current else ' '} [{'x' if row.marked else ' '}] {number} "
     tags = [clean(tag, 30) for tag in row.tags]
@@ -116,7 +116,7 @@ def row_line(row: RowView, width: int) -> str:
         tail = cut_columns(tail, max(room - 20, 0))
     room -= len(tail)
     if cut_columns(place, room) != place:
-        # Headings of one document begin alike: the last one tells them apart.
+        # Heading paths of one document begin alike: the last heading distinguishes them.
         path, _, last = place.rpartition(" > ")
         last = cut_columns(last, room // 2)
         place = f"{cut_columns(path, max(room - len(last) - 3, 0))} > {last}" if path else place
@@ -149,7 +149,7 @@ def passage_lines(passage: PassageView, width: int) -> list[str]:
 
 
 def gold_lines(view: SessionView, width: int) -> list[str]:
-    """Return what is marked, by the numbers that groups are made of."""
+    """Return the marked golds, with the numbers used for groups."""
     if not view.golds:
         return ["golds: none"]
     lines = ["golds:"]
@@ -160,7 +160,7 @@ def gold_lines(view: SessionView, width: int) -> list[str]:
 
 
 def conflict_lines(view: SessionView, width: int) -> list[str]:
-    """Return the line that another program changed, and what can be done."""
+    """Return the line that another program changed, and the options."""
     lines = wrapped("CONFLICT: another program changed the line of this case. It is now:", width)
     return lines + wrapped(view.conflict, width)
 
@@ -172,7 +172,7 @@ def help_lines(width: int) -> list[str]:
 
 
 def window(items: Sequence[_Item], height: int) -> Sequence[_Item]:
-    """Return the part of a list that fits some lines and holds the current item."""
+    """Return the part of a list that fits ``height`` lines and contains the current item."""
     current = next((i for i, item in enumerate(items) if item.current), 0)
     start = max(0, min(current - height // 2, len(items) - height))
     return items[start : start + max(height, 1)]

@@ -1,6 +1,6 @@
-"""What there is to see of a session, as plain values that every face shows in its own way. Pure.
+"""The visible state of a session, as plain values for every user interface. Pure.
 
-Texts are as the target, the case file and the person wrote them: a face makes them harmless.
+Texts are unchanged from the target, the case file and the user: each interface escapes them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PROMPTS = {
     Mode.NOTE: "note (replaces the old one; empty: no change, -: none)",
     Mode.GROUPS: "golds that are enough together, such as 1+2, 3 (empty: no change, -: none)",
 }
-"""What is asked for in each mode in which text is typed."""
+"""Prompt of each text mode."""
 
 HELP = (
     ("j k up down", "move"),
@@ -35,12 +35,12 @@ HELP = (
     ("R", "ask the target again"),
     ("q Q", "leave; Q without saving this case"),
 )
-"""Keys and what they do, the most used first."""
+"""Keys and their actions, most used first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowView:
-    """One chunk, or one gold that no chunk holds."""
+    """One chunk, or one gold that matches none of the chunks."""
 
     number: int
     """From 1; the key that marks it."""
@@ -49,7 +49,7 @@ class RowView:
     place: str
     """Path and heading."""
     golds: tuple[int, ...]
-    """Numbers of the golds that it holds, from 1."""
+    """Numbers of its golds, from 1."""
     tags: tuple[str, ...]
     """Such as ``not retrieved``, ``irrelevant`` or the names of annotators who marked it."""
     scores: tuple[tuple[str, float], ...]
@@ -69,10 +69,10 @@ class PassageView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionView:
-    """Everything a face shows."""
+    """Everything that a user interface shows."""
 
     position: int
-    """Of the case in the queue, from 1."""
+    """Position of the case in the queue, from 1."""
     total: int
     case_id: str
     question: str
@@ -80,25 +80,25 @@ class SessionView:
     expected_answer: str
     answerable: bool
     unreviewed: bool
-    """Whether the case was generated and nobody has reviewed it."""
+    """Whether the case is generated and not reviewed."""
     unsaved: bool
     remarks: tuple[str, ...]
     problem: str
-    """Why the target gave no chunks; empty: it did."""
+    """Reason for missing chunks; empty: there are chunks."""
     rows: tuple[RowView, ...]
     golds: tuple[str, ...]
-    """Path, heading and quotations of each gold that is marked."""
+    """Path, heading and quotes of each marked gold."""
     groups: str
     notes: str
     filter: str
     mode: str
     prompt: str
-    """What is asked for where text is typed; empty elsewhere."""
+    """Prompt in a text mode; empty in other modes."""
     typed: str
     passages: tuple[PassageView, ...]
     """Not empty while a snippet is chosen."""
     conflict: str
-    """The line as another program left it; empty: there is no conflict."""
+    """The line as changed by another program; empty: there is no conflict."""
     help: bool
     notice: str
 
@@ -109,7 +109,7 @@ class SessionView:
 
 
 def view_of(session: LabelSession) -> SessionView:
-    """Return what is to be seen of a session now; asks the target where that is still to do."""
+    """Return the visible state of a session; asks the target if that has not been done."""
     work = session.work
     case, draft = work.item.case, work.draft
     current = session.row

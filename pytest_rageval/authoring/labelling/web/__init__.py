@@ -1,4 +1,4 @@
-"""The web face of labelling: one page on the loopback interface, worked by keyboard alone.
+"""The web interface of labelling: one keyboard-driven page on the loopback interface.
 
-``server.LabelServer`` is the way in; it is imported only where ``--web`` asks for it.
+``server.LabelServer`` is the entry point; it is imported only for ``--web``.
 """

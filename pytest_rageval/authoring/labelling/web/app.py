@@ -1,4 +1,4 @@
-"""The two requests that the page makes: itself, and one for each key."""
+"""The two requests of the page: the page itself, and one per key."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from pytest_rageval.authoring.labelling.session import MAX_INPUT
 from pytest_rageval.authoring.labelling.web.page import Key, WebFace, page_policy
 
 _MAX_BODY: Final = 16 * MAX_INPUT
-"""Bytes of a request: a character of text takes up to twelve as JSON writes it."""
+"""Maximum bytes of a request: a character takes up to twelve in JSON."""
 _POLL_S: Final = 0.1
 _GRACE_S: Final = 2.0
-"""How long a key in hand may go on once the command is to end: a save is over by then."""
+"""Time for the current key to finish when the command ends: enough for a save."""
 _ENDED: Final = "The command in the terminal has ended.\n"
 _FAILED: Final = "An error ended the session; the terminal says which.\n"
 
@@ -30,15 +30,15 @@ _Result = TypeVar("_Result")
 
 
 class Running(Protocol):
-    """What runs the app."""
+    """The runner of the app."""
 
     @property
     def stopping(self) -> bool:
-        """Whether the command is to end."""
+        """Whether the command is about to end."""
         ...
 
     def submit(self, job: Callable[[], _Result]) -> Future[_Result]:
-        """Do a job after those before it."""
+        """Run a job after all earlier ones."""
         ...
 
     def fail(self, error: BaseException) -> None:
@@ -47,7 +47,7 @@ class Running(Protocol):
 
 
 class _EndedError(Exception):
-    """The command ended before there was an answer."""
+    """The command ended before an answer was available."""
 
 
 def create_app(face: WebFace, running: Running) -> Starlette:
@@ -55,7 +55,7 @@ def create_app(face: WebFace, running: Running) -> Starlette:
 
     Args:
         face: of the session; only jobs of ``running`` touch it.
-        running: does the jobs and is told of errors.
+        running: runs the jobs and receives errors.
     """
 
     async def page(request: Request) -> Response:
@@ -95,7 +95,7 @@ def create_app(face: WebFace, running: Running) -> Starlette:
 
 
 class _JobError(Exception):
-    """A job raised what its cause says."""
+    """A job raised an error, which is the cause."""
 
 
 def _refused(status: HTTPStatus, sentence: str) -> Response:
@@ -103,11 +103,11 @@ def _refused(status: HTTPStatus, sentence: str) -> Response:
 
 
 async def _result(running: Running, job: Callable[[], _Result]) -> _Result:
-    """Wait for a job, but not for a slow target once the command is to end.
+    """Wait for a job, but not for a slow target when the command ends.
 
     Raises:
         _EndedError: the command ended first.
-        _JobError: the job raised; what it raised is the cause.
+        _JobError: the job raised an error, which is the cause.
     """
     future = asyncio.wrap_future(running.submit(job))
     left_s = _GRACE_S
@@ -115,7 +115,7 @@ async def _result(running: Running, job: Callable[[], _Result]) -> _Result:
         await asyncio.wait({future}, timeout=_POLL_S)
         left_s -= _POLL_S if running.stopping else 0
         if left_s <= 0 and not future.done():
-            future.cancel()  # else it would call back into a loop that is closed
+            future.cancel()  # otherwise it would call back into a closed loop
             raise _EndedError
     error = future.exception()
     if error is not None:
@@ -137,7 +137,7 @@ def _key(body: bytes) -> Key:
     """Read a key.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a key.
     """
     try:
         given = json.loads(body)

@@ -1,8 +1,8 @@
-"""Who may speak to the page: only the browser that was shown the address in the terminal.
+"""Access control of the page: only a browser with the address from the terminal is admitted.
 
-A name that somebody else points at 127.0.0.1 is refused (``Host``), so is a request that another
-page makes (``Origin``, ``Sec-Fetch-Site``), and whoever has not the cookie, which is given out once
-for each token. Every reply carries the headers that keep other pages from reading or framing it.
+Refused are requests with another host name that resolves to 127.0.0.1 (``Host``), requests from
+another page (``Origin``, ``Sec-Fetch-Site``), and requests without the cookie, which is issued once
+per token. Every reply carries headers that keep other pages from reading or framing it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# Any port: behind a tunnel the browser knows another one than we do.
+# Any port: behind a tunnel the browser uses another one.
 _HOST: Final = re.compile(r"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?", re.IGNORECASE)
 HEADERS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    # A stricter policy would take the Origin away from forms, which is what the guard looks at.
+    # A stricter policy would remove the Origin from forms, which the guard checks.
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Of every reply."""
+"""Headers of every reply."""
 _NO_CONTENT: Final = "default-src 'none'; frame-ancestors 'none'"
-"""Policy of a reply that brings none of its own."""
+"""Policy of a reply without one."""
 _SECRET_BYTES: Final = 32
 
 WRONG_HOST: Final = "This name is not served here: open the address that the terminal shows.\n"
@@ -43,7 +43,7 @@ USED_UP: Final = "This address was used already. The terminal shows a new one.\n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a request is not answered."""
+    """Reason to refuse a request."""
 
     status: HTTPStatus
     sentence: str
@@ -51,31 +51,31 @@ class Refusal:
 
 @dataclass(slots=True)
 class Entrance:
-    """The tokens that let a browser in, each once, and the cookie that it is then known by."""
+    """The single-use tokens that admit a browser, and the cookie that identifies it afterwards."""
 
     cookie_name: str
-    """Browsers send the cookies of one host to all of its ports: the name tells servers apart."""
+    """Unique per server, because browsers send the cookies of a host to all of its ports."""
     on_used: Callable[[str], None]
-    """Called with a new token when somebody brings one that was used."""
+    """Called with a new token when a used one is presented."""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(_SECRET_BYTES))
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(_SECRET_BYTES))
     _used: set[str] = field(default_factory=set)
 
     def knows(self, cookie: str | None) -> bool:
-        """Tell whether a browser was let in before."""
+        """Whether a browser was admitted before."""
         return cookie is not None and _equal(cookie, self.cookie)
 
     def spend(self, token: str | None) -> None:
-        """Use up a token that a browser brings which is known already."""
+        """Use up a token presented by a browser that is already known."""
         if token is not None and _equal(token, self.token):
             self._used.add(self.token)
 
     def exchange(self, token: str | None) -> Refusal | None:
-        """Use up a token; None: it was good, and the browser gets the cookie."""
+        """Use up a token; None: it was valid, and the browser gets the cookie."""
         if token is None:
             return Refusal(status=HTTPStatus.UNAUTHORIZED, sentence=NOT_KNOWN)
         if any(_equal(token, used) for used in self._used):
-            if self.token in self._used:  # else the terminal shows one that is still good
+            if self.token in self._used:  # otherwise the terminal shows one that is still valid
                 self.token = secrets.token_urlsafe(_SECRET_BYTES)
                 self.on_used(self.token)
             return Refusal(status=HTTPStatus.UNAUTHORIZED, sentence=USED_UP)
@@ -85,7 +85,7 @@ class Entrance:
         return None
 
     def cookie_header(self) -> str:
-        """Return the value of ``Set-Cookie`` that makes a browser known until it is closed."""
+        """Return the ``Set-Cookie`` value that identifies a browser until it is closed."""
         return f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/"
 
 
@@ -94,11 +94,11 @@ def _equal(given: str, known: str) -> bool:
 
 
 class Guard:
-    """Stands before an app and lets nobody else in.
+    """Wraps an app and refuses all other browsers.
 
     Args:
-        app: answers whoever may ask.
-        entrance: knows who may.
+        app: answers permitted requests.
+        entrance: decides which browsers are permitted.
     """
 
     def __init__(self, app: ASGIApp, entrance: Entrance) -> None:
@@ -107,7 +107,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
-        if scope["type"] != "http":  # the server offers nothing else
+        if scope["type"] != "http":  # the server supports nothing else
             return
         request = Request(scope, receive)
         refusal, cookie = self._decide(request)
@@ -123,7 +123,7 @@ class Guard:
         await answer(scope, receive, send_safely)
 
     def _decide(self, request: Request) -> tuple[Refusal | None, str | None]:
-        """Return why a request is refused, if it is, and the cookie to set, if one is."""
+        """Return the refusal of a request, if any, and the cookie to set, if any."""
         refusal = foreign(request.method, request.headers)
         if refusal is not None:
             return refusal, None
@@ -138,7 +138,7 @@ class Guard:
 
 
 def foreign(method: str, headers: Mapping[str, str]) -> Refusal | None:
-    """Say why a request comes from elsewhere than the page; None: it does not.
+    """Return the refusal of a request from outside the page; None: it is from the page.
 
     Args:
         method: of the request.
@@ -152,7 +152,7 @@ def foreign(method: str, headers: Mapping[str, str]) -> Refusal | None:
     if origin is not None and origin.lower() != f"http://{host.lower()}":
         return refusal
     if method in {"GET", "HEAD"}:
-        # A link in a terminal that is itself a page comes from elsewhere: the token decides.
+        # A link in a browser-based terminal comes from another page: the token decides.
         return None
     if origin is None or headers.get("sec-fetch-site", "same-origin") != "same-origin":
         return refusal

@@ -1,4 +1,4 @@
-"""What can be done in each mode, and what is to be said aloud of a change. Pure."""
+"""The labelling page: controls of each mode, announcements, rendering and keys."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """One button; it stands for a key."""
+    """One button, which presses a key."""
 
     key: str
     label: str
     shown: str
-    """The key as it is written on keyboards."""
+    """Label of the key."""
 
 
 def _control(key: str, label: str, shown: str = "") -> Control:
@@ -65,10 +65,10 @@ CONTROLS: Final = {
         _control("escape", "Decide later"),
     ),
 }
-"""By mode, the most used first."""
+"""Controls by mode, most used first."""
 
 _MOST: Final = 200
-"""Characters of a question that are said aloud."""
+"""Maximum characters of a question in an announcement."""
 CONFLICT: Final = (
     "Conflict: another program changed the line of this case. Nothing was written. "
     "m writes yours over it, t takes theirs, escape decides later."
@@ -80,11 +80,11 @@ STALE: Final = (
 
 
 def announcement(view: SessionView, seen: SessionView | None) -> str:
-    """Return what changed, in words; where the cursor went is told by the list itself.
+    """Describe the changes for screen readers; the list itself announces the cursor.
 
     Args:
-        view: of the session now.
-        seen: what was seen before; None: nothing.
+        view: current view of the session.
+        seen: previous view; None: there is none.
     """
     if seen is None:
         return view.notice
@@ -102,13 +102,13 @@ def announcement(view: SessionView, seen: SessionView | None) -> str:
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _EXCERPT: Final = 280
-"""Characters of a row that the cursor is not on."""
+"""Maximum characters of a row without the cursor."""
 _WHOLE: Final = 50_000
-"""Characters of the row that the cursor is on."""
+"""Maximum characters of the row with the cursor."""
 
 
 def render_page(view: SessionView, revision: int) -> str:
-    """Render the whole page; every text is escaped and its hidden characters are written out."""
+    """Render the whole page; texts are escaped and hidden characters made visible."""
     template = _environment().get_template("page.html.j2")
     style, script = _asset("style.css"), _asset("script.js")
     alarm = CONFLICT if view.conflict else ""
@@ -121,14 +121,14 @@ def render_session(view: SessionView, revision: int) -> str:
 
 
 def render_end(saved: int, unsaved: tuple[str, ...]) -> str:
-    """Render what takes the place of a session that is over."""
+    """Render the page shown after the end of a session."""
     return _environment().get_template("end.html.j2").render(saved=saved, unsaved=unsaved)
 
 
 def page_policy() -> str:
-    """Return the policy under which the page runs: its own script and style, and its own server.
+    """Return the content security policy: only the page's script, style and server.
 
-    The icon is an empty one of the page's own, so that no browser asks for another.
+    The icon is empty and inline, so that browsers do not request one.
     """
     own = content_policy(style=_asset("style.css"), script=_asset("script.js"))
     return f"{own}; connect-src 'self'; img-src data:; frame-ancestors 'none'"
@@ -145,13 +145,13 @@ def _context(view: SessionView, revision: int) -> dict[str, Any]:
 
 
 def _row_text(row: RowView) -> str:
-    # Only what is read: everything travels again with each key.
+    # Only fields that the page uses: all of it is sent again with each key.
     return shortened(row.text, _WHOLE if row.current else _EXCERPT)
 
 
 @cache
 def _asset(name: str) -> str:
-    # A browser hashes the text with its line ends normalised.
+    # Browsers hash the text with normalised line ends.
     return (_TEMPLATES / name).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
@@ -170,7 +170,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    # Here and not field by field, so that none can be forgotten.
+    # Applied to all fields here, so that none can be forgotten.
     return visible(value) if type(value) is str else value
 
 
@@ -180,27 +180,27 @@ class Key:
 
     key: str
     text: str
-    """What stands in the field where text is typed; kept only where the key ends it."""
+    """Content of the text field; used only if the key ends the input."""
     revision: int
-    """Of what the page showed when the key was pressed."""
+    """Revision that the page showed when the key was pressed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What the page is to show."""
+    """Content of the page after a key."""
 
     html: str
     revision: int
     said: str
-    """What changed, for the status line."""
+    """Change, for the status line."""
     alarm: str
-    """What needs attention; empty: nothing."""
+    """Alert; empty: none."""
     stale: bool
-    """Whether the key was refused, as the page showed something older."""
+    """Whether the key was refused because the page was out of date."""
 
 
 class WebFace:
-    """Drives a session; not to be used from two threads at once.
+    """Drives a session; not thread-safe.
 
     Args:
         session: to drive.
@@ -212,13 +212,13 @@ class WebFace:
         self._seen: SessionView | None = None
 
     def page(self) -> str:
-        """Return the whole page as it stands; it may ask the target."""
+        """Return the current page; it may ask the target."""
         if self._session.closed:
             return self._end()
         return render_page(self._look(), self._revision)
 
     def press(self, key: Key) -> Shown:
-        """Hand a key to the session, unless the page that sends it shows an older state."""
+        """Pass a key to the session, unless the sending page is out of date."""
         session, seen = self._session, self._seen
         stale = key.revision != self._revision
         if not stale and not session.closed:

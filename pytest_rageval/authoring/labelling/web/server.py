@@ -1,4 +1,4 @@
-"""The page on a loopback socket, served in the foreground until the session is over."""
+"""Serves the page on a loopback socket in the foreground until the session ends."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class LabelServer:
     Args:
         session: to drive.
         port: to listen on; 0 takes a free one.
-        announce: is called with each address that lets a browser in, once; a new one is made
-            when somebody comes with one that was used.
+        announce: is called once with each address that admits a browser; a new one is made when a
+            used one is presented.
 
     Raises:
         ConfigError: the port is taken.
@@ -53,15 +53,15 @@ class LabelServer:
 
     @property
     def address(self) -> str:
-        """The address that lets one browser in."""
+        """The address that admits one browser."""
         return f"http://{HOST}:{self.port}/?token={self._entrance.token}"
 
     def run(self) -> None:
         """Serve until the session is closed.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C, after what was being saved is saved.
-            Exception: what ended the session against its will.
+            KeyboardInterrupt: Ctrl-C, after a running save is complete.
+            Exception: the error that ended the session.
         """
         try:
             self._server.run([self._listener])
@@ -71,14 +71,14 @@ class LabelServer:
             raise self._failure
 
     def stop(self) -> None:
-        """Let requests in flight end, and end."""
+        """Finish requests in flight, then stop."""
         self._server.should_exit = True
 
-    # --- what the app needs ------------------------------------------------------------------
+    # --- interface for the app ----------------------------------------------------------------
 
     @property
     def stopping(self) -> bool:
-        """Whether the command is to end."""
+        """Whether the command is about to end."""
         return self._server.should_exit
 
     def submit(self, job: Callable[[], _Result]) -> Future[_Result]:
