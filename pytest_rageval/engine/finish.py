@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.gate.decide import NO_BASELINE, decide_gate
 from pytest_rageval.analysis.trust.reliability import JudgeLabels
@@ -129,10 +129,9 @@ class EndWords:
 class FinishedRun:
     """Everything that reporting needs once a run has ended."""
 
+    run: StoredRun
     view: SummaryView
     gate: GateResult
-    metrics_document: Mapping[str, Any]
-    gate_document: Mapping[str, Any]
     summary: str
     """The content of ``summary.md``."""
 
@@ -192,13 +191,7 @@ def finish_run(
     writer.write_text("summary.md", summary)
     if not ended.project.no_report:
         view = _with_page(view, run, baseline)
-    return FinishedRun(
-        view=view,
-        gate=gate,
-        metrics_document=run.metrics,
-        gate_document=run.gate,
-        summary=summary,
-    )
+    return FinishedRun(run=run, view=view, gate=gate, summary=summary)
 
 
 def _with_page(view: SummaryView, run: StoredRun, baseline: Baseline | None) -> SummaryView:

@@ -450,8 +450,8 @@ class Controller:
         if self.finished is not None:
             json_report["rageval"] = {
                 "run_id": self.finished.view.run_id,
-                "metrics": self.finished.metrics_document,
-                "gate": self.finished.gate_document,
+                "metrics": self.finished.run.metrics,
+                "gate": self.finished.run.gate,
             }
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -29,6 +29,9 @@ class MetricSummary:
     low_one_sided: float | None = None
     """One-sided lower bound at the run's confidence, for proofs in the gate."""
     high_one_sided: float | None = None
+    detectable_se: float | None = None
+    """Standard error of the one-sided interval, from which the smallest difference that the cases
+    can show is computed; in no file."""
     se: float | None = None
     method: str | None = None
     """``wilson``, ``plus_two`` or ``bootstrap``."""

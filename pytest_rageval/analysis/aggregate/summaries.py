@@ -137,6 +137,7 @@ def _summary(
         high=two.high,
         low_one_sided=one.low,
         high_one_sided=one.high,
+        detectable_se=one.detectable_se,
         se=sample_se(sample),
         method=two.method,
         clusters=two.clusters,

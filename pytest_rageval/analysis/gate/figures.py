@@ -15,7 +15,7 @@ from pytest_rageval.analysis.aggregate.operational import (
     record_cost,
     record_latency,
 )
-from pytest_rageval.analysis.stats.intervals import Interval, mean_interval, quantile_interval
+from pytest_rageval.analysis.stats.intervals import quantile_interval
 from pytest_rageval.analysis.stats.power import minimum_detectable_effect
 from pytest_rageval.metrics.registry import METRICS, MetricInfo, metric_info
 from pytest_rageval.support.numbers import TOLERANCE
@@ -120,7 +120,6 @@ def _mean_figure(
         where = "the run" if check.table == "overall" else f"{check.table} {check.group}"
         return Figure(estimate=None, n=0, is_mean=True, no_data=f"no case of {where} was run")
     scored = [v for v in values if v.value is not None]
-    interval = _one_sided(scored, info, run.confidence)
     return Figure(
         estimate=summary.mean,
         n=summary.n,
@@ -128,23 +127,10 @@ def _mean_figure(
         high=summary.high,
         low_one_sided=summary.low_one_sided,
         high_one_sided=summary.high_one_sided,
-        mde=minimum_detectable_effect(interval.detectable_se, confidence=run.confidence),
+        mde=minimum_detectable_effect(summary.detectable_se, confidence=run.confidence),
         is_mean=True,
         no_data=no_data_reason(summary),
         missed_cases=_beyond(check, [(v.value, v.case_id) for v in scored if v.value is not None]),
-    )
-
-
-def _one_sided(scored: Sequence[CaseValue], info: MetricInfo | None, confidence: float) -> Interval:
-    lo, hi = info.scale if info is not None else (None, None)
-    return mean_interval(
-        [v.value for v in scored if v.value is not None],
-        lo=lo,
-        hi=hi,
-        binary=info is not None and info.binary and all(v.repeats == 1 for v in scored),
-        clusters=[v.cluster for v in scored],
-        confidence=confidence,
-        sided=1,
     )
 
 
@@ -237,9 +223,7 @@ def _rate_figure(
         high=summary.high,
         low_one_sided=summary.low_one_sided,
         high_one_sided=summary.high_one_sided,
-        mde=minimum_detectable_effect(
-            _one_sided(scored, _SHARE, confidence).detectable_se, confidence=confidence
-        ),
+        mde=minimum_detectable_effect(summary.detectable_se, confidence=confidence),
         no_data="no case was asked, or none could be checked",
         missed_cases=_worst_first(bad),
     )

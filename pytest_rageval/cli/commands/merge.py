@@ -80,8 +80,8 @@ def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
         "folder": merged.view.folder,
         "merged_from": [part.run_id for part in parts],
         "notes": list(merged.view.notes),
-        "gate": dict(merged.gate_document),
-        "metrics": dict(merged.metrics_document),
+        "gate": dict(merged.run.gate),
+        "metrics": dict(merged.run.metrics),
     }
 
 
