@@ -47,6 +47,17 @@ class Asked:
 Script = Sequence[Canned] | Callable[[Asked], Canned]
 
 
+def rating(score: float, reasoning: str = "So it is.", **changes: Any) -> Canned:
+    """A verdict on groundedness or correctness; changes as for ``completion``."""
+    body = {"claims": [], "key_facts": [], "reasoning": reasoning, "score": score}
+    return completion(json.dumps(body), **changes)
+
+
+def is_alternate(asked: Asked) -> bool:
+    """Tell the second wording of a rubric from the first."""
+    return any(words in asked.prompt for words in ("against its sources", "but fair examiner"))
+
+
 def completion(content: Any, *, finish_reason: str = "stop", **changes: Any) -> Canned:
     """A chat completion with this content; a change of None leaves a field out."""
     message = {"role": "assistant", "content": content}

@@ -8,9 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase, dataset_hash
+from pytest_rageval.project.settings import config_hash
 from pytest_rageval.runs.documents import RunFacts, config_document
+from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
@@ -96,7 +99,7 @@ def write_run(
     day: int = 1,
     **config: Any,
 ) -> Path:
-    """Write a run to disk and return its folder.
+    """Write a run to disk with every figure and return its folder.
 
     Args:
         results: folder of all runs.
@@ -106,12 +109,18 @@ def write_run(
         day: of January 2026, by which runs are ordered.
         config: further entries of ``config.json``.
     """
-    stamp = f"2026-01-{day:02}T00:00:00+00:00"
+    stored = {**config_of(records, settings), "wall_s": 2.5, **config}
+    facts = {
+        "run_id": run_id,
+        "timestamp": f"2026-01-{day:02}T00:00:00+00:00",
+        "config_hash": config_hash(settings),
+        "dataset_hash": stored["dataset_hash"],
+    }
     gate: Mapping[str, Any] = {"verdict": "pass", "sentence": "PASS", "n_expected": None}
     with RunWriter(results, run_id) as writer:
         for one in records:
             writer.append(one)
-        writer.write_json("config.json", {**config_of(records, settings), **config})
-        writer.write_json("metrics.json", {"timestamp": stamp, "total_tests": len(records)})
+        writer.write_json("config.json", stored)
+        writer.write_json("metrics.json", metrics_document(aggregate(records), facts))
         writer.write_json("gate.json", gate)
     return results / run_id

@@ -11,8 +11,9 @@ import pytest
 from pytest_rageval.analysis.run_figures import SCOPES
 from pytest_rageval.runs.history.tables import tables
 from tests.build.postgres import execute
+from tests.build.runs import write_run
 from tests.docs.examples import DOCS
-from tests.runs.history.builders import RESULTS, cases, full_run, rows, sync
+from tests.runs.history.builders import RESULTS, cases, rows, sync
 
 PAGE = (DOCS / "history.md").read_text(encoding="utf-8")
 
@@ -38,7 +39,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_questions_of_the_page_have_answers(url: str) -> None:
     for day in (1, 2, 3):
-        full_run(RESULTS, f"r{day}", cases(missed=(1, 2) if day < 3 else (1,)), day=day)
+        write_run(RESULTS, f"r{day}", cases(missed=(1, 2) if day < 3 else (1,)), day=day)
     sync(url)
     trend, failed, flaky, stages = (ask(url, question) for question in questions())
     assert [(row[1], row[6]) for row in trend] == [("r1", 3), ("r2", 3), ("r3", 3)]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
 
-from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, error
+from tests.build.hostile_judge import Asked, Canned, HostileJudge, error, rating
 from tests.build.targets import FakeTarget, Reply, fake_target, json_reply
 from tests.plugin.scratch import QUIET, Project, case, comparable
 
@@ -311,9 +311,7 @@ def verdict(asked: Asked) -> Canned:
     if asked.body.get("response_format", {}).get("type") == "json_schema":
         return error(400, "'response_format' of type 'json_schema' is not supported")
     score = 2 if "How many more" in asked.prompt else 5
-    return completion(
-        json.dumps({"claims": [], "key_facts": [], "reasoning": f"Key {KEY}.", "score": score})
-    )
+    return rating(score, f"Key {KEY}.")
 
 
 @pytest.fixture

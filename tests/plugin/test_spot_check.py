@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy.dialects.sqlite  # noqa: F401
 
 from pytest_rageval.judges.spot_check import choose_spot_check
-from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion
+from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, is_alternate, rating
 from tests.plugin.scratch import Project, case, comparable, summary_lines
 
 FIRST, SECOND = "first-2024-08-06", "second-2024-08-06"
@@ -35,16 +35,11 @@ CASES = (
 )
 
 
-def is_alternate(asked: Asked) -> bool:
-    return any(words in asked.prompt for words in ("against its sources", "but fair examiner"))
-
-
 def verdict(asked: Asked) -> Canned:
     """The first judge says 5, a second one 1 of the case number 3 and 4 of the others."""
     again = is_alternate(asked) or asked.body["model"] == SECOND
     score = (1 if "number 3" in asked.prompt else 4) if again else 5
-    body = {"claims": [], "key_facts": [], "reasoning": "So it is.", "score": score}
-    return completion(json.dumps(body), model=asked.body["model"])
+    return rating(score, model=asked.body["model"])
 
 
 @pytest.fixture

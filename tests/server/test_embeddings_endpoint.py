@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +11,12 @@ import pytest
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.embeddings_endpoint import EmbeddingsQuery, embed_texts
 from pytest_rageval.server.requests import RequestError
-from pytest_rageval.server.server import ServerHandle, start_in_thread
+from pytest_rageval.server.server import start_in_thread
 from tests.build.targets import fake_target, json_reply
 from tests.server.builders import write_vault
 
 LSA = {"model": "lsa"}
 QUESTION = "What is the retry limit of the ingest queue?"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerHandle]:
-    vault = write_vault(tmp_path_factory.mktemp("vault"))
-    with start_in_thread(ReferenceConfig(vault=vault)) as handle:
-        yield handle
-
-
-@pytest.fixture
-def client(server: ServerHandle) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=30) as client:
-        yield client
 
 
 def vectors(client: httpx.Client, *texts: str, **fields: Any) -> list[list[float]]:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,19 +20,6 @@ from pytest_rageval.server.vault import VaultError
 from tests.server.builders import NOTES, write_vault
 
 QUESTION = {"question": "What is the retry limit of the ingest queue?"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerHandle]:
-    vault = write_vault(tmp_path_factory.mktemp("vault"))
-    with start_in_thread(ReferenceConfig(vault=vault)) as handle:
-        yield handle
-
-
-@pytest.fixture
-def client(server: ServerHandle) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=30) as client:
-        yield client
 
 
 def error_of(reply: httpx.Response, status: int) -> str:

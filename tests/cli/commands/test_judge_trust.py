@@ -11,7 +11,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion
+from tests.build.hostile_judge import Asked, Canned, HostileJudge, is_alternate, rating
 
 Output = pytest.CaptureFixture[str]
 CHUNK = {
@@ -51,14 +51,9 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> P
     return tmp_path / "evals" / "results" / "run-1"
 
 
-def is_alternate(asked: Asked) -> bool:
-    return any(words in asked.prompt for words in ("against its sources", "but fair examiner"))
-
-
 def verdict(asked: Asked) -> Canned:
     score = 2 if is_alternate(asked) and "number 3" in asked.prompt else 4
-    body = {"claims": [], "key_facts": [], "reasoning": "Because.", "score": score}
-    return completion(json.dumps(body))
+    return rating(score, "Because.")
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from tests.runs.history.builders import RESULTS, cases, full_run, indexed_runs, rows
+from tests.build.runs import write_run
+from tests.runs.history.builders import RESULTS, cases, indexed_runs, rows
 
 Output = pytest.CaptureFixture[str]
 INDEX = "index.sqlite"
@@ -22,7 +23,7 @@ INDEX = "index.sqlite"
 def _runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGEVAL_PROJECT", "acme/bot")
     for day in range(1, 5):
-        full_run(RESULTS, f"r{day}", cases(missed=range(day)), day=day)
+        write_run(RESULTS, f"r{day}", cases(missed=range(day)), day=day)
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_a_broken_run_makes_the_answer_no(capsys: Output, index: str) -> None:
 
 
 def test_a_hostile_name_reaches_no_terminal(capsys: Output, index: str) -> None:
-    full_run(RESULTS, "r5", cases()).rename(RESULTS / "r5\x1b[31m\u202e")
+    write_run(RESULTS, "r5", cases()).rename(RESULTS / "r5\x1b[31m\u202e")
     assert "added r5" in lines(capsys, "sync")
     assert "\x1b" not in "".join(lines(capsys, "trend", "mrr"))
     assert "\x1b" not in "".join(lines(capsys, "list"))
@@ -128,7 +129,7 @@ def test_a_trend_over_tagged_runs_tells_their_tags(capsys: Output) -> None:
 
 
 def test_a_break_is_told_between_the_runs(capsys: Output) -> None:
-    full_run(RESULTS, "r9", cases(9), day=9)
+    write_run(RESULTS, "r9", cases(9), day=9)
     found = lines(capsys, "trend", "mrr", "--last", "2")
     assert found[3].startswith("--- dataset: ")
     assert found[3].endswith("(above and below do not compare)")
@@ -139,7 +140,7 @@ def test_a_break_is_told_between_the_runs(capsys: Output) -> None:
 
 @pytest.mark.parametrize("source", ["folders", "index"])
 def test_partial_runs_are_left_out_with_a_note_or_marked(capsys: Output, source: str) -> None:
-    full_run(RESULTS, "r5", cases(4), day=5, set={"hash": "whole", "n_cases": 6})
+    write_run(RESULTS, "r5", cases(4), day=5, set={"hash": "whole", "n_cases": 6})
     where = ("--db", INDEX) if source == "index" else ()
     if where:
         run(capsys, "sync", *where)

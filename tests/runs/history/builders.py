@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.project.settings import config_hash
 from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.runs.history.run_rows import Origin
 from pytest_rageval.runs.history.sync import RunIndex, SyncResult
-from pytest_rageval.runs.metrics_document import metrics_document
-from pytest_rageval.runs.store import write_document
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.settings import Settings
 from tests.build.postgres import execute
 from tests.build.records import failed
-from tests.build.runs import SETTINGS, scored, write_run
+from tests.build.runs import scored, write_run
 
 RESULTS = Path("evals/results")
 TABLES = ("evaluation_runs", "test_results", "metrics", "rageval_history")
@@ -43,35 +37,10 @@ def cases(n: int = 6, missed: Sequence[int] = (), **fields: Any) -> list[CaseRec
     return [*found, failed(f"c-{n - 1:03}", case_hash="e-content", category="factual")]
 
 
-def full_run(
-    results: Path,
-    run_id: str,
-    records: Sequence[CaseRecord],
-    settings: Settings = SETTINGS,
-    *,
-    day: int = 1,
-    **config: Any,
-) -> Path:
-    """Write a run as pytest does, with every figure; arguments as for ``write_run``."""
-    folder = write_run(results, run_id, records, settings, day=day, wall_s=2.5, **config)
-    told = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    document = metrics_document(
-        aggregate(records),
-        {
-            "run_id": run_id,
-            "timestamp": f"2026-01-{day:02}T00:00:00+00:00",
-            "config_hash": config_hash(settings),
-            "dataset_hash": told["dataset_hash"],
-        },
-    )
-    write_document(folder, "metrics.json", document)
-    return folder
-
-
 def some_runs(n: int = 3) -> None:
     """Write n runs that differ in what they miss."""
     for day in range(1, n + 1):
-        full_run(RESULTS, f"r{day}", cases(missed=range(day % 4)), day=day)
+        write_run(RESULTS, f"r{day}", cases(missed=range(day % 4)), day=day)
 
 
 def sync(url: str, *, rebuild: bool = False, origin: Origin = OURS) -> SyncResult:

@@ -24,13 +24,13 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.reply import ErrorInfo
 from tests.build.records import changed
 from tests.build.root_rights import without_root_rights
+from tests.build.runs import write_run
 from tests.runs.history.builders import (
     OURS,
     RESULTS,
     TABLES,
     cases,
     change,
-    full_run,
     indexed_runs,
     rows,
     some_runs,
@@ -71,7 +71,7 @@ def test_every_figure_of_the_folders_is_in_the_index(url: str) -> None:
 def test_the_figures_of_a_whole_run_are_there_under_the_names_that_thresholds_have(
     url: str,
 ) -> None:
-    full_run(RESULTS, "r1", cases())
+    write_run(RESULTS, "r1", cases())
     sync(url)
     found = dict(rows(url, "metrics", "metric, value", "WHERE scope = 'overall'"))
     told = metrics_on_disk("r1")["aggregate_metrics"]
@@ -115,7 +115,7 @@ def test_every_record_of_the_folders_is_in_the_index(url: str) -> None:
 
 
 def test_a_run_says_what_it_was_made_with(url: str) -> None:
-    full_run(RESULTS, "r1", cases(), git={"commit": "abc", "dirty": True}, answerer_version="m2")
+    write_run(RESULTS, "r1", cases(), git={"commit": "abc", "dirty": True}, answerer_version="m2")
     write_tag(RESULTS, "main", "r1")
     write_tag(RESULTS, "best", "r1")
     sync(url)
@@ -148,12 +148,12 @@ def test_no_text_of_questions_answers_or_documents_enters_the_index(url: str) ->
     records[-1] = replace(
         records[-1], error=ErrorInfo(kind="http", message=f"500: {secret}", attempts=4)
     )
-    folder = full_run(RESULTS, "r1", records, notes=secret, set={"files": [secret]})
+    folder = write_run(RESULTS, "r1", records, notes=secret, set={"files": [secret]})
     (folder / "results.jsonl").write_text(
         (folder / "results.jsonl").read_text(encoding="utf-8") + f'{{"question": "{secret}"}}\n',
         encoding="utf-8",
     )
-    full_run(RESULTS, "r2", records, notes=secret, day=2)
+    write_run(RESULTS, "r2", records, notes=secret, day=2)
     assert list(sync(url).broken) == ["r1"]
     for table in TABLES:
         assert secret not in repr(rows(url, table))
@@ -167,7 +167,7 @@ def test_what_no_database_keeps_is_written_out(url: str) -> None:
             zip(cases(3), ({"total_ms": 12345.0}, {"total_ms": 1e308}, {}), strict=True)
         )
     ]
-    full_run(RESULTS, "r1", odd, git={"commit": "a\0\ud800", "dirty": "maybe"}, answerer_version=3)
+    write_run(RESULTS, "r1", odd, git={"commit": "a\0\ud800", "dirty": "maybe"}, answerer_version=3)
     lines = RESULTS / "r1" / "results.jsonl"
     lines.write_text(lines.read_text("utf-8").replace("12345.0", "Infinity"), encoding="utf-8")
     path = RESULTS / "r1" / "metrics.json"
@@ -195,7 +195,7 @@ def test_repeats_and_parameters_of_a_case_are_rows_of_their_own(url: str) -> Non
         for repeat in (0, 1)
         for parameters in ("[small]", "[large]")
     ]
-    full_run(RESULTS, "r1", variants)
+    write_run(RESULTS, "r1", variants)
     assert sync(url).broken == {}
     found = rows(url, "test_results", "parameters, repeat")
     assert sorted(found) == [("[large]", 0), ("[large]", 1), ("[small]", 0), ("[small]", 1)]
@@ -234,7 +234,7 @@ def test_runs_that_have_settled_are_not_read_again(
 
 
 def test_a_file_that_was_changed_just_now_is_not_trusted_by_its_time(tmp_path: Path) -> None:
-    folder = full_run(RESULTS, "r1", cases())
+    folder = write_run(RESULTS, "r1", cases())
     assert not stamp_of(folder, ()).settled
     assert stamp_of(folder, (), now=time.time() + 5).settled
 
@@ -346,7 +346,7 @@ def test_a_broken_run_is_named_each_time_until_it_is_mended(url: str) -> None:
 
 
 def test_a_torn_last_line_is_left_out(url: str) -> None:
-    folder = full_run(RESULTS, "r1", cases())
+    folder = write_run(RESULTS, "r1", cases())
     path = folder / "results.jsonl"
     path.write_bytes(path.read_bytes()[:-40])
     assert sync(url).broken == {}
@@ -358,7 +358,7 @@ def test_a_row_that_a_database_refuses_leaves_the_other_runs_alone(postgres: str
     some_runs(2)
     # Longer than a page of its index, and not to be made shorter.
     long = changed(cases()[0], case_id=random.Random(1).randbytes(9000).hex())
-    full_run(RESULTS, "r0", [long], day=3)
+    write_run(RESULTS, "r0", [long], day=3)
     found = sync(postgres)
     assert found.added == ["r1", "r2"]
     assert "cannot be kept: index row" in found.broken["r0"][0]
@@ -388,7 +388,7 @@ def test_a_folder_without_runs_is_an_empty_index(url: str) -> None:
 def test_a_run_that_changes_while_it_is_read_is_read_again(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    full_run(RESULTS, "r1", cases(3))
+    write_run(RESULTS, "r1", cases(3))
     seen: list[int] = []
 
     def read_and_write(folder: Path, tags: tuple[str, ...]) -> Any:
@@ -417,7 +417,7 @@ def test_projects_in_one_database_are_kept_apart(
     other = tmp_path / "other"
     other.mkdir()
     monkeypatch.chdir(other)
-    full_run(RESULTS, "r1", cases(3), day=9)
+    write_run(RESULTS, "r1", cases(3), day=9)
     theirs = Origin(project="acme/search", source="there")
     assert sync(url, origin=theirs).added == ["r1"]
     assert (indexed_runs(url), indexed_runs(url, "acme/search")) == (["r1", "r2"], ["r1"])
@@ -435,7 +435,7 @@ def test_a_sync_takes_out_nothing_that_another_folder_put_in(
     clone = tmp_path / "clone"
     clone.mkdir()
     monkeypatch.chdir(clone)
-    full_run(RESULTS, "mine", cases())
+    write_run(RESULTS, "mine", cases())
     assert sync(url).added == ["mine"]
     assert sync(url).removed == []
     assert indexed_runs(url) == ["mine", "r1", "r2"]

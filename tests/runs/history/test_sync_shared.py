@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.history.builders import RESULTS, TABLES, cases, full_run, rows, some_runs, sync
+from tests.build.runs import write_run
+from tests.runs.history.builders import RESULTS, TABLES, cases, rows, some_runs, sync
 
 pytestmark = pytest.mark.slow
 
@@ -113,7 +114,7 @@ def test_a_run_that_ends_while_another_process_syncs_is_not_taken_out(url: str) 
     sync(url)
     other = start(url, "rebuild")
     go(other)
-    full_run(RESULTS, "just-ended", cases(), day=28)
+    write_run(RESULTS, "just-ended", cases(), day=28)
     sync(url)
     _, complaint = other.communicate(timeout=120)
     assert complaint == ""
@@ -123,7 +124,7 @@ def test_a_run_that_ends_while_another_process_syncs_is_not_taken_out(url: str) 
 
 
 def test_hundreds_of_runs_are_put_in_and_found_unchanged(url: str) -> None:
-    folder = full_run(RESULTS, "r0000", cases(10, missed=(1, 2)))
+    folder = write_run(RESULTS, "r0000", cases(10, missed=(1, 2)))
     for number in range(1, 300):
         shutil.copytree(folder, RESULTS / f"r{number:04}")
     assert len(sync(url).added) == 300

@@ -14,8 +14,8 @@ from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.runs.history.trends import query_trend
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.runs.trend import TrendSource, read_trend
-from tests.build.runs import SETTINGS
-from tests.runs.history.builders import OURS, RESULTS, cases, full_run, sync
+from tests.build.runs import SETTINGS, write_run
+from tests.runs.history.builders import OURS, RESULTS, cases, sync
 
 
 def both(url: str, query: TrendQuery) -> tuple[TrendSource, TrendSource]:
@@ -26,15 +26,15 @@ def both(url: str, query: TrendQuery) -> tuple[TrendSource, TrendSource]:
 @pytest.fixture
 def history() -> None:
     """Runs that differ in all that a trend looks at."""
-    full_run(RESULTS, "a", cases(missed=(1,)), day=1)
-    full_run(RESULTS, "b", cases(), day=2, answerer_version="m2", git={"commit": "x"})
-    full_run(RESULTS, "c", cases(8), day=3)
-    full_run(RESULTS, "d", cases(), replace(SETTINGS, k=9), day=4)
+    write_run(RESULTS, "a", cases(missed=(1,)), day=1)
+    write_run(RESULTS, "b", cases(), day=2, answerer_version="m2", git={"commit": "x"})
+    write_run(RESULTS, "c", cases(8), day=3)
+    write_run(RESULTS, "d", cases(), replace(SETTINGS, k=9), day=4)
     judged = {"judges": [{"judge": "offline/1", "model": None, "rubrics": {"groundedness": "v1"}}]}
-    full_run(RESULTS, "e", cases(), replace(SETTINGS, judge="offline"), day=5, **judged)
-    bare = full_run(RESULTS, "f", cases(), day=5)
+    write_run(RESULTS, "e", cases(), replace(SETTINGS, judge="offline"), day=5, **judged)
+    bare = write_run(RESULTS, "f", cases(), day=5)
     (bare / "results.jsonl").unlink()
-    killed = full_run(RESULTS, "g", cases(), day=6)
+    killed = write_run(RESULTS, "g", cases(), day=6)
     (killed / "metrics.json").unlink()
     write_tag(RESULTS, "main", "b")
     write_tag(RESULTS, "v1", "a")
@@ -71,14 +71,14 @@ def test_runs_are_chosen_alike(url: str) -> None:
 
 def test_partial_runs_are_told_apart_alike(url: str) -> None:
     whole = {"hash": "of-all", "n_cases": 6}
-    full_run(RESULTS, "a", cases(), day=1, dataset_hash="of-all", set=whole)
-    full_run(RESULTS, "b", cases(4), day=2, dataset_hash="of-some", set=whole)
-    full_run(RESULTS, "c", cases(), day=3)
+    write_run(RESULTS, "a", cases(), day=1, dataset_hash="of-all", set=whole)
+    write_run(RESULTS, "b", cases(4), day=2, dataset_hash="of-some", set=whole)
+    write_run(RESULTS, "c", cases(), day=3)
     merged: dict[str, Any] = {"merged_from": ["x", "y"], "dataset_hash": "of-records"}
     left = {"hash": "of-all", "n_cases": 7}
-    full_run(RESULTS, "d", cases(), day=4, set=left, skipped=["a.jsonl::s[1]"], **merged)
-    full_run(RESULTS, "e", cases(), day=5, set=left, skipped=[], **merged)
-    full_run(RESULTS, "f", cases(), day=6, set="odd", skipped=5)
+    write_run(RESULTS, "d", cases(), day=4, set=left, skipped=["a.jsonl::s[1]"], **merged)
+    write_run(RESULTS, "e", cases(), day=5, set=left, skipped=[], **merged)
+    write_run(RESULTS, "f", cases(), day=6, set="odd", skipped=5)
     sync(url)
     for partial, shown in ((False, ["a", "c", "d", "f"]), (True, ["a", "b", "c", "d", "e", "f"])):
         query = TrendQuery(metric="mrr", partial=partial)
@@ -90,7 +90,7 @@ def test_partial_runs_are_told_apart_alike(url: str) -> None:
 
 @pytest.mark.slow
 def test_a_server_in_another_time_zone_changes_no_time(postgres: str) -> None:
-    full_run(RESULTS, "a", cases(), day=1)
+    write_run(RESULTS, "a", cases(), day=1)
     sync(postgres)
     query = TrendQuery(metric="mrr")
     elsewhere = f"{postgres}&options=-ctimezone%3DAsia/Kolkata"
