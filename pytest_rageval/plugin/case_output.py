@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import pytest
 
+from pytest_rageval.plugin.private import log_handlers
 from pytest_rageval.plugin.state import CaseOutput
 
 STREAMS: Final = ("stdout", "stderr")
@@ -44,12 +45,8 @@ class OutputKeeper:
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        plugin: Any = config.pluginmanager.getplugin("logging-plugin")
         # Live logs and log files take in records as they come.
-        self._log_handlers = (
-            [] if plugin is None else [plugin.caplog_handler, plugin.report_handler]
-        )
-        self._level: int | None = None if plugin is None else plugin.log_level
+        self._log_handlers, self._level = log_handlers(config)
         self._captures = config.getoption("capture", "no") != "no"
         self._streams: list[Any] = []
 

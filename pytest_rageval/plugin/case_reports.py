@@ -4,13 +4,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Final
 
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
+from pytest_rageval.values.gate import CheckStatus
 from pytest_rageval.values.record import CaseRecord, Outcome
+
+_ATTRIBUTE: Final = "rageval"
+
+
+@dataclass(slots=True, kw_only=True)
+class ReportDetails:
+    """Details that a pytest report carries for this plugin, to the controller of xdist as well."""
+
+    outcome: Outcome | None = None
+    """Of the case; None: not known in this process, or not a report of a case."""
+    check: CheckStatus | None = None
+    """Of the check of the gate; None: not a report of a check."""
+    records: str | None = None
+    """JSON of the records that a worker measured; None: they were delivered in this process."""
+    finished: tuple[int, ...] = ()
+    """Repeats that earlier sessions measured, whose records the worker does not hold."""
+    asked: str | None = None
+    """Target that the case asked; None: it asked none."""
+    unasked: bool = False
+    """Whether the test function does not take the fixture that asks."""
+    notes: tuple[str, ...] = ()
+    """Remarks of the judges about their caches."""
+    gave_up: str | None = None
+    """Why the target is not asked any more; None: it is."""
+    usage_error: str | None = None
+    """Fault of the configuration that ends the session; None: there is none."""
+
+    def put_on(self, report: pytest.TestReport) -> None:
+        """Store the details on a report, as plain values that xdist can send."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        if given := {name: value for name, value in values.items() if value}:
+            setattr(report, _ATTRIBUTE, given)
+
+    @classmethod
+    def of(cls, report: pytest.TestReport) -> ReportDetails:
+        """Return the details of a report; of one that has none, those without a value."""
+        return cls(**getattr(report, _ATTRIBUTE, {}))
+
 
 _VERBS: Final[dict[Outcome, str]] = {"passed": "passed", "missed": "missed", "error": "erred"}
 _EXPECTATION_KEYS: Final = (
@@ -26,7 +66,7 @@ _EXPECTATION_KEYS: Final = (
 
 def decide_report(
     report: pytest.TestReport, records: Sequence[CaseRecord], *, on_miss_fails: bool
-) -> None:
+) -> Outcome:
     """Rewrite the outcome of a call report from the records of its case.
 
     A miss and an error of the target are encoded as pytest encodes an expected failure, which
@@ -36,11 +76,13 @@ def decide_report(
         report: of the call; one that failed by an assertion of the user's own stays failed.
         records: one per repeat, at least one.
         on_miss_fails: whether a miss fails the run by itself.
+
+    Returns:
+        The outcome of the case.
     """
     record = deciding_record(records)
-    report.rageval_outcome = record.outcome  # type: ignore[attr-defined]
     if not report.passed or record.outcome == "passed":
-        return
+        return record.outcome
     reason = case_reason(records)
     must_fail = record.outcome == "missed" and (record.required or on_miss_fails)
     must_fail = must_fail or (record.outcome == "error" and record.required)
@@ -50,6 +92,7 @@ def decide_report(
     else:
         report.outcome = "skipped"
         report.wasxfail = reason
+    return record.outcome
 
 
 def case_reason(records: Sequence[CaseRecord]) -> str:

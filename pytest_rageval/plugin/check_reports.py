@@ -8,6 +8,8 @@ from typing import Any, Final, Literal
 
 import pytest
 
+from pytest_rageval.plugin.case_reports import ReportDetails
+from pytest_rageval.plugin.private import add_json_metadata
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.text.gate import detectable_text
 from pytest_rageval.values.gate import CheckResult, CheckStatus
@@ -64,11 +66,11 @@ def check_report(result: CheckResult) -> pytest.TestReport:
     elif result.status == "skip":
         longrepr = (THRESHOLDS, line, f"Skipped: {result.message}")
     report = _report(result.check.name, _OUTCOMES[result.status], longrepr, line=line)
-    report.rageval_check = result.status  # type: ignore[attr-defined]
+    ReportDetails(check=result.status).put_on(report)
     if result.status == "warn":
         report.wasxfail = result.message
     values = check_metadata(result)
-    _add_metadata(report, values)
+    add_json_metadata(report, values)
     report.user_properties = [
         (f"rageval.{name}", values[name]) for name in _PROPERTIES if values[name] is not None
     ]
@@ -79,7 +81,7 @@ def incomplete_report(sentence: str, hint: str = "") -> pytest.TestReport:
     """Return the failure of a run that lost cases; the hint says what may be the reason."""
     text = FailureText("\n".join(filter(None, (sentence, hint))), 1)
     report = _report("complete", "failed", text)
-    _add_metadata(report, {"status": "fail", "message": sentence})
+    add_json_metadata(report, {"status": "fail", "message": sentence})
     return report
 
 
@@ -152,11 +154,3 @@ def _report(
         longrepr=longrepr,
         when=when,
     )
-
-
-def _add_metadata(report: pytest.TestReport, values: dict[str, str | float | None]) -> None:
-    # pytest-json-report asks its metadata hook for items only, and a check is none; this is
-    # the attribute by which it hands the hook's answer from workers to the controller.
-    report._json_report_extra = {  # type: ignore[attr-defined]
-        "metadata": {"rageval": values}
-    }

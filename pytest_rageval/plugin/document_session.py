@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_rageval.plugin.client_fixtures import asks_configured_target
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.state import State, is_xdist_controller
 from pytest_rageval.project.documents import (
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from pytest_rageval.target.documents import DocumentsClient
 
 FIXTURE = "rageval_documents"
-_PLUGIN = "pytest_rageval.plugin.hooks"
 
 
 def register_documents(config: pytest.Config, state: State) -> None:
@@ -179,7 +179,7 @@ class DocumentSession:
             found = self._set_of(item)
             if found is not None and self._lacks_documents(item):
                 raise pytest.UsageError(_no_way(item))
-            if found is not None and _asks_configured_target(item):
+            if found is not None and asks_configured_target(item):
                 wanted[found.path] = found
         return tuple(wanted.values())
 
@@ -190,7 +190,7 @@ class DocumentSession:
     def _lacks_documents(self, item: CaseItem) -> bool:
         if self._set_of(item) is None or "rag_client" not in item.fixturenames:
             return False
-        return not _asks_configured_target(item) and FIXTURE not in item.fixturenames
+        return not asks_configured_target(item) and FIXTURE not in item.fixturenames
 
     def _served(self, stack: ExitStack) -> Settings:
         """Return the settings with the URL of the target, which is served if it is embedded."""
@@ -267,7 +267,9 @@ class DocumentSession:
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter.ensure_newline()
-            if reporter._tw.width_of_current_line:  # the percentage of a quiet session
+            if (
+                self._config.get_terminal_writer().width_of_current_line
+            ):  # the percentage of a quiet session
                 reporter.line("")
             reporter.write_line(f"rageval: {clean(text, 500)}")
 
@@ -279,17 +281,6 @@ def _as_usage_error(opened: Any) -> Iterator[Any]:
             yield value
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from error
-
-
-def _asks_configured_target(item: CaseItem) -> bool:
-    """Tell whether a case asks the target of the settings, if through a fixture around it."""
-    definitions = item._fixtureinfo.name2fixturedefs.get("rag_client", ())
-    for definition in reversed(definitions):
-        if definition.func.__module__ == _PLUGIN:
-            return True
-        if "rag_client" not in definition.argnames:
-            return False
-    return False
 
 
 def _no_way(item: CaseItem) -> str:

@@ -111,7 +111,7 @@ def pytest_fixture_setup(
     """Let ``rag_client`` and ``judge`` be async fixtures without an async plugin."""
     # A project that evaluates nothing now may have fixtures of these names, and a plugin for them.
     if fixturedef.argname in {"rag_client", "judge"} and STATE in request.config.stash:
-        from pytest_rageval.plugin.async_fixtures import make_sync
+        from pytest_rageval.plugin.client_fixtures import make_sync
 
         make_sync(fixturedef)
     return (yield)

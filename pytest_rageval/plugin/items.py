@@ -8,8 +8,6 @@ feature of a test: fixtures of any scope, marks, setup functions, async plugins.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
 import sys
 import time
@@ -25,11 +23,12 @@ from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.engine.case import Trial, measure, not_attempted
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
-from pytest_rageval.plugin.case_reports import decide_report, set_properties
+from pytest_rageval.plugin.case_reports import ReportDetails, decide_report, set_properties
+from pytest_rageval.plugin.client_fixtures import asked_target
+from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Clients, Evaluated
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
 from pytest_rageval.runs.record_json import record_to_json, redact
-from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 
@@ -87,7 +86,7 @@ class CaseFile(pytest.Module):
             originalname=case.id,
             callobj=template.obj,
             # Computing this per item costs 90 us each; it is the same for every line.
-            fixtureinfo=getattr(template, "_fixtureinfo", None),
+            fixtureinfo=fixture_info(template),
             **arguments,
         )
         # pytest-asyncio's auto mode marks the template, not the function.
@@ -264,56 +263,29 @@ def load_set(state: State, path: Path, rootdir: Path) -> LoadedSet:
     return found
 
 
-def asked_target(item: CaseItem) -> str | None:
-    """Say what a case asks: the configured target, or the fixture that takes its place.
+def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
+    """Rewrite the outcome of a call report from the records of its case.
 
-    An override that itself takes ``rag_client`` is named with what it wraps. None: the test
-    function uses no target.
+    Returns:
+        What the report must carry, the records included where they go to another process.
     """
-    definitions = item._fixtureinfo.name2fixturedefs.get("rag_client", ())
-    named = []
-    for definition in reversed(definitions):
-        if definition.func.__module__ == "pytest_rageval.plugin.hooks":
-            named.append(configured_target(item.state.settings) or "no target")
-            break
-        named.append(f"the rag_client fixture of {_place(definition.func, item.config.rootpath)}")
-        if "rag_client" not in definition.argnames:
-            break
-    return " around ".join(named) or None
-
-
-def _place(function: Any, rootdir: Path) -> str:
-    """Return the file of a fixture function; its module where that is no file of the project."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    path = Path(code.co_filename) if code else None
-    if path is not None and path.is_relative_to(rootdir):
-        return path.relative_to(rootdir).as_posix()
-    return str(getattr(function, "__module__", None) or "an unknown place")
-
-
-def attach_record(item: CaseItem, report: pytest.TestReport) -> None:
-    """Put the records on the call report and rewrite the report's outcome from them."""
+    details = ReportDetails()
     if not item.records and not item.finished:
-        if "eval_record" not in item.fixturenames:
-            report.rageval_unasked = True  # type: ignore[attr-defined]
-        return
+        details.unasked = "eval_record" not in item.fixturenames
+        return details
     asked = item.evaluated.records if item.evaluated is not None else ()
     if asked:
-        report.rageval_asked = asked_target(item) or "unknown"  # type: ignore[attr-defined]
+        details.asked = asked_target(item, item.state.settings) or "unknown"
     if item.evaluated is not None:
         # Waiting in vain for what was done ahead of its turn would show as no time at all.
         report.duration = item.evaluated.took_s
     if item.state.deliver is None:
         # ASCII JSON: a lone surrogate or a subclass of str would kill an xdist worker.
-        report.rageval = json.dumps(  # type: ignore[attr-defined]
-            [record_to_json(record) for record in asked], allow_nan=False
-        )
-        # Who holds the rest of its records decides.
-        report.rageval_finished = sorted(item.finished)  # type: ignore[attr-defined]
+        details.records = json.dumps([record_to_json(one) for one in asked], allow_nan=False)
+        details.finished = tuple(sorted(item.finished))
         if item.finished:
-            return
-    decide_report(report, item.records, on_miss_fails=item.state.on_miss_fails)
+            return details  # The process that holds the rest of its records decides.
+    details.outcome = decide_report(report, item.records, on_miss_fails=item.state.on_miss_fails)
     item.user_properties[:] = set_properties(item.user_properties, item.records)
     report.user_properties = list(item.user_properties)
+    return details

@@ -12,15 +12,20 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from itertools import islice
 from typing import Any, Final
 
 import pytest
 
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.case_output import OutputKeeper, held_back
+from pytest_rageval.plugin.client_fixtures import (
+    client_definitions,
+    client_parameters,
+    same_clients,
+)
 from pytest_rageval.plugin.items import CaseItem
-from pytest_rageval.plugin.state import CLIENT_FIXTURES, Clients, Evaluated
+from pytest_rageval.plugin.private import WorkerQueue
+from pytest_rageval.plugin.state import Clients, Evaluated
 from pytest_rageval.support.slots import Slots, Turns
 from pytest_rageval.support.threads import CaseThreads
 from pytest_rageval.values.record import CaseRecord
@@ -88,7 +93,7 @@ class Lookahead:
         self._queue.note_next(nextitem)
 
     def measure(self, item: CaseItem, clients: Clients) -> Evaluated:
-        """Return what came of a case, and set those on their way that come next."""
+        """Return the records of a case, and start those that come next."""
         self.output.watch_streams()
         task = self._tasks.pop(item, None)
         if task is not None and not task.clients.are(clients):
@@ -138,12 +143,12 @@ class Lookahead:
     def _ready(self, item: CaseItem) -> Iterator[CaseItem]:
         """Yield cases to come that may go ahead, as long as there is room."""
         room = self._window - len(self._tasks)
-        wanted = _definitions(item)
+        wanted = client_definitions(item)
         scopes = {one.scope for one in wanted if one is not None}
         if room <= 0 or scopes & {"function", "class"}:
             return
         # Values that last to the end; all others may be torn down between two cases.
-        lasting = scopes <= {"session"} and not _parameters(item)
+        lasting = scopes <= {"session"} and not client_parameters(item)
         for other in self._queue.after(item, wanted, limit=self._window):
             if isinstance(other, CaseItem) and _same_values(item, other, lasting=lasting):
                 if other not in self._tasks and _measures(other):
@@ -155,32 +160,12 @@ class Lookahead:
                 return
 
 
-def _definitions(item: CaseItem) -> tuple[pytest.FixtureDef[Any] | None, ...]:
-    found = item._fixtureinfo.name2fixturedefs
-    return tuple(found[name][-1] if name in found else None for name in CLIENT_FIXTURES)
-
-
 def _same_values(item: CaseItem, other: CaseItem, *, lasting: bool) -> bool:
-    if item._fixtureinfo is not other._fixtureinfo and _definitions(item) != _definitions(other):
+    if not same_clients(item, other):
         return False
     if lasting:
-        return not _parameters(other)
-    return item.parent is other.parent and _parameters(item) == _parameters(other)
-
-
-def _parameters(item: CaseItem) -> dict[str, int]:
-    """Return which parameter of each parametrized fixture the clients of a case depend on."""
-    if not hasattr(item, "callspec"):
-        return {}
-    found = item._fixtureinfo.name2fixturedefs
-    needed: set[str] = set()
-    names = list(CLIENT_FIXTURES)
-    while names:
-        name = names.pop()
-        if name not in needed:
-            needed.add(name)
-            names += [one for definition in found.get(name, ()) for one in definition.argnames]
-    return {name: place for name, place in item.callspec.indices.items() if name in needed}
+        return not client_parameters(other)
+    return item.parent is other.parent and client_parameters(item) == client_parameters(other)
 
 
 def _measures(item: CaseItem) -> bool:
@@ -222,17 +207,11 @@ class _SessionOrder:
             self._looked_at = place + 1
 
 
-class _WorkerQueue:
-    """Items that an xdist worker was given so far.
+class _WorkerOrder:
+    """Items that an xdist worker was given so far; without xdist's queue, the next one alone."""
 
-    Args:
-        session: of the worker.
-        interactor: xdist's plugin; None: it has changed its ways, so the next item is all we know.
-    """
-
-    def __init__(self, session: pytest.Session, interactor: Any) -> None:
-        self._session = session
-        self._interactor = interactor
+    def __init__(self, session: pytest.Session) -> None:
+        self._queue = WorkerQueue(session)
         self._next: pytest.Item | None = None
 
     def note_next(self, nextitem: pytest.Item | None) -> None:
@@ -250,15 +229,10 @@ class _WorkerQueue:
     def _waiting(self, limit: int | None) -> Iterator[pytest.Item]:
         if self._next is not None:
             yield self._next
-        if self._interactor is not None:
-            with self._interactor.torun.lock() as queue:
-                places = [place for place in islice(queue, limit) if isinstance(place, int)]
-            yield from (self._session.items[place] for place in places)
+        yield from self._queue.items(limit)
 
 
-def _upcoming(session: pytest.Session) -> _SessionOrder | _WorkerQueue:
-    if not hasattr(session.config, "workerinput"):
-        return _SessionOrder(session.items)
-    plugins = session.config.pluginmanager.get_plugins()
-    found = (one for one in plugins if hasattr(getattr(one, "torun", None), "lock"))
-    return _WorkerQueue(session, next(found, None))
+def _upcoming(session: pytest.Session) -> _SessionOrder | _WorkerOrder:
+    if hasattr(session.config, "workerinput"):
+        return _WorkerOrder(session)
+    return _SessionOrder(session.items)

@@ -18,9 +18,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rageval.engine.run import Run
-from pytest_rageval.plugin.case_reports import case_metadata, decide_report, set_properties
+from pytest_rageval.plugin.case_reports import (
+    ReportDetails,
+    case_metadata,
+    decide_report,
+    set_properties,
+)
 from pytest_rageval.plugin.check_reports import check_report, incomplete_report, log_check
-from pytest_rageval.plugin.items import CaseItem, asked_target, attach_record
+from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target
+from pytest_rageval.plugin.items import CaseItem, attach_record
+from pytest_rageval.plugin.private import add_json_metadata
 from pytest_rageval.plugin.state import State, is_xdist_controller
 from pytest_rageval.plugin.terminal import Heartbeat
 from pytest_rageval.project.case_reader import LocatedCase, without_gc
@@ -31,7 +38,6 @@ from pytest_rageval.runs.record_json import record_from_json
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError, StorageError
-from pytest_rageval.values.record import Outcome
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import FinishedRun
@@ -125,23 +131,19 @@ class Reporting:
             lookahead = self._state.lookahead
             if lookahead is not None and (report.when == "teardown" or not report.passed):
                 lookahead.forget(item)
+            details = ReportDetails()
             if report.when == "call" and not _skipped(call):
-                attach_record(item, report)
-                report.rageval_notes = list(  # type: ignore[attr-defined]
-                    _judge_notes(self._state.judges)
-                )
+                details = attach_record(item, report)
+                details.notes = tuple(_judge_notes(self._state.judges))
                 if self._state.breaker.open:
-                    report.rageval_gave_up = _ascii(  # type: ignore[attr-defined]
-                        self._state.breaker.reason
-                    )
+                    details.gave_up = _ascii(self._state.breaker.reason)
             if call.excinfo is not None and isinstance(
                 call.excinfo.value, ConfigError | StorageError
             ):
                 # No other case would fare better, and the report may come from a worker, whose
                 # exceptions go no further.
-                report.rageval_usage_error = str(  # type: ignore[attr-defined]
-                    call.excinfo.value
-                )
+                details.usage_error = str(call.excinfo.value)
+            details.put_on(report)
         return report
 
     @pytest.hookimpl(optionalhook=True)
@@ -312,23 +314,23 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Store the record as soon as its case is reported."""
-        usage_error = getattr(report, "rageval_usage_error", None)
-        if usage_error is not None:
-            raise pytest.UsageError(usage_error)
-        self._take_notes(report)
-        outcome = getattr(report, "rageval_outcome", None)
+        details = ReportDetails.of(report)
+        if details.usage_error is not None:
+            raise pytest.UsageError(details.usage_error)
+        self.run.notes.update(dict.fromkeys(details.notes))
+        if details.gave_up is not None:
+            self.state.breaker.opened_elsewhere(details.gave_up)
         if self._session is not None and self.run.cases.expected:
             # Workers have all collected by now, after which nothing resets the count.
             self._announce_checks(self._session)
         try:
-            self._take_report(report, outcome)
+            self._take_report(report, details)
         except StorageError as error:
             raise pytest.UsageError(str(error)) from error
         if self.state.deliver is None and report.when != "setup":
             self._complete_properties(report)
-        asked = getattr(report, "rageval_asked", None)
-        if asked is not None:
-            self.state.asked.add(asked)
+        if details.asked is not None:
+            self.state.asked.add(details.asked)
             # What sums up takes half a second to load, best while answers are awaited. Not on a
             # thread of its own: where pytest parses what it loads, Python 3.11 can do so on one
             # thread only.
@@ -336,38 +338,32 @@ class Controller:
             if not self.state.settings.no_report:
                 import_whole("pytest_rageval.report.html.files")
 
-    def _take_notes(self, report: pytest.TestReport) -> None:
-        self.run.notes.update(dict.fromkeys(getattr(report, "rageval_notes", ())))
-        if hasattr(report, "rageval_gave_up"):
-            self.state.breaker.opened_elsewhere(report.rageval_gave_up)
-
-    def _take_report(self, report: pytest.TestReport, outcome: Outcome | None) -> None:
-        if hasattr(report, "rageval"):
-            self._take_records(report)
+    def _take_report(self, report: pytest.TestReport, details: ReportDetails) -> None:
+        if details.records is not None:
+            self._take_records(report, details, details.records)
         elif str(report.when) == "???":  # xdist's word for a test whose worker died
             self._crashed = True
             self.run.note_crash(report.nodeid, str(report.longrepr))
-        elif outcome is None or report.when != "call":
-            if hasattr(report, "rageval_unasked"):
+        elif details.outcome is None or report.when != "call":
+            if details.unasked:
                 self._unasked.add(report.nodeid)
             if report.skipped:
                 self.run.cases.excuse(report.nodeid)
             elif report.when == "setup" and report.failed:
                 self.run.cases.drop(report.nodeid)
 
-    def _take_records(self, report: pytest.TestReport) -> None:
-        """Take what a worker sends, and add what only this process knows of the case."""
-        for document in json.loads(report.rageval):
+    def _take_records(
+        self, report: pytest.TestReport, details: ReportDetails, records_json: str
+    ) -> None:
+        """Take the records of a worker, and decide where it does not hold all of the case."""
+        for document in json.loads(records_json):
             self.run.add(report.nodeid, record_from_json(document))
-        if report.rageval_finished:
+        if details.finished:
             records = self.run.cases.records_of(report.nodeid)
-            decide_report(report, records, on_miss_fails=self.state.on_miss_fails)
-            extra = getattr(report, "_json_report_extra", {})  # of pytest-json-report
-            metadata = {**extra.get("metadata", {}), "rageval": case_metadata(records)}
-            report._json_report_extra = {  # type: ignore[attr-defined]
-                **extra,
-                "metadata": metadata,
-            }
+            on_miss_fails = self.state.on_miss_fails
+            details.outcome = decide_report(report, records, on_miss_fails=on_miss_fails)
+            details.put_on(report)
+            add_json_metadata(report, case_metadata(records))
 
     def _complete_properties(self, report: pytest.TestReport) -> None:
         """Give the reports of a worker the numbers of the records that it does not hold."""
@@ -380,12 +376,12 @@ class Controller:
         """Name the outcomes that pytest has no name for."""
         if report.when != "call":
             return None
-        status = getattr(report, "rageval_check", None)
-        if status == "warn":
+        details = ReportDetails.of(report)
+        if details.check == "warn":
             return "warned", "w", ("WARNED", {"yellow": True})
-        if not hasattr(report, "rageval_outcome") or not hasattr(report, "wasxfail"):
+        if details.outcome is None or not hasattr(report, "wasxfail"):
             return None
-        if report.rageval_outcome == "error":
+        if details.outcome == "error":
             return "errored", "e", ("ERRORED", {"red": True})
         return "missed", "m", ("MISSED", {"yellow": True})
 
@@ -465,7 +461,7 @@ class Controller:
 
         lines = render_summary(
             self.finished.view,
-            width=terminalreporter._tw.fullwidth,
+            width=self.config.get_terminal_writer().fullwidth,
             verbosity=self.config.option.verbose,
         )
         write_lines(terminalreporter, lines)
@@ -476,17 +472,15 @@ def _require_target(state: State, items: Sequence[CaseItem]) -> None:
 
     if target_kind(state.settings) != "none":
         return
-    for item in items:
-        definitions = item._fixtureinfo.name2fixturedefs.get("rag_client", ())
-        if definitions and definitions[-1].func.__module__ == "pytest_rageval.plugin.hooks":
-            raise pytest.UsageError(NO_TARGET)
+    if any(map(asks_configured_target, items)):
+        raise pytest.UsageError(NO_TARGET)
 
 
 def _override_lines(state: State, cases: Iterable[CaseItem]) -> Iterator[str]:
     from pytest_rageval.target.opening import configured_target
 
     configured = configured_target(state.settings)
-    asked = Counter(asked_target(item) for item in cases)
+    asked = Counter(asked_target(item, state.settings) for item in cases)
     for target, count in asked.items():
         if target and configured and target != configured:
             verb = "ask" if count > 1 else "asks"

@@ -1,4 +1,4 @@
-"""What a pytest session knows about its evaluation, in one place per process.
+"""State of a pytest session that evaluates, in one place per process.
 
 Standard library alone: the plugin imports it at load.
 """
@@ -88,12 +88,12 @@ class State(RunState):
 
 
 CLIENT_FIXTURES: Final = ("rag_client", "judge", "_rageval_second_judge")
-"""What gives a case its clients, in the order of ``Clients``."""
+"""Fixtures that give a case its clients, in the order of ``Clients``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """What the fixtures of a case gave it to ask."""
+    """Target and judges that the fixtures of a case gave it."""
 
     client: object
     judge: object = None
@@ -110,7 +110,7 @@ class Clients:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What came of asking a case."""
+    """Records that asking a case gave."""
 
     records: tuple[CaseRecord, ...]
     """One per repeat that was asked, as they are stored."""
@@ -122,7 +122,7 @@ class Evaluated:
 
 @dataclass(slots=True)
 class CaseOutput:
-    """What one case logged and printed so far."""
+    """Log records and text of one case so far."""
 
     records: list[logging.LogRecord] = field(default_factory=list)
     printed: dict[str, io.StringIO] = field(default_factory=dict)

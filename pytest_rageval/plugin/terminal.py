@@ -1,4 +1,4 @@
-"""A sign of life: one line every half minute, for who watches and for logs."""
+"""Lines for the terminal: the progress every half minute, and the summary at the end."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import pytest
 
+from pytest_rageval.plugin.private import terminal_file_number
 from pytest_rageval.report.text.lines import Line, Style
 
 INTERVAL_S = 30.0
@@ -27,9 +28,8 @@ class Heartbeat:
     def start(self, config: pytest.Config) -> None:
         """Start, unless standard output is no real file."""
         reporter = config.pluginmanager.getplugin("terminalreporter")
-        try:
-            fd = reporter._tw._file.fileno()
-        except (AttributeError, OSError, ValueError):
+        fd = terminal_file_number(reporter)
+        if fd is None:
             return
         # A copy made while nothing is captured still reaches the log while a case runs.
         self._fd = os.dup(fd)

@@ -36,7 +36,7 @@ def target_notes(settings: Settings, asked: Collection[str]) -> list[str]:
 
     Args:
         settings: the run's settings.
-        asked: what the cases asked, in words, as ``items.asked_target`` gives them.
+        asked: what the cases asked, in words, as ``plugin.client_fixtures`` gives them.
     """
     configured = configured_target(settings)
     others = sorted(set(asked) - {configured})

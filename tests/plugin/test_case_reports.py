@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Literal
 
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.plugin.case_reports import (
+    ReportDetails,
     case_metadata,
     case_reason,
     decide_report,
@@ -91,3 +93,20 @@ def test_a_failed_assertion_of_ones_own_stays_failed() -> None:
     found = report("failed")
     decide_report(found, [MISSED], on_miss_fails=False)
     assert (found.outcome, hasattr(found, "wasxfail")) == ("failed", False)
+
+
+def test_details_come_back_from_a_report_that_another_process_sent() -> None:
+    sent = report()
+    details = ReportDetails(outcome="missed", finished=(0, 2), records="[]", notes=("a",))
+    details.put_on(sent)
+    received = pytest.TestReport._from_json(json.loads(json.dumps(sent._to_json())))
+    found = ReportDetails.of(received)
+    assert (found.outcome, tuple(found.finished), found.records) == ("missed", (0, 2), "[]")
+    assert (found.asked, found.unasked, found.usage_error) == (None, False, None)
+
+
+def test_a_report_without_details_has_none_with_a_value() -> None:
+    bare = report()
+    ReportDetails().put_on(bare)
+    assert not hasattr(bare, "rageval")
+    assert ReportDetails.of(bare) == ReportDetails()

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_rageval.plugin.async_fixtures import make_sync
+from pytest_rageval.plugin.client_fixtures import make_sync
 from pytest_rageval.support.threads import session_loop
 
 

@@ -1,0 +1,139 @@
+"""Fixtures that give a case the target and the judges that it asks.
+
+An item asks the configured target where its ``rag_client`` is the one of this package, or a
+fixture of the user's own around it. An async fixture for a client works without an async plugin:
+it runs on the same loop as the async client that it returns, in a thread of its own, so that
+nothing patches a loop and a plugin such as pytest-asyncio may run another beside it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from pytest_rageval.plugin.private import fixture_definitions, fixture_info
+from pytest_rageval.plugin.state import CLIENT_FIXTURES
+from pytest_rageval.support.threads import session_loop
+from pytest_rageval.target.opening import configured_target
+
+if TYPE_CHECKING:
+    from pytest_rageval.values.settings import Settings
+
+_HOOKS: Final = f"{__package__}.hooks"
+"""Module of the fixtures of this package."""
+
+
+def asks_configured_target(item: pytest.Function) -> bool:
+    """Say whether an item asks the target of the settings, also through a fixture around it."""
+    return any(_is_configured(definition) for definition in _target_definitions(item))
+
+
+def asked_target(item: pytest.Function, settings: Settings) -> str | None:
+    """Name what an item asks: the configured target, or the fixture that takes its place.
+
+    An override that itself takes ``rag_client`` is named with what it wraps. None: the test
+    function uses no target.
+    """
+    named = [
+        configured_target(settings) or "no target"
+        if _is_configured(definition)
+        else f"the rag_client fixture of {_place(definition.func, item.config.rootpath)}"
+        for definition in _target_definitions(item)
+    ]
+    return " around ".join(named) or None
+
+
+def _target_definitions(item: pytest.Function) -> Iterator[pytest.FixtureDef[Any]]:
+    """Yield the definition of ``rag_client`` that an item gets, and those that it is around."""
+    for definition in reversed(fixture_definitions(item).get("rag_client", ())):
+        yield definition
+        if _is_configured(definition) or "rag_client" not in definition.argnames:
+            return
+
+
+def _is_configured(definition: pytest.FixtureDef[Any]) -> bool:
+    return definition.func.__module__ == _HOOKS
+
+
+def _place(function: Any, rootdir: Path) -> str:
+    """Return the file of a fixture function; its module where that is no file of the project."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    path = Path(code.co_filename) if code else None
+    if path is not None and path.is_relative_to(rootdir):
+        return path.relative_to(rootdir).as_posix()
+    return str(getattr(function, "__module__", None) or "an unknown place")
+
+
+def same_clients(item: pytest.Function, other: pytest.Function) -> bool:
+    """Say whether two items get their clients from the same fixtures."""
+    same = fixture_info(item) is fixture_info(other)
+    return same or client_definitions(item) == client_definitions(other)
+
+
+def client_definitions(item: pytest.Function) -> tuple[pytest.FixtureDef[Any] | None, ...]:
+    """Return the fixtures that give an item its clients; None: it has no such fixture."""
+    found = fixture_definitions(item)
+    return tuple(found[name][-1] if name in found else None for name in CLIENT_FIXTURES)
+
+
+def client_parameters(item: pytest.Function) -> dict[str, int]:
+    """Return which parameter of each parametrized fixture the clients of an item depend on."""
+    if not hasattr(item, "callspec"):
+        return {}
+    found = fixture_definitions(item)
+    needed: set[str] = set()
+    names = list(CLIENT_FIXTURES)
+    while names:
+        name = names.pop()
+        if name not in needed:
+            needed.add(name)
+            names += [one for definition in found.get(name, ()) for one in definition.argnames]
+    return {name: place for name, place in item.callspec.indices.items() if name in needed}
+
+
+def make_sync(fixturedef: pytest.FixtureDef[Any]) -> None:
+    """Replace an async fixture function by a synchronous one of the same signature."""
+    function = fixturedef.func
+    if inspect.isasyncgenfunction(function):
+        fixturedef.func = _from_generator(function)  # type: ignore[misc]
+    elif inspect.iscoroutinefunction(function):
+        fixturedef.func = _from_coroutine(function)  # type: ignore[misc]
+
+
+def _from_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def run(**arguments: Any) -> Any:
+        return session_loop().run(function(**arguments))
+
+    return run
+
+
+def _from_generator(function: Callable[..., AsyncGenerator[Any, None]]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def run(**arguments: Any) -> Iterator[Any]:
+        generator = function(**arguments)
+        loop = session_loop()
+        try:
+            value = loop.run(_advance(generator))
+        except StopAsyncIteration:
+            return  # pytest then says that the fixture did not yield a value
+        yield value
+        try:
+            loop.run(_advance(generator))
+        except StopAsyncIteration:
+            return
+        loop.run(generator.aclose())
+        raise RuntimeError("an async fixture may yield only once")
+
+    return run
+
+
+async def _advance(generator: AsyncGenerator[Any, None]) -> Any:
+    return await generator.__anext__()

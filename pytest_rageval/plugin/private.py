@@ -1,0 +1,83 @@
+"""Attributes of pytest and of other plugins that are not part of their public interface.
+
+All uses of such names are here, so that a new version of one of them breaks at most this module.
+Tested with pytest 9.2.0, pytest-xdist 3.8.0 and pytest-json-report 1.5.0.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Any, Protocol, cast
+
+import pytest
+
+Definitions = Mapping[str, Sequence[pytest.FixtureDef[Any]]]
+"""Definitions of each fixture that an item can see; the last one is the one it gets."""
+
+
+def fixture_info(function: pytest.Function) -> Any:
+    """Return what pytest found out about the fixtures of a function; items alike may share it."""
+    return function._fixtureinfo
+
+
+def fixture_definitions(item: pytest.Function) -> Definitions:
+    """Return the definitions of all fixtures that an item needs, by name."""
+    return item._fixtureinfo.name2fixturedefs
+
+
+def terminal_file_number(reporter: Any) -> int | None:
+    """Return the file descriptor that pytest prints to; None: it prints to no real file."""
+    try:
+        number: int = reporter._tw._file.fileno()
+    except (AttributeError, OSError, ValueError):
+        return None
+    return number
+
+
+def log_handlers(config: pytest.Config) -> tuple[list[logging.Handler], int | None]:
+    """Return the handlers that keep the log of one item, and the level that the user set."""
+    plugin: Any = config.pluginmanager.getplugin("logging-plugin")
+    if plugin is None:
+        return [], None
+    return [plugin.caplog_handler, plugin.report_handler], plugin.log_level
+
+
+def add_json_metadata(report: pytest.TestReport, values: Mapping[str, Any]) -> None:
+    """Put values under ``metadata.rageval`` of a report of pytest-json-report.
+
+    Its own hook is asked for items of this process only.
+    """
+    extra = getattr(report, "_json_report_extra", {})
+    metadata = {**extra.get("metadata", {}), "rageval": values}
+    report.__dict__["_json_report_extra"] = {**extra, "metadata": metadata}
+
+
+class _Queue(Protocol):
+    def lock(self) -> AbstractContextManager[Iterable[object]]: ...
+
+
+class WorkerQueue:
+    """Items that a worker of pytest-xdist was given and has still to run.
+
+    Args:
+        session: of the worker.
+    """
+
+    def __init__(self, session: pytest.Session) -> None:
+        self._session = session
+        plugins = session.config.pluginmanager.get_plugins()
+        queues = (getattr(plugin, "torun", None) for plugin in plugins)
+        found = (queue for queue in queues if hasattr(queue, "lock"))
+        self._queue = cast("_Queue | None", next(found, None))
+        """None: a version of xdist without it."""
+
+    def items(self, limit: int | None) -> Iterator[pytest.Item]:
+        """Yield the first items, or all of them."""
+        if self._queue is None:
+            return
+        with self._queue.lock() as queue:
+            places = [place for place in islice(queue, limit) if isinstance(place, int)]
+        yield from (self._session.items[place] for place in places)
