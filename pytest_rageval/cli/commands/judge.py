@@ -141,7 +141,9 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
     if as_json:
         print_json(document)
         return
-    for line in _lines(document, list(reliability_lines(reliability))):
+    from pytest_rageval.report.text.scores import verdict_lines
+
+    for line in verdict_lines(document, list(reliability_lines(reliability))):
         click.echo(line)
 
 
@@ -252,44 +254,3 @@ def _estimate(stored: StoredRun, settings: Settings) -> str:
     from pytest_rageval.judges.plan import plan_verdicts
 
     return plan_verdicts(stored.records, settings, os.environ)
-
-
-def _lines(document: Mapping[str, Any], reliability: Sequence[str]) -> Iterator[str]:
-    from pytest_rageval.report.text.summary import PARTS
-    from pytest_rageval.support.numbers import format_value
-
-    failures = document["failures"]
-    yield (
-        f"run {clean(document['run_id'])}   judge {clean(document['judge'])}   "
-        f"{document['verdicts']} verdicts, {failures} failed"
-    )
-    yield f"{'metric':<28}{'n':>6}{'errors':>8}{'value':>9}{'95% CI':>13}{'before':>9}"
-    apart = document["correctness_by_reference"] or {}
-    for key, found in document["statistics"].items():
-        before = document["before"].get(key, {}).get("mean")
-        yield f"{_row(clean(key), found)}{_value(before, format_value):>9}"
-        if key == "correctness":
-            yield from (_row(f"  {PARTS[name]}", part) for name, part in apart.items())
-    for line in reliability:
-        yield f"judge    {clean(line)}"
-    cost = document["cost"]
-    if cost:
-        spent = cost["judge_cost_usd"]
-        price = "price unknown" if spent is None else f"${spent:.4f}"
-        tokens = cost["judge_prompt_tokens"] + cost["judge_completion_tokens"]
-        yield f"cost     {price}, {tokens} tokens"
-    yield f"saved    {clean(document['saved'])}"
-
-
-def _row(name: str, found: Mapping[str, Any]) -> str:
-    from pytest_rageval.report.text.summary import interval_text
-    from pytest_rageval.support.numbers import format_value
-
-    return (
-        f"{name:<28}{found['n']:>6}{found['n_error']:>8}"
-        f"{_value(found['mean'], format_value):>9}{interval_text(found['low'], found['high']):>13}"
-    )
-
-
-def _value(value: float | None, show: Any) -> str:
-    return "-" if value is None else str(show(value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -14,12 +14,10 @@ from pytest_rageval.support.text import clean, counted, nearest
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
-    from pytest_rageval.report.text.lines import Line
     from pytest_rageval.runs.history.sync import SyncResult
     from pytest_rageval.runs.trend import TrendSource
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_SHOWN_RUNS: Final = 10
 _SHOWN_NAMES: Final = 20
 
 
@@ -86,7 +84,10 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
     if as_json:
         print_json(_sync_document(found, shown, origin.project))
     else:
-        for line in _sync_lines(found, shown, origin.project):
+        from pytest_rageval.report.text.history import sync_lines
+
+        changes = {"added": found.added, "changed": found.changed, "removed": found.removed}
+        for line in sync_lines(f"{shown}, project {origin.project}", changes, found.unchanged):
             click.echo(clean(line))
     for lines in found.broken.values():
         for line in lines:
@@ -104,19 +105,6 @@ def _sync_document(found: SyncResult, shown: str, project: str) -> dict[str, Any
         "removed": found.removed,
         "broken": found.broken,
     }
-
-
-def _sync_lines(found: SyncResult, shown: str, project: str) -> Iterator[str]:
-    yield f"index {shown}, project {project}"
-    yield (
-        f"{len(found.added)} added, {len(found.changed)} changed, "
-        f"{len(found.unchanged)} unchanged, {len(found.removed)} removed"
-    )
-    lists = {"added": found.added, "changed": found.changed, "removed": found.removed}
-    for word, names in lists.items():
-        yield from (f"{word} {name}" for name in names[:_SHOWN_RUNS])
-        if len(names) > _SHOWN_RUNS:
-            yield f"{word} {len(names) - _SHOWN_RUNS} more"
 
 
 # --- trend -----------------------------------------------------------------------------------
@@ -179,7 +167,9 @@ def trend_command(
     if not points:
         click.echo("no such runs" if source.runs else "no runs with figures")
     else:
-        print_lines(_trend_lines(query, points))
+        from pytest_rageval.report.text.history import trend_lines
+
+        print_lines(trend_lines(query, points))
     if left_out:
         runs = counted(left_out, "partial run")
         click.echo(f"{runs} left out (--partial shows {'it' if left_out == 1 else 'them'})")
@@ -234,48 +224,3 @@ def _trend_document(
         "runs": [point.document() for point in points],
         "n_partial_left_out": left_out,
     }
-
-
-def _trend_lines(query: TrendQuery, points: list[TrendPoint]) -> Iterator[Line]:
-    from pytest_rageval.metrics.registry import metric_info
-
-    info = metric_info(query.metric)
-    where = f", {query.scope} {clean(query.group)}" if query.group else ""
-    ways = {"higher": ", higher is better", "lower": ", lower is better"}
-    way = ways.get(info.direction, "") if info else ""
-    yield ((f"{clean(query.metric)}{where}{way}", "bold"),)
-    room = max(3, *(len(point.run.run_id) for point in points))
-    head = f"{'run':<{room}}  {'when':<16}  {'n':>5}  {'value':>8}  {'interval':<11}  {'change':>8}"
-    yield ((f"{head}  tags", ""),)
-    for point in points:
-        if point.breaks:
-            yield ((f"--- {_break_text(point)}", "yellow"),)
-        yield ((_point_text(query, point, room), ""),)
-
-
-def _break_text(point: TrendPoint) -> str:
-    from pytest_rageval.analysis.compare.settings import shown
-
-    names = "; ".join(f"{b.name}: {shown(b.base)} -> {shown(b.new)}" for b in point.breaks)
-    return f"{clean(names, 300)} (above and below do not compare)"
-
-
-def _point_text(query: TrendQuery, point: TrendPoint, room: int) -> str:
-    from pytest_rageval.report.text.summary import interval_text
-    from pytest_rageval.support.numbers import format_value, unit_of
-
-    run, figure, unit = point.run, point.run.figure, unit_of(query.metric)
-    n = "-" if figure is None or figure.n is None else str(figure.n)
-    interval = interval_text(figure.low, figure.high) if figure else "-"
-    change = ""
-    if point.delta is not None:
-        sign = "+" if point.delta > 0 else "-" if point.delta < 0 else ""
-        change = f"{sign}{format_value(abs(point.delta), unit)}"
-    changed = f"(changed: {', '.join(point.changed)})" if point.changed else ""
-    partial = "(partial)" if run.partial else ""
-    rest = "  ".join(filter(None, (", ".join(run.tags), partial, changed)))
-    value = format_value(point.value, unit)
-    return (
-        f"{clean(run.run_id):<{room}}  {run.ran_at:%Y-%m-%d %H:%M}  {n:>5}  {value:>8}  "
-        f"{interval:<11}  {change:>8}  {clean(rest)}"
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.scored import ScoredRun
-    from pytest_rageval.values.numbers import Aggregate, MetricSummary
+    from pytest_rageval.values.numbers import Aggregate
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
     from pytest_rageval.values.verdict import Judge
@@ -133,7 +133,13 @@ def _score(
         if items is not None:
             items.print_in("cases", _numbers(totals, judge))
             return scored, []
-    return scored, [*_lines(totals, scored, watch.notes(settings))]
+    from pytest_rageval.report.text.scores import Failures, score_lines
+
+    failures = Failures(scored.shown, more=scored.n_failed - len(scored.shown))
+    lines = [*score_lines(totals, failures, watch.notes(settings))]
+    if scored.folder is not None:
+        lines.append(f"saved   {clean(scored.folder)}")
+    return scored, lines
 
 
 def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
@@ -203,80 +209,3 @@ def _numbers(totals: Aggregate, judge: Judge | None) -> dict[str, Any]:
         "warnings": [*totals.warnings, *totals.target_warnings],
         **({} if judge is None else {"judge": judge.identity}),
     }
-
-
-# --- text output ---------------------------------------------------------------------------
-
-
-def _lines(totals: Aggregate, scored: ScoredRun, notes: Sequence[str]) -> Iterator[str]:
-    from pytest_rageval.report.text.summary import parts_of
-    from pytest_rageval.support.text import counted
-
-    yield (
-        f"{counted(totals.total, 'case')}: {totals.passed} passed, {totals.missed} missed, "
-        f"{counted(totals.errored, 'error')}, {totals.unchecked} with nothing checked"
-    )
-    yield f"{'metric':<32}{'n':>7}{'n/a':>7}{'errors':>7}{'value':>9}{'95% CI':>12}"
-    for key, summary in totals.metrics.items():
-        if summary.n or summary.n_error:
-            yield _row(clean(key), summary)
-            for name, part in parts_of(totals, key).items():
-                yield _row(f"  {name}", part)
-    yield from _abstention_lines(totals)
-    yield from _rerank_lines(totals)
-    if totals.judge_tokens:
-        spent = "price unknown" if totals.cost_usd is None else f"${totals.cost_usd:.4f}"
-        yield f"cost    {spent}, {totals.judge_tokens} tokens"
-    for warning in (*notes, *totals.warnings, *totals.target_warnings):
-        yield f"note    {clean(warning)}"
-    yield from _failed_lines(scored)
-    if scored.folder is not None:
-        yield f"saved   {clean(scored.folder)}"
-
-
-def _row(name: str, summary: MetricSummary) -> str:
-    from pytest_rageval.report.text.summary import interval_text
-    from pytest_rageval.support.numbers import format_value
-
-    value = "no data" if summary.mean is None else format_value(summary.mean)
-    return (
-        f"{name:<32}{summary.n:>7}{summary.n_not_applicable:>7}{summary.n_error:>7}"
-        f"{value:>9}{interval_text(summary.low, summary.high):>12}"
-    )
-
-
-def _abstention_lines(totals: Aggregate) -> Iterator[str]:
-    counts = totals.abstention
-    if not any(cells["abstained"] + cells["answered"] for cells in counts.values()):
-        return
-    yield f"{'cases':<32}{'abstained':>10}{'answered':>10}{'errors':>8}{'unknown':>9}"
-    for name, cells in counts.items():
-        yield (
-            f"{name:<32}{cells['abstained']:>10}{cells['answered']:>10}"
-            f"{cells['error']:>8}{cells['unknown']:>9}"
-        )
-
-
-def _rerank_lines(totals: Aggregate) -> Iterator[str]:
-    from pytest_rageval.report.text.summary import interval_text
-    from pytest_rageval.support.numbers import format_value
-
-    if not totals.rerank:
-        return
-    yield f"{'reranking':<28}{'n':>7}{'before':>8}{'after':>8}{'delta':>8}{'95% CI':>13}{'+/-':>8}"
-    for key, found in totals.rerank.items():
-        moved = f"{found.improved}/{found.worsened}"
-        yield (
-            f"{key:<28}{found.n:>7}{format_value(found.before):>8}{format_value(found.after):>8}"
-            f"{found.delta:>+8.3f}{interval_text(found.low, found.high):>13}{moved:>8}"
-        )
-
-
-def _failed_lines(scored: ScoredRun) -> Iterator[str]:
-    for record in scored.shown:
-        reason: str = record.failure_stage or "expectation not met"
-        if record.error is not None:
-            reason = f"{record.error.kind}: {record.error.message}"
-        yield f"{record.outcome:<7} {clean(record.name)}  {clean(reason, 120)}"
-    if more := scored.n_failed - len(scored.shown):
-        yield f"... and {more} more"

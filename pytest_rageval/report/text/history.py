@@ -1,0 +1,76 @@
+"""Text for a terminal about many runs: what an index took in, and a metric over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from pytest_rageval.analysis.compare.settings import shown
+from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
+from pytest_rageval.metrics.registry import metric_info
+from pytest_rageval.report.text.lines import Line
+from pytest_rageval.report.text.summary import interval_text
+from pytest_rageval.support.numbers import format_value, unit_of
+from pytest_rageval.support.text import clean
+
+_SHOWN_RUNS: Final = 10
+
+
+def sync_lines(
+    index: str, changes: Mapping[str, Sequence[str]], unchanged: Sequence[str]
+) -> Iterator[str]:
+    """Yield what became of the runs of an index.
+
+    Args:
+        index: its name.
+        changes: runs that were added, changed and removed, by that word.
+        unchanged: the other runs.
+    """
+    yield f"index {index}"
+    yield (
+        f"{len(changes['added'])} added, {len(changes['changed'])} changed, "
+        f"{len(unchanged)} unchanged, {len(changes['removed'])} removed"
+    )
+    for word, names in changes.items():
+        yield from (f"{word} {name}" for name in names[:_SHOWN_RUNS])
+        if len(names) > _SHOWN_RUNS:
+            yield f"{word} {len(names) - _SHOWN_RUNS} more"
+
+
+def trend_lines(query: TrendQuery, points: Sequence[TrendPoint]) -> Iterator[Line]:
+    """Yield the figures of a metric over runs, oldest first, with a line where they break."""
+    info = metric_info(query.metric)
+    where = f", {query.scope} {clean(query.group)}" if query.group else ""
+    ways = {"higher": ", higher is better", "lower": ", lower is better"}
+    way = ways.get(info.direction, "") if info else ""
+    yield ((f"{clean(query.metric)}{where}{way}", "bold"),)
+    room = max(3, *(len(point.run.run_id) for point in points))
+    head = f"{'run':<{room}}  {'when':<16}  {'n':>5}  {'value':>8}  {'interval':<11}  {'change':>8}"
+    yield ((f"{head}  tags", ""),)
+    for point in points:
+        if point.breaks:
+            yield ((f"--- {_break_text(point)}", "yellow"),)
+        yield ((_point_text(query, point, room), ""),)
+
+
+def _break_text(point: TrendPoint) -> str:
+    names = "; ".join(f"{b.name}: {shown(b.base)} -> {shown(b.new)}" for b in point.breaks)
+    return f"{clean(names, 300)} (above and below do not compare)"
+
+
+def _point_text(query: TrendQuery, point: TrendPoint, room: int) -> str:
+    run, figure, unit = point.run, point.run.figure, unit_of(query.metric)
+    n = "-" if figure is None or figure.n is None else str(figure.n)
+    interval = interval_text(figure.low, figure.high) if figure else "-"
+    change = ""
+    if point.delta is not None:
+        sign = "+" if point.delta > 0 else "-" if point.delta < 0 else ""
+        change = f"{sign}{format_value(abs(point.delta), unit)}"
+    changed = f"(changed: {', '.join(point.changed)})" if point.changed else ""
+    partial = "(partial)" if run.partial else ""
+    rest = "  ".join(filter(None, (", ".join(run.tags), partial, changed)))
+    value = format_value(point.value, unit)
+    return (
+        f"{clean(run.run_id):<{room}}  {run.ran_at:%Y-%m-%d %H:%M}  {n:>5}  {value:>8}  "
+        f"{interval:<11}  {change:>8}  {clean(rest)}"
+    )
