@@ -1,1 +1,1 @@
-"""How numbers and text look: values in, strings out."""
+"""Rendering of results: values in, strings out."""

@@ -1,4 +1,4 @@
-"""A comparison of two runs as JSON values: what ``rageval compare --json`` prints. Pure."""
+"""A comparison of two runs as JSON values, for ``rageval compare --json``. Pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def comparison_document(
     """Return a comparison as JSON values, without ``schema_version``.
 
     Args:
-        found: both runs and what came of comparing them.
+        found: both runs and their comparison.
         checks: of thresholds.toml against the baseline.
-        notes: what a reader should know besides.
+        notes: further notes for readers.
         groups: by category and tag, exploratory.
     """
     comparison, comparability = found.comparison, found.comparability

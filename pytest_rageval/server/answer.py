@@ -12,16 +12,16 @@ from pytest_rageval.server.terms import TermFrequencies, query_terms, terms
 ANSWERER_VERSION = "extractive/1"
 MAX_SENTENCES = 3
 MIN_COVERAGE = 0.5
-"""Share of the question's words, weighted by rarity, that the passages must hold to be answered."""
+"""Minimum share of the question's words, weighted by rarity, in the passages for an answer."""
 MIN_GAIN = 0.08
-"""A further sentence must add this share of the question's words."""
+"""Minimum share of the question's words that a further sentence must add."""
 EVIDENCE_PASSAGES = 2
-"""The passages whose words count together as evidence: a question may join two."""
+"""Number of passages that count together as evidence: a question may need two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the answerer says, and the chunks it leans on."""
+    """The text of an answer, and the chunks that it cites."""
 
     text: str
     cited: tuple[int, ...]
@@ -98,7 +98,7 @@ def _choose(
     def worth(sentence: _Sentence) -> float:
         new = sum(weights[term] for term in missing & sentence.found)
         known = sum(weights[term] for term in weights.keys() & sentence.found)
-        # A better-ranked passage wins a draw, and a near draw.
+        # A better-ranked passage wins ties and near ties.
         return (new + 0.2 * known) / total - 0.03 * sentence.source
 
     while len(chosen) < MAX_SENTENCES and missing and candidates:

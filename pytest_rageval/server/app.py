@@ -1,4 +1,4 @@
-"""The HTTP face of the engine: a Starlette application."""
+"""The HTTP interface of the engine: a Starlette application."""
 
 from __future__ import annotations
 

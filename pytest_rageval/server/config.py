@@ -1,4 +1,4 @@
-"""What the reference server can be told at its start."""
+"""Settings of the reference server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ReferenceConfig:
     vault: Path
     """Folder of Markdown notes."""
     cache_dir: Path | None = None
-    """Where built indexes are kept; None builds anew at each start."""
+    """Folder for built indexes; None rebuilds at each start."""
     vault_name: str | None = None
     """Name reported with references. Given: a request for other vaults is refused. None: the
     folder's name, and any `vaults` filter fits, as there is only one vault."""
@@ -32,7 +32,7 @@ class ReferenceConfig:
     chunk_overlap: int = 50
     """Tokens repeated between the pieces of a split section."""
     k: int = 5
-    """Results where the request does not say."""
+    """Number of results if the request sets none."""
     fusion: FusionMethod = "weighted"
     vector_weight: float = 0.3
     lexical_weight: float = 0.7
@@ -82,7 +82,7 @@ class ReferenceConfig:
 
     @property
     def embedding_model(self) -> str:
-        """What `debug.models.embedding_model` reports."""
+        """Value of `debug.models.embedding_model`."""
         if self.embedder == "endpoint":
             return str(self.embedder_model)
         from pytest_rageval.server.vector import LSA_VERSION

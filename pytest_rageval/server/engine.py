@@ -1,4 +1,4 @@
-"""A question in, the answer of docs/target.md#an-http-api out; and documents put over the vault."""
+"""Answers questions (docs/target.md#an-http-api), and manages documents added to the vault."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ReferenceEngine:
 
     @property
     def index(self) -> Index:
-        """The index that questions are answered from now."""
+        """The current index."""
         return self._index
 
     def ask(self, query: AskQuery, *, debug: bool) -> dict[str, Any]:
@@ -79,10 +79,10 @@ class ReferenceEngine:
         return response
 
     def put_documents(self, update: DocumentsUpdate) -> int:
-        """Add documents over the vault, replacing those of the same path; files stay untouched.
+        """Add documents to the vault, replacing those of the same path; files are not changed.
 
         Returns:
-            How many documents now lie over the vault.
+            Number of documents now added to the vault.
 
         Raises:
             UpstreamError: The embedding endpoint failed; nothing is changed.
@@ -93,10 +93,10 @@ class ReferenceEngine:
             return len(overlay)
 
     def delete_documents(self, scope_prefix: str) -> int:
-        """Take away the documents put under a scope, never a file of the vault.
+        """Remove the documents added under a scope, never a file of the vault.
 
         Returns:
-            How many were taken away.
+            Number of removed documents.
         """
         with self._update_lock:
             kept = {p: n for p, n in self._overlay.items() if not p.startswith(scope_prefix)}
@@ -106,7 +106,7 @@ class ReferenceEngine:
             return removed
 
     def _replace_overlay(self, overlay: dict[str, Note]) -> None:
-        """Swap in a new index at once: a question sees all of an update or none of it."""
+        """Replace the index atomically: a question sees all of an update or none of it."""
         if overlay:
             merged = {**{note.rel_path: note for note in self._vault_notes}, **overlay}
             notes = [merged[path] for path in sorted(merged)]

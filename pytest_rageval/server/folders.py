@@ -1,4 +1,4 @@
-"""Which folders to search, guessed from the question before the search."""
+"""Selection of the folders to search, from the question."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ FOLDER_MODES: tuple[FolderMode, ...] = ("off", "on", "on_with_fallback")
 
 BEST_CHUNKS = 3
 NAME_SHARE = 0.3
-"""What a folder gains when its name holds every word of the question."""
+"""Score added to a folder whose name contains every word of the question."""
 KEEP_SHARE = 0.75
 """Folders that reach this share of the best score are kept too."""
 MAX_FOLDERS = 3
 FALLBACK_COVERAGE = 0.5
-"""Below this share of the question's words in one passage, the selected folders were wrong."""
+"""Below this share of the question's words in one passage, folder selection failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderSelection:
-    """What the selector did, as reported under `debug.folder_selection`."""
+    """Result of the selector, reported as `debug.folder_selection`."""
 
     selected_folders: tuple[str, ...] | None
-    """None: no selection took place."""
+    """None: folders were not selected."""
     available_folders: tuple[str, ...]
     fallback_used: bool | None
     reasoning: str
@@ -57,7 +57,7 @@ def score_folders(
 
 
 def select_folders(scores: Mapping[str, float]) -> FolderSelection:
-    """Keep the best folder and those close to it; none where no folder has a matching passage."""
+    """Keep the best folder and those close to it; none if none of them has a matching passage."""
     available = tuple(sorted(scores))
     ordered = sorted(scores, key=lambda folder: (-scores[folder], folder))
     best = scores[ordered[0]] if ordered else 0.0

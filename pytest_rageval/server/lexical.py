@@ -16,7 +16,7 @@ from pytest_rageval.server.terms import TermFrequencies, query_words, words
 HEADING_WEIGHT = 2.0
 BODY_WEIGHT = 1.0
 MAX_QUERY_WORDS = 64
-"""FTS5 cost grows with the words of a query; beyond this many only the rarest are asked for."""
+"""FTS5 cost grows with the words of a query; of longer queries only the rarest are used."""
 
 _CREATE = (
     "CREATE VIRTUAL TABLE passage "
@@ -34,7 +34,7 @@ def create_passages(connection: sqlite3.Connection, chunks: Sequence[Chunk]) -> 
     connection.executemany(
         "INSERT INTO passage(rowid, heading, body) VALUES (?, ?, ?)",
         (
-            # Words, not raw text: scripts without spaces are already cut there.
+            # Words, not raw text: scripts without spaces are already split.
             (position, " ".join(words(chunk.heading_path)), " ".join(words(chunk.text)))
             for position, chunk in enumerate(chunks)
         ),

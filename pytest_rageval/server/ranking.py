@@ -1,4 +1,4 @@
-"""A second look at the best candidates: which words of the question they hold, and how close."""
+"""Reranking of the best candidates by words of the question, and their proximity."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Reranked:
 
 
 def pool_size(k: int) -> int:
-    """Return how many candidates to look at for `k` results."""
+    """Return the number of candidates to rerank for `k` results."""
     return max(MIN_POOL, 2 * k)
 
 
 def rerank(
     question_terms: Sequence[str], candidates: Sequence[Candidate], frequencies: TermFrequencies
 ) -> list[Reranked]:
-    """Order candidates anew, best first; equal scores keep their order.
+    """Rerank candidates, best first; equal scores keep their order.
 
     The new score, 0 to 1, is 0.45 of the first-stage score (over the best one), 0.3 of the share
     of the question's words in the passage, 0.1 of that share in its headings alone, and 0.15 of
@@ -91,7 +91,7 @@ def nearness(question_terms: Sequence[str], body: Sequence[str]) -> float:
 
 
 def _within(one: Sequence[int], two: Sequence[int]) -> bool:
-    """Tell whether two rising lists hold places at most `NEAR` apart, in one pass over both."""
+    """Whether two ascending lists have positions at most `NEAR` apart, in one pass over both."""
     left = right = 0
     while left < len(one) and right < len(two):
         if abs(one[left] - two[right]) <= NEAR:

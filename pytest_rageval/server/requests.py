@@ -28,7 +28,7 @@ _EXPECTED = {
     "float_type": "a finite number",
     "finite_number": "a finite number",
 }
-"""The kinds of faults that pydantic tells apart, and what each expected."""
+"""Expected value by kind of pydantic error."""
 
 
 class Body(BaseModel):
@@ -47,7 +47,7 @@ class Body(BaseModel):
 
 
 class RerankWeights(Body):
-    """How much each ranking counts: numbers of at least 0, not both 0."""
+    """Weights of the rankings: at least 0, not both 0."""
 
     vector: _Number | None = None
     lexical: _Number | None = None
@@ -95,7 +95,7 @@ class RequestError(ValueError):
 
 
 class ScopeError(RequestError):
-    """A document, or a scope, outside of where documents may be put."""
+    """A document or scope at a path where documents are not allowed."""
 
     status = 400
 
@@ -116,11 +116,11 @@ def parse_ask(body: object, config: ReferenceConfig) -> AskQuery:
         raise refusal("question", query.question, "a question")
     if len(query.question) > MAX_QUESTION_CHARS:
         raise refusal("question", query.question, f"at most {MAX_QUESTION_CHARS:,} characters")
-    # A vault no one named answers to any name: there is only one, so the filter excludes nothing.
+    # An unnamed vault matches any name: there is only one, so the filter excludes nothing.
     if query.vaults and config.vault_name is not None and config.vault_name not in query.vaults:
         raise refusal("vaults", query.vaults, f"the vault of this server, {config.vault_name!r}")
     query.rerank_weights = _both_weights(query.rerank_weights, config)
-    # No encoder downstream accepts half of a surrogate pair.
+    # Later encoding fails for lone surrogates.
     query.question = query.question.encode("utf-8", errors="replace").decode()
     return query
 
@@ -189,7 +189,7 @@ def _note(document: _Document, where: str, prefix: str) -> Note:
 
 
 def _is_plain_path(path: str) -> bool:
-    """Tell whether a path is relative, in normal form, and cannot leave its folder."""
+    """Whether a path is relative, in normal form, and cannot leave its folder."""
     parts = PurePosixPath(path).parts
     normal = bool(parts) and "/".join(parts) == path and path.isprintable()
     return normal and ".." not in parts and "\\" not in path and ":" not in parts[0]
@@ -236,7 +236,7 @@ def _place(steps: Sequence[int | str]) -> str:
 
 
 def refusal(place: str, came: object, expected: str) -> RequestError:
-    """Return the error for a field that holds something else than expected."""
+    """Return the error for a field with an unexpected value."""
     return RequestError(f"{place}: got {shown(came)}, expected {expected}")
 
 

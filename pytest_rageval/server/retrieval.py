@@ -126,7 +126,7 @@ def _select(
     index: Index, query: AskQuery, wanted: Sequence[str], lexical: Scores, allowed: Mask
 ) -> FolderSelection:
     of_folder: dict[str, list[float]] = {}
-    # Keywords alone choose: a cheap guess before the search, and fallible like any guess.
+    # Only keywords are used: a cheap heuristic before the search, which can be wrong.
     shares = normalised(np.where(allowed, lexical, 0.0))
     for position in np.flatnonzero(allowed):
         of_folder.setdefault(index.folder_of[position], []).append(float(shares[position]))
@@ -141,7 +141,7 @@ def _select(
 
 
 def _fused(query: AskQuery, sides: _Sides, scope: Mask) -> Scores:
-    """Fuse within a scope: scores and ranks are relative to what may be found."""
+    """Fuse within a scope: scores and ranks are relative to the chunks in it."""
     return fuse(
         np.where(scope, sides.vector, 0.0),
         np.where(scope, sides.lexical, 0.0),
@@ -152,7 +152,7 @@ def _fused(query: AskQuery, sides: _Sides, scope: Mask) -> Scores:
 
 
 def _is_weak(index: Index, wanted: Sequence[str], fused: Scores) -> bool:
-    """Tell whether no single passage of the best five holds half of the question's words."""
+    """Whether none of the best five passages contains half of the question's words."""
     return all(
         index.frequencies.coverage(wanted, _chunk_terms(index.chunks[position])) < FALLBACK_COVERAGE
         for position in ranking(fused)[:5]

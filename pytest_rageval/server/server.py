@@ -110,7 +110,7 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it has started."""
+    """A server that reports when it has started."""
 
     def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
         super().__init__(config)
@@ -123,7 +123,7 @@ class _Server(uvicorn.Server):
 
 
 def _uvicorn_config(engine: ReferenceEngine) -> uvicorn.Config:
-    # A web page that points its own name at 127.0.0.1 must not read the vault through a browser.
+    # A web page whose host name resolves to 127.0.0.1 must not read the vault (DNS rebinding).
     app = TrustedHostMiddleware(create_app(engine), allowed_hosts=[HOST, "localhost"])
     return uvicorn.Config(
         app,

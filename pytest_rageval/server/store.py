@@ -1,4 +1,4 @@
-"""Built indexes on disk: found again by what they were built from, written whole or not at all."""
+"""Cache of built indexes on disk, keyed by their inputs and written atomically."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _log = logging.getLogger("rageval.reference")
 
 
 class _DamagedError(ValueError):
-    """A cache entry that does not hold what it should."""
+    """A cache entry with invalid content."""
 
 
 def index_key(config: ReferenceConfig, notes: Sequence[Note]) -> str:
@@ -60,7 +60,7 @@ def index_key(config: ReferenceConfig, notes: Sequence[Note]) -> str:
 
 
 def index_version(key: str) -> str:
-    """Return what `indexing_coverage.index_version` reports for a key."""
+    """Return the value of `indexing_coverage.index_version` for a key."""
     return f"{INDEX_FORMAT}-{key[:12]}"
 
 
@@ -95,7 +95,7 @@ def open_index(
 
 
 def _save(index: Index, entry: Path) -> None:
-    """Write an entry beside its place, then rename: no one ever sees half of one."""
+    """Write an entry to a temporary name, then rename it: it is never seen incomplete."""
     _make_cache_folder(entry.parent)
     scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=entry.parent))
     try:
@@ -105,7 +105,7 @@ def _save(index: Index, entry: Path) -> None:
         (scratch / _MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
         if entry.exists():
             os.replace(entry, scratch / "replaced")
-        # Another process may have finished the same entry meanwhile: then theirs stays.
+        # Another process may have finished the same entry in the meantime: keep that one.
         with contextlib.suppress(OSError):
             os.rename(scratch, entry)
             shutil.rmtree(entry / "replaced", ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The notes of a folder: which files are read, which are left out and why."""
+"""Reads the notes of a folder, with findings about files that are left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_rageval.server.chunking import Chunk
 
 NOTE_SUFFIXES = (".md", ".markdown")
 MAX_NOTE_BYTES = 32 * 1024 * 1024
-"""A larger note is skipped with a warning: no one writes 32 MB by hand."""
+"""A larger note is skipped with a warning: it is not written by hand."""
 
 
 class VaultError(ValueError):
@@ -50,19 +50,19 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What is odd about one file, and what was done with it."""
+    """A problem with one file, and how it was handled."""
 
     rel_path: str
     text: str
     kind: str = ""
-    """What it shares with others of its kind; empty: the whole text."""
+    """Common part of the text of findings of this kind; empty: the whole text."""
     one_line: bool = False
     """Whether a second file of the kind already shares a line with the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vault:
-    """What was read from a folder."""
+    """Notes read from a folder, with findings."""
 
     notes: tuple[Note, ...]
     """In order of path."""
@@ -96,7 +96,7 @@ def read_vault(root: Path) -> Vault:
 
 
 def folder_contains(folder: str, rel_path: str) -> bool:
-    """Tell whether a path lies under a folder, segment by segment; `.` holds everything."""
+    """Whether a path is under a folder, segment by segment; `.` contains everything."""
     parts = _folder_parts(folder)
     return PurePosixPath(rel_path).parts[:-1][: len(parts)] == parts
 
@@ -185,14 +185,14 @@ def _loss(rel_path: str, data: bytes) -> Iterator[Finding]:
 NAMED_PATHS = 5
 """Notes of one kind that get a line each; of more, one line names this many and counts all."""
 LARGE_NOTE_BYTES = 1024 * 1024
-"""A larger note is indexed like any other, and said to be large: it may be an export."""
+"""A larger note is indexed, with a finding that it is large: it may be an export."""
 
 
 def content_findings(notes: Sequence[Note], chunks: Iterable[Chunk]) -> Iterator[Finding]:
-    """Yield what was made of notes that are empty, very large or written on Windows.
+    """Yield findings about notes that are empty, very large or written on Windows.
 
     Args:
-        notes: What was indexed.
+        notes: The indexed notes.
         chunks: All chunks of these notes.
     """
     count = Counter(chunk.rel_path for chunk in chunks)

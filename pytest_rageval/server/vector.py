@@ -1,7 +1,7 @@
 """Latent semantic analysis (Deerwester et al., 1990) of the vault in numpy: no model needed.
 
 Chunks become tf-idf vectors, which a truncated singular value decomposition maps to a few hundred
-dimensions where words that keep the same company lie together. The decomposition is the
+dimensions where words that occur together are close. The decomposition is the
 randomized one of Halko, Martinsson and Tropp (2011), with a fixed seed, so it costs time in
 proportion to the words of the vault and gives the same vectors each time.
 """
@@ -122,7 +122,7 @@ def fit_lsa(
 
 
 def _vocabulary(frequencies: TermFrequencies) -> dict[str, int]:
-    """Choose the terms: in two chunks or more (a lone one links nothing), most frequent first."""
+    """Choose the terms in two or more chunks (others link nothing), most frequent first."""
     least = 2 if frequencies.n_chunks > 50 else 1
     kept = [(-count, term) for term, count in frequencies.by_term.items() if count >= least]
     return {term: row for row, (_, term) in enumerate(sorted(kept)[:MAX_VOCABULARY])}
@@ -178,8 +178,8 @@ def _right_singular_vectors(matrix: SparseRows, dimensions: int) -> Floats:
 def _orthonormal(matrix: Floats) -> Floats:
     """Return an orthonormal basis of the columns, by way of their small Gram matrix.
 
-    A QR of the tall matrix took seconds where other processes kept the cores busy; this is one
-    product and a small eigenproblem. Directions too weak to tell from rounding are dropped.
+    A QR of the tall matrix took seconds on a busy machine; this is one product and a small
+    eigenproblem. Directions within rounding error are dropped.
     """
     tall = matrix.astype(np.float64)
     eigenvalues, vectors = np.linalg.eigh(tall.T @ tall)

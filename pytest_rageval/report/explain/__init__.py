@@ -1,1 +1,1 @@
-"""Why a stored case has the numbers that it has: a record in, an explanation out."""
+"""Explanation of the numbers of a stored case: a record in, an explanation out."""

@@ -1,4 +1,4 @@
-"""How one chunk lies to one anchor: by which rule it is there, or how far off it is."""
+"""Relation of a chunk to an anchor: the rule by which it matches, or how far off it is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 
 LIES_THERE: Final = frozenset({"whole_document", "same_section", "below_section", "coarse_chunk"})
-"""Rules by which a chunk lies at an anchor."""
+"""Rules by which a chunk matches an anchor."""
 _CLOSENESS: Final[tuple[Rule, ...]] = (
     "other_document",
     "similar_path",
@@ -41,12 +41,12 @@ _CLOSENESS: Final[tuple[Rule, ...]] = (
 )
 _SIMILAR: Final = 0.8
 _LONGEST_COMPARED: Final = 200
-"""Characters beyond which two names are not compared for likeness, which takes quadratic time."""
+"""Maximum characters of names compared for similarity, which takes quadratic time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """How a chunk lies to an anchor, in the words ``... gold [0] ...``."""
+    """Relation of a chunk to an anchor, with a text such as ``... gold [0] ...``."""
 
     rule: Rule
     text: str
@@ -65,13 +65,13 @@ class Relation:
 
 
 def relate(anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSettings) -> Relation:
-    """Say how a chunk lies to an anchor.
+    """Return the relation of a chunk to an anchor.
 
     Args:
         anchor: gold or irrelevant support.
-        name: what the text calls it, such as ``gold [0]``.
-        chunk: as stored. Where snippets are read and its text is cut, it is taken to hold them:
-            only the decision stored with it knows better.
+        name: of the anchor in the text, such as ``gold [0]``.
+        chunk: as stored. If snippets are used and its text is cut, it is assumed to contain them;
+            only the stored decision is exact.
         settings: matching settings of the run.
     """
     case = settings.path_case
@@ -86,7 +86,7 @@ def relate(anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSett
 
 
 def same_place(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
-    """Tell whether a chunk lies at an anchor as far as its document and headings tell."""
+    """Whether a chunk matches an anchor by document and headings."""
     return matches_anchor(anchor, chunk, replace(settings, snippets="off", coarse_chunks=False))
 
 
@@ -180,7 +180,7 @@ def _other_document(
 
 @lru_cache(maxsize=4096)
 def _alike(one: str, other: str) -> bool:
-    # Cached: a page explains a thousand cases over the few documents of one index.
+    # Cached: a page explains many cases over the few documents of one index.
     if max(len(one), len(other)) > _LONGEST_COMPARED:
         return False
     matcher = difflib.SequenceMatcher(a=one, b=other)

@@ -1,4 +1,4 @@
-"""One record in, its explanation out: the entry of this room."""
+"""Entry point of this package: explains one record."""
 
 from __future__ import annotations
 
@@ -67,10 +67,9 @@ def explain_record(
     """Explain one record.
 
     Args:
-        record: as stored. What its chunks match was decided when their full text was at hand,
-            and stands.
+        record: as stored; matches of its chunks were decided from their full text and are kept.
         settings: matching settings of the run.
-        case: the case as it was asked, where the record itself does not hold it.
+        case: the case as asked, if the record does not contain it.
     """
     case = record.stored_case or case
     selection = record.folder_selection
@@ -197,7 +196,7 @@ def _retrieval_sentences(record: CaseRecord, case: Case, settings: ScoreSettings
     documents = dict.fromkeys(document_key(g, settings.path_case)[1] for g in case.gold_supports)
     names = tuple(documents)
     ranking = document_ranking(case, chunks, k, settings)
-    if len(names) != len(ranking.grades):  # two vaults may hold one path
+    if len(names) != len(ranking.grades):  # two vaults may contain the same path
         names = tuple(f"document {index}" for index in range(len(ranking.grades)))
     terms = Terms(unit="document", gold="gold document", names=names, place=place)
     for key, text in ranking_sentences(ranking, terms).items():
@@ -229,12 +228,12 @@ _FAMILIES = (score_retrieval, score_lists, score_scope, score_citations, score_a
 def computed_scores(
     record: CaseRecord, case: Case | None, settings: ScoreSettings
 ) -> dict[str, float]:
-    """Score what is stored; left out is what it does not tell, such as vectors and verdicts.
+    """Score a stored record, without metrics that need more data, such as vectors and verdicts.
 
     Args:
-        record: with chunks that were decided when their texts were at hand.
-        case: None where it is no longer known, which leaves what no anchor plays a part in.
-        settings: of the run; the cutoff is the record's own.
+        record: with chunks that were matched by their full text.
+        case: None if it is no longer known; then only metrics without anchors are scored.
+        settings: of the run; the cutoff is that of the record.
     """
     view = CaseView(
         case=replace(case or record.case, k=record.k),

@@ -1,4 +1,4 @@
-"""Per retrieved chunk: what it matched and by which rule, or why it counts for nothing."""
+"""Explanation per retrieved chunk: its match and the rule, or why it does not match."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def explain_chunks(
     """Explain every chunk.
 
     Args:
-        case: the case as it was asked; None: not known, so only decisions can be told.
+        case: the case as asked; None: not known, so only decisions can be shown.
         chunks: decided against the anchors, in rank order.
         k: cutoff of the case.
         settings: matching settings of the run.
@@ -65,7 +65,7 @@ def explain_chunks(
 def earlier_copies(
     chunks: Sequence[RetrievedChunk], settings: ScoreSettings
 ) -> tuple[int | None, ...]:
-    """Return for each chunk the rank of the earlier one that it repeats, None where it is new."""
+    """Return for each chunk the rank of the earlier one that it repeats, None if it is new."""
     flags = duplicate_flags(chunks, settings.path_case)
     originals = [index for index, again in enumerate(flags) if not again]
     return tuple(
@@ -151,7 +151,7 @@ def _matched(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> _Rul
     golds = chunk.matched_golds or ()
     relations = [_to_gold(case, index, chunk, settings) for index in golds]
     there = [relation for relation in relations if relation.lies_there]
-    if len(there) < len(relations):  # other settings now, or a record of foreign origin
+    if len(there) < len(relations):  # other settings now, or a record from another tool
         text = f"matches gold {indices(golds)}, as decided when it was scored"
         return _Ruling(role="relevant", rule="decided_at_capture", text=text, golds=golds)
     text = "; ".join(relation.text for relation in there)
@@ -206,7 +206,7 @@ def _other(
         text = f"a coarser chunk that lacks snippets of gold [{nearest}]"
         return _Ruling(role="other", rule="above_section", text=text)
     if relation.rule in _PATH_HINTS and _returned(case.gold_supports[nearest], chunks, settings):
-        # The gold's own document came back under its own name, so nothing is misspelt.
+        # The gold's document was returned under its exact path, so nothing is misspelt.
         return _Ruling(role="other", rule="other_document", text="other document")
     return _Ruling(role="other", rule=relation.rule, text=relation.text)
 

@@ -51,19 +51,19 @@ _TERMS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value with its arithmetic in words."""
+    """A value with its arithmetic as text."""
 
     value: float | None
-    """None: what is stored does not tell."""
+    """None: not computable from the stored record."""
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How one level of the ranking metrics is spoken about."""
+    """Words for one level of the ranking metrics."""
 
     unit: str
-    """What a rank holds: ``chunk`` or ``document``."""
+    """Unit of a rank: ``chunk`` or ``document``."""
     gold: str
     """``gold`` or ``gold document``."""
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ class Terms:
 
     @property
     def rank(self) -> str:
-        """What a place in the list is called."""
+        """Word for a position in the list."""
         return "rank" if self.unit == "chunk" else f"{self.unit} rank"
 
     def name(self, golds: Sequence[int] | frozenset[int]) -> str:
@@ -207,7 +207,7 @@ def _best_group(ranking: Ranking, groups: Groups, terms: Terms) -> str:
 
 
 def list_sentences(chunks: Sequence[ChunkReason], k: int) -> dict[str, str]:
-    """Explain the metrics about what should not be in the list."""
+    """Explain the metrics about unwanted chunks."""
     bad = [chunk for chunk in chunks if chunk.role == "irrelevant" and chunk.in_cut]
     specific = f"no irrelevant chunk in {cut_text(len(chunks), k)}"
     if bad:
@@ -301,7 +301,7 @@ def _recency(case: Case, golds: Sequence[AnchorReason]) -> str:
 
 
 def abstention_sentences(record: CaseRecord) -> dict[str, str]:
-    """Explain the metrics about refusing to answer."""
+    """Explain the metrics about abstention."""
     abstained, source = record.abstained, "the target says"
     if abstained is None:
         abstained, source = abstention_verdict(record), "the judge says"
@@ -314,7 +314,7 @@ def abstention_sentences(record: CaseRecord) -> dict[str, str]:
 
 
 def abstention_verdict(record: CaseRecord) -> bool | None:
-    """Return what the judge said of abstention; None: it was not asked, or said nothing valid."""
+    """Return the judge's verdict on abstention; None: not asked, or no valid verdict."""
     verdict = (record.abstention or {}).get("abstained")
     return verdict if isinstance(verdict, bool) else None
 
@@ -328,7 +328,7 @@ def embedding_figures() -> dict[str, Figure]:
 
 
 def judged_figures(record: CaseRecord) -> dict[str, Figure]:
-    """Explain judged scores by what the judge said."""
+    """Explain judged scores by the judge's verdicts."""
     figures = {
         key: Figure(None, _reasoning(verdict) or _NO_REASONING)
         for verdict in record.judgements.values()
@@ -373,7 +373,7 @@ def _five(metrics: Mapping[str, float | None]) -> dict[str, Figure]:
 
 
 def judge_failure(record: CaseRecord, key: str) -> str:
-    """Say what kind of failure left a judged metric without a score, where it is stored."""
+    """Return the kind of failure that left a judged metric without a score, if stored."""
     verdicts = dict(record.judgements)
     for rubric in ("groundedness", "correctness", "abstention"):
         verdicts.setdefault(rubric, getattr(record, rubric))
@@ -388,7 +388,7 @@ def judge_failure(record: CaseRecord, key: str) -> str:
 
 
 def _gives(rubric: str, key: str) -> bool:
-    """Tell whether a metric is one of a rubric's; a user's own gives those under its file name."""
+    """Whether a rubric gives a metric; a user's rubric gives metrics prefixed by its file name."""
     if key in _BY_RUBRIC:
         return rubric == _BY_RUBRIC[key] or (rubric == "claims" and key == "claim_support_rate")
     if key in _ABSTENTION:

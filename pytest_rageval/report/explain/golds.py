@@ -1,4 +1,4 @@
-"""Per anchor, group and citation: where it turned up, or how near the target came."""
+"""Explanations per anchor, group and citation: the ranks, or the nearest miss."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def explain_golds(
     k: int,
     settings: ScoreSettings,
 ) -> tuple[AnchorReason, ...]:
-    """Explain every gold: found, found too deep, not returned, or outside what was searched."""
+    """Explain every gold: found, ranked too low, not returned, or outside the searched folders."""
     return tuple(
         _anchor(
             index,
@@ -57,7 +57,7 @@ def explain_golds(
 def explain_irrelevant(
     case: Case, reasons: Sequence[ChunkReason] | None, k: int
 ) -> tuple[AnchorReason, ...]:
-    """Explain every irrelevant support: at which ranks it came up."""
+    """Explain every irrelevant support by its ranks."""
     found = []
     for index, anchor in enumerate(case.irrelevant_supports):
         places = tuple(chunk.rank for chunk in reasons or () if index in chunk.irrelevant)
@@ -193,7 +193,7 @@ def _cited(cited_by: Sequence[int] | None) -> str:
 def explain_groups(
     case: Case, golds: Sequence[AnchorReason], *, reported: bool
 ) -> tuple[GroupReason, ...]:
-    """Say for each group of ``required_support_groups`` which of its golds are lacking.
+    """Return the missing golds of each group of ``required_support_groups``.
 
     Args:
         case: the case as it was asked.
@@ -215,7 +215,7 @@ def explain_citations(
     chunks: Sequence[RetrievedChunk] | None,
     settings: ScoreSettings,
 ) -> tuple[CitationReason, ...]:
-    """Say where each citation points: into which golds, at which retrieved chunks."""
+    """Return the golds and retrieved chunks of each citation."""
     return tuple(
         _citation(number, citation, case, chunks, settings)
         for number, citation in enumerate(citations, start=1)

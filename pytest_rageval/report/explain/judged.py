@@ -1,7 +1,6 @@
-"""What the judge said of one answer: claims, key facts, reasoning, and verdicts that failed.
+"""The judge's verdicts on one answer: claims, key facts, reasoning, and failed verdicts.
 
-Verdicts are stored as they came, and a run may come from elsewhere: whatever has not the shape it
-should have is left out.
+Verdicts are stored unchanged, and a run may come from another tool: malformed values are left out.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 
 _CLAIM_RUBRICS: Final = ("groundedness", "claims")
-"""Those whose claims a record keeps, the one that goes first where both are in use."""
+"""Rubrics whose claims a record keeps, in order of preference."""
 
 
 def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[JudgementReason, ...]:
-    """Explain every verdict that was asked for, in the order of asking, second opinions last."""
+    """Explain every requested verdict in order, second opinions last."""
     verdicts = _verdicts(record)
     claimed = next((name for name in _CLAIM_RUBRICS if name in verdicts), None)
     first = (
@@ -41,7 +40,7 @@ def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[Judgement
 
 
 def _second_opinions(record: CaseRecord) -> Iterator[JudgementReason]:
-    """Yield what the judge of the spot check said; nothing where the case was judged once."""
+    """Yield the verdicts of the spot check; nothing if the case was judged once."""
     found = record.spot_check or {}
     scores, said, errors = (part(found, k) for k in ("scores", "reasoning", "errors"))
     for rubric in map(_text, items(found, "rubrics")):
@@ -57,7 +56,7 @@ def _second_opinions(record: CaseRecord) -> Iterator[JudgementReason]:
 
 
 def _verdicts(record: CaseRecord) -> dict[str, Mapping[str, Any]]:
-    """Return the verdicts by rubric; of records of foreign origin, those that have own fields."""
+    """Return the verdicts by rubric; for records from another tool, those with separate fields."""
     found = {
         rubric: verdict
         for rubric, verdict in record.judgements.items()
@@ -74,7 +73,7 @@ def _verdicts(record: CaseRecord) -> dict[str, Mapping[str, Any]]:
 
 
 def unsupported_claims(record: CaseRecord) -> tuple[str, ...]:
-    """Return the claims that the judge found no support for, in the order of the answer."""
+    """Return the unsupported claims, in the order of the answer."""
     return tuple(claim.text for claim in _claims(record) if not claim.supported)
 
 
@@ -102,7 +101,7 @@ def _claims(record: CaseRecord) -> tuple[ClaimReason, ...]:
     listed = [claim for claim in items(verdict, "claims") if isinstance(claim, Mapping)]
     if listed:
         return tuple(_claim(claim, passages) for claim in listed)
-    # What other tools wrote may name the claims alone.
+    # Records from other tools may contain only the claims.
     return tuple(_plain_claims(verdict))
 
 
@@ -129,7 +128,7 @@ def _claim(claim: Mapping[str, Any], passages: Sequence[tuple[int, RetrievedChun
 
 
 def _passages(record: CaseRecord) -> list[tuple[int, RetrievedChunk]]:
-    """Return the chunks that the judge read, each with its rank; empty: it cannot be told."""
+    """Return the chunks that the judge read, each with its rank; empty: unknown."""
     cut = order_chunks(record.retrieved_chunks or ())[: record.k]
     read = [(rank, chunk) for rank, chunk in enumerate(cut, 1) if chunk.text is not None]
     ids = list(items(record.judge_input, "context_chunk_ids"))
@@ -150,7 +149,7 @@ def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
     )
 
 
-# --- values of others ----------------------------------------------------------------------
+# --- untrusted values ----------------------------------------------------------------------
 
 
 def _text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What an explanation is made of. Texts are plain sentences, not yet made safe for a terminal."""
+"""Values of an explanation. Texts are plain sentences, not yet safe for a terminal."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pytest_rageval.values.reply import Citation
 
 Role = Literal["relevant", "irrelevant", "other", "undecided"]
 Rule = Literal[
-    # it lies there
+    # the chunk matches
     "whole_document",
     "same_section",
     "below_section",
     "coarse_chunk",
-    # it does not, nearest first
+    # it does not match, nearest first
     "no_snippet",
     "above_section",
     "no_heading",
@@ -26,7 +26,7 @@ Rule = Literal[
     "path_prefix",
     "similar_path",
     "other_document",
-    # what became of it
+    # outcome
     "irrelevant_only",
     "irrelevant_deeper",
     "irrelevant_tie",
@@ -59,20 +59,20 @@ class ChunkReason:
     """As stored: usually only the beginning."""
     role: Role
     golds: tuple[int, ...]
-    """Golds that it counts for."""
+    """Golds that it matches."""
     irrelevant: tuple[int, ...]
-    """The ``irrelevant_supports`` that win it."""
+    """The ``irrelevant_supports`` that it matches best."""
     duplicate_of: int | None
     """Rank of the earlier chunk that it repeats; None: it repeats none."""
     in_scope: bool | None
-    """Whether it lies in the selected folders; None: none are reported."""
+    """Whether it is in the selected folders; None: none are reported."""
     rule: Rule
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchorReason:
-    """One gold or irrelevant support: where it turned up, or how near the target came."""
+    """One gold or irrelevant support: its ranks, or the nearest miss."""
 
     index: int
     rel_path: str
@@ -80,13 +80,13 @@ class AnchorReason:
     vault: str | None
     grade: int
     ranks: tuple[int, ...]
-    """Every rank that counts for it, beyond the cut too."""
+    """Every rank that matches it, including those beyond the cut."""
     document_ranks: tuple[int, ...]
     """Every rank of its document."""
     found: bool
-    """Whether a rank within the cut counts for it."""
+    """Whether a rank within the cut matches it."""
     in_scope: bool | None
-    """Whether its document lies in the selected folders; None: none are reported."""
+    """Whether its document is in the selected folders; None: none are reported."""
     cited_by: tuple[int, ...] | None
     """Citations, from 1, that point into it; None: citations are not reported."""
     reason: str
@@ -94,14 +94,14 @@ class AnchorReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CitationReason:
-    """One distinct citation and where it points."""
+    """One distinct citation and its targets."""
 
     number: int
     """From 1."""
     citation: Citation
     golds: tuple[int, ...]
     ranks: tuple[int, ...] | None
-    """Ranks of the retrieved chunks it points at; None: chunks are not reported."""
+    """Ranks of the retrieved chunks that it cites; None: chunks are not reported."""
     reason: str
 
 
@@ -122,7 +122,7 @@ class ClaimReason:
     text: str
     supported: bool
     rank: int | None = None
-    """Of the retrieved chunk that decides; None: none does, or it cannot be told."""
+    """Rank of the deciding chunk; None: there is none, or it is unknown."""
     rel_path: str | None = None
     heading_path: str | None = None
     reason: str = ""
@@ -138,7 +138,7 @@ class FactReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgementReason:
-    """One verdict that was asked for."""
+    """One requested verdict."""
 
     rubric: str
     judge: str
@@ -163,15 +163,15 @@ class MetricReason:
     status: MetricStatus
     value: float | None
     computed: float | None
-    """The value as it follows from what is stored; None: that does not tell."""
+    """The value computed from the stored record; None: not computable."""
     before_rerank: float | None
-    """Its value in the order before reranking; None: not reported, or no such metric."""
+    """Its value before reranking; None: not reported, or not a ranking metric."""
     computed_before_rerank: float | None
     reason: str
     """The arithmetic in one line, the rule that makes it not applicable, or the error."""
     reason_before_rerank: str | None
     population: str
-    """The cases that the metric is about."""
+    """The cases to which the metric applies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,19 +207,19 @@ SHOWN_OF_RECORD: Final = (
     "folder_selection",
     "latency",
 )
-"""Fields of the record that stand in an explanation as they are."""
+"""Fields of the record that an explanation contains unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Everything that can be said about one record."""
+    """The explanation of one record."""
 
     record: CaseRecord
     stage_meaning: str | None
     next_steps: tuple[str, ...]
     expectations: tuple[Expectation, ...]
     case_known: bool
-    """False: neither the record nor its file holds the case as it was asked."""
+    """False: neither the record nor its file has the case as asked."""
     golds: tuple[AnchorReason, ...]
     groups: tuple[GroupReason, ...]
     irrelevant: tuple[AnchorReason, ...]
@@ -227,18 +227,18 @@ class Explanation:
     """In rank order; None: not reported."""
     citations: tuple[CitationReason, ...] | None
     judgements: tuple[JudgementReason, ...]
-    """Every verdict that was asked for."""
+    """Every requested verdict."""
     metrics: tuple[MetricReason, ...]
     """In the order of the registry."""
     notes: tuple[str, ...]
-    """What a reader should know about the explanation itself."""
+    """Notes about the explanation itself."""
 
     def metric(self, key: str) -> MetricReason | None:
-        """Return what is said about one metric, None if the record does not have it."""
+        """Return the explanation of one metric, None if the record does not have it."""
         return next((metric for metric in self.metrics if metric.key == key), None)
 
     def document(self) -> dict[str, object]:
-        """Return every shown field by its name: those of the record, then what was derived."""
+        """Return every shown field by name: those of the record, then derived ones."""
         derived = [field.name for field in fields(self) if field.name != "record"]
         return {
             **{name: getattr(self.record, name) for name in SHOWN_OF_RECORD},

@@ -1,4 +1,4 @@
-"""What a case had to meet, where it broke, and what to try next."""
+"""Expectations of a case, the stage that failed, and next steps."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def next_steps(
     groups: Sequence[GroupReason],
     irrelevant: Sequence[AnchorReason],
 ) -> tuple[str, ...]:
-    """Say what to try next, from where the evidence was lost. Empty for a case without fault."""
+    """Suggest next steps, based on where the evidence was lost. Empty for a case without fault."""
     if record.error is not None:
         return (_ERRORS.get(record.error.kind, "Look at the target's log for this question."),)
     stage, steps = record.failure_stage, list(_unwanted(irrelevant))
@@ -132,11 +132,11 @@ def _uncited(golds: Sequence[AnchorReason]) -> Iterator[str]:
 
 
 def _needed(golds: Sequence[AnchorReason], groups: Sequence[GroupReason]) -> list[AnchorReason]:
-    """Return the golds whose lack made the case a miss."""
+    """Return the missing golds that made the case a miss."""
     missing = [gold for gold in golds if not gold.found]
     if not groups:
         return missing
-    # The group that lacks least is the shortest way to a pass.
+    # The group with the fewest missing golds is closest to a pass.
     nearest = min((group.lacks or () for group in groups), key=len)
     return [gold for gold in missing if gold.index in nearest]
 

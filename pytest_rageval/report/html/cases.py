@@ -35,11 +35,11 @@ CaseKey = tuple[str, str, int]
 _ANSWER_CHARS: Final = 10_000
 _CHUNK_CHARS: Final = 2_000
 _TEXT_CHARS: Final = 4_000
-"""Of a question or a message that are shown."""
+"""Maximum characters shown of a question or message."""
 _KIND: Final = re.compile("[a-z_]{1,20}")
-"""A word of ours for what went wrong, unlike a message."""
+"""An error kind, as opposed to a message."""
 _COLUMNS: Final = ("recall_at_k", "recall_all_at_k", "mrr", "groundedness", "correctness")
-"""Metrics of the case table, where any case has them."""
+"""Metrics of the case table, if any case has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +59,12 @@ def view_cases(
     baseline: Mapping[CaseKey, CaseRecord] | None = None,
     flips: Mapping[tuple[str, str], str] | None = None,
 ) -> CasesView:
-    """Show every case of a run, and what lies behind those that are worth it.
+    """Show every case of a run, with details of the relevant ones.
 
     Args:
-        run: the records, in the order that the table has at first.
-        options: how much is shown.
-        baseline: records of the baseline's same cases.
+        run: the records, in the initial order of the table.
+        options: extent of the page.
+        baseline: records of the same cases in the baseline.
         flips: by file and case id, ``worse`` or ``better``.
     """
     base = baseline or {}
@@ -90,16 +90,16 @@ def view_cases(
 
 
 def case_key(record: CaseRecord) -> CaseKey:
-    """Return what names a record within its run."""
+    """Return the key of a record within its run."""
     return record.file, record.name, record.repeat
 
 
 def case_anchors(records: Iterable[CaseRecord]) -> dict[CaseKey, str]:
-    """Name a place in the page for every record: ``case-<id>``, numbered where that is taken."""
+    """Return a unique anchor for every record: ``case-<id>``, numbered if needed."""
     taken: set[str] = set()
     found = {}
     for record in records:
-        # A blank or a percent sign cannot stand in an address as it is.
+        # Blanks and percent signs must be escaped in an address.
         name = plain = f"case-{quote(record.name, safe='/', errors='replace')}"
         number = 1
         while name in taken:
@@ -160,7 +160,7 @@ def view_detail(
         record: of the case.
         run: whose settings it was scored with.
         before: the baseline's record of the same case; None: there is none.
-        options: whether texts are left out.
+        options: whether to redact texts.
     """
     golds = _golds(record, run)
     judgements = explain_judgements(record, record.stored_case)
@@ -190,7 +190,7 @@ def view_detail(
 
 
 def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> CaseDetail:
-    """Add the baseline's side, as far as it differs."""
+    """Add the baseline's side, if it differs."""
     old, new = _chunks(before), detail.chunks
     same_answer, same_chunks = before.answer == now.answer, _places(old) == _places(new)
     if not same_chunks:
@@ -213,14 +213,14 @@ def _diff(old: str | None, new: str | None) -> WordDiff | None:
 
 
 def _places(chunks: Sequence[ChunkView] | None) -> list[tuple[str, str, str, str]]:
-    """Return what makes two lists differ to a reader; scores in their last digits do not."""
+    """Return the visible differences between two lists, ignoring last digits of scores."""
     return [(chunk.path, chunk.heading, chunk.text, chunk.golds) for chunk in chunks or ()]
 
 
 def _moved(
     chunks: Sequence[ChunkView] | None, others: Sequence[ChunkView] | None, at: str, absent: str
 ) -> tuple[ChunkView, ...] | None:
-    """Say of each chunk where the other run had it."""
+    """Add to each chunk its rank in the other run."""
     if chunks is None or others is None:
         return None if chunks is None else tuple(chunks)
     places: dict[tuple[str, str, str], int] = {}
@@ -238,7 +238,7 @@ def _golds(record: CaseRecord, run: StoredRun) -> tuple[AnchorReason, ...]:
     found = [_found_gold(record, index) for index in range(len(record.case.gold_supports))]
     plain = tuple(gold for gold in found if gold is not None)
     if len(plain) == len(found) and record.failure_stage != "not_cited":
-        return plain  # nothing is to be explained, which takes its time
+        return plain  # nothing to explain, and explaining is slow
     return explain_golds(
         record.case,
         record.retrieved_chunks,
@@ -364,7 +364,7 @@ def _chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
 
 
 def stage_of(record: CaseRecord) -> str:
-    """Return where a case failed; the kind of error where it has no answer."""
+    """Return the failure stage of a case, or the kind of error if it has no answer."""
     if record.error is not None:
         return record.error.kind
     return record.failure_stage or ""
@@ -373,12 +373,12 @@ def stage_of(record: CaseRecord) -> str:
 @lru_cache(maxsize=10_000)
 def score_text(value: float) -> str:
     """Show the value of a metric."""
-    # Most cases of a run share a few values, and to show one exactly takes its time.
+    # Cached: most cases share a few values, and exact formatting is slow.
     return format_value(value)
 
 
 def redacted(detail: CaseDetail, record: CaseRecord) -> CaseDetail:
-    """Keep ids, numbers and words of our own; paths and headings are of the documents."""
+    """Keep only ids, numbers and fixed words; paths and headings come from documents."""
     base = detail.base
     return replace(
         detail,

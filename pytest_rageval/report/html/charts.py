@@ -1,4 +1,4 @@
-"""The charts, drawn as SVG on a coordinate system of pixels."""
+"""Charts as SVG, with pixel coordinates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME_CHARS: Final = 34
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """Where names, bars and numbers stand, in pixels."""
+    """Positions of names, bars and numbers, in pixels."""
 
     suffix: str
     left: int
@@ -24,7 +24,7 @@ class _Layout:
     right: int
     row: int
     above: bool
-    """Whether a name stands above its row instead of before it."""
+    """Whether names are above their rows instead of before them."""
 
     @property
     def width(self) -> int:
@@ -54,11 +54,11 @@ def forest_plot(
 ) -> tuple[Element, Element] | None:
     """Draw each mean with its interval, its limits and the baseline, on the metric's own scale.
 
-    Two charts, for wide and for narrow windows: one that shrinks cannot be read.
+    Two charts, for wide and for narrow windows, because a scaled-down chart is unreadable.
 
     Args:
-        rows: those without a bounded scale are left to the table.
-        baseline: name of the run behind the hollow dots; empty: there is none.
+        rows: metrics; those without a bounded scale are shown only in the table.
+        baseline: name of the run of the hollow dots; empty: there is none.
     """
     shown = [row for row in rows if row.places is not None]
     if not shown:
@@ -163,7 +163,7 @@ class TrendPoint:
     """Share of the scale; None: no data."""
     text: str
     breaks: bool
-    """Whether figures before it are of another kind."""
+    """Whether earlier figures are not comparable."""
     current: bool
 
 
@@ -233,8 +233,8 @@ def picture(
 
     Args:
         name: id within the page.
-        title: what is shown.
-        description: what it shows, in words.
+        title: of the chart.
+        description: its content in words.
         parts: its content.
         width: of the coordinate system.
         height: the same.
@@ -269,5 +269,5 @@ def circle(x: float, y: float, r: float, style: str) -> Element:
 
 
 def label(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> Element:
-    """Return a text whose baseline begins (``start``), is centred or ends (``end``) at x."""
+    """Return a text that starts (``start``), is centred or ends (``end``) at x."""
     return element("text", text, x=x, y=y, class_=style, text_anchor=anchor)

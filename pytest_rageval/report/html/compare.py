@@ -1,4 +1,4 @@
-"""A run against its baseline: what flipped, what differs, and which figures mean the same."""
+"""A run compared with its baseline: flips, differences, and comparable figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REASONS: Final[tuple[tuple[LeftOutReason, str], ...]] = (
 def paired_records(
     baseline: RunComparison, records: Iterable[CaseRecord]
 ) -> dict[CaseKey, CaseRecord]:
-    """Return the baseline's records of the cases that both runs asked alike."""
+    """Return the baseline's records of the cases that are the same in both runs."""
     paired = {
         (pair.new.first.file, pair.new.first.name) for pair in baseline.comparison.pairing.pairs
     }
@@ -38,12 +38,12 @@ def paired_records(
 
 
 def flips_by_case(comparison: Comparison) -> dict[tuple[str, str], CaseFlip]:
-    """Return what changed by file and case id."""
+    """Return the flips by file and case id."""
     return {(flip.file, flip.case_id): flip for flip in comparison.flips}
 
 
 def view_changes(comparison: Comparison) -> dict[str, ChangeView]:
-    """Show what became of each metric over the paired cases."""
+    """Show the change of each metric over the paired cases."""
     return {
         key: _change(change)
         for key, change in comparison.metrics.items()
@@ -70,11 +70,11 @@ def _change(change: MetricChange) -> ChangeView:
 def view_comparison(
     baseline: RunComparison, anchors: Mapping[CaseKey, str], *, redact: bool
 ) -> CompareView:
-    """Show flips, differences and what cannot be compared.
+    """Show flips, differences and metrics that cannot be compared.
 
     Args:
-        baseline: the earlier run and what holding this one against it gave.
-        anchors: where each record stands in the page.
+        baseline: the earlier run and the comparison with it.
+        anchors: anchor of each record in the page.
         redact: leave out reasons, which name paths and headings.
     """
     found = baseline.comparison

@@ -1,4 +1,4 @@
-"""From metrics.json and gate.json to the figures of the page: means, groups, times and money."""
+"""Figures of the page from metrics.json and gate.json: means, groups, times and costs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _GROUPS: Final = (
 _HEAT_LEVELS: Final = 7
 _HEAT_COLUMNS: Final = len(HEADLINE)
 _GROUPS_SHOWN: Final = 60
-"""Groups of one kind: hundreds of tags are read as a list, not as a picture."""
+"""Maximum groups of one kind: hundreds of tags are unreadable as a heat map."""
 
 
 def known_metrics(metrics: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the statistics of the metrics that any case could have had, in their order."""
+    """Return the statistics of the metrics that applied to any case, in order."""
     found = part(metrics, "statistics")
     order = [key for key in METRICS if key in found]
     order += [key for key in found if key not in METRICS and isinstance(key, str)]
@@ -47,7 +47,7 @@ def known_metrics(metrics: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 def view_metrics(
     metrics: Mapping[str, Any], gate: Mapping[str, Any], changes: Mapping[str, ChangeView]
 ) -> tuple[MetricView, ...]:
-    """Show every mean with its interval, its limits and what became of it since the baseline."""
+    """Show every mean with its interval, its limits and its change since the baseline."""
     limits: dict[str, list[Mapping[str, Any]]] = {}
     for result in items(gate, "checks"):
         if text(result, "check", "table") == "overall":
@@ -86,7 +86,7 @@ def _metric(
 
 
 def _shown(mean: float | None, checks: Iterable[Mapping[str, Any]]) -> str:
-    """Show a mean with the decimals that tell it from its limit."""
+    """Show a mean with enough decimals to distinguish it from its limit."""
     if mean is None:
         return "no data"
     for result in checks:
@@ -118,7 +118,7 @@ def format_limit(limit: float | None) -> str:
 
 
 def place_on_scale(value: float | None, info: MetricInfo | None) -> float | None:
-    """Return where a value stands on the scale of its metric, 0 to 1; None: it has no ends."""
+    """Return the position of a value on the scale of its metric, 0 to 1; None: unbounded."""
     low, high = (0.0, None) if info is None else info.scale
     if value is None or high is None:
         return None
@@ -141,11 +141,11 @@ def _places(
 def view_checks(
     gate: Mapping[str, Any], anchors: Mapping[str, str]
 ) -> tuple[tuple[CheckView, ...], tuple[CheckView, ...]]:
-    """Return the checks that failed, and the others with warnings first.
+    """Return the failed checks, and the others with warnings first.
 
     Args:
         gate: gate.json.
-        anchors: the place in the page of each case id.
+        anchors: anchor in the page by case id.
     """
     order = {"warn": 0, "skip": 1, "pass": 2}
     shown = [_check(result, anchors) for result in items(gate, "checks")]
@@ -174,7 +174,7 @@ def _check_interval(result: Mapping[str, Any]) -> str:
     kind = text(result, "check", "kind")
     if kind not in {"max_drop", "max_rise"} or low is None or high is None:
         return interval_text(low, high)
-    # The message tells of a drop, which is the difference the other way round.
+    # The message reports a drop, which is the negated difference.
     low, high = (-high, -low) if kind == "max_drop" else (low, high)
     return f"{low:+.2f} to {high:+.2f}"
 
@@ -224,11 +224,11 @@ def _heat_cell(key: str, found: Mapping[str, Any]) -> HeatCell:
     return HeatCell(text=format_value(mean), level=level, n=count(found, "n"))
 
 
-# --- times and money ---------------------------------------------------------------------------
+# --- times and costs ---------------------------------------------------------------------------
 
 
 def latency_rows(metrics: Mapping[str, Any]) -> Iterator[tuple[str, float, float, int]]:
-    """Yield name, p50 and p95 in milliseconds and count of each phase that took any time."""
+    """Yield name, p50 and p95 in milliseconds and count of each phase with non-zero time."""
     latency = part(metrics, "aggregate_metrics", "latency")
     phases = {"total": latency, **part(latency, "by_phase")}
     for name, found in phases.items():
@@ -257,7 +257,7 @@ def _at_least(found: Mapping[str, Any], name: str) -> str:
 
 
 def view_cost(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Show what judging cost; an unknown price stays unknown."""
+    """Show the cost of judging; an unknown price stays unknown."""
     cost = part(metrics, "aggregate_metrics", "cost")
     wall = number(config, "wall_s")
     rows = [

@@ -17,7 +17,7 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import StoredRun
 
 _HISTORY: Final = 12
-"""Runs of the trend: more are neither read at a glance nor loaded at no cost."""
+"""Maximum runs of the trend: more are hard to read and slow to load."""
 
 
 def with_metrics(run: StoredRun) -> StoredRun:
@@ -37,9 +37,9 @@ def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...
 
     Args:
         folder: of the run.
-        limit: how many at most.
+        limit: maximum number of runs.
     """
-    # The small config.json tells the time: a folder of many runs is not read whole.
+    # The small config.json has the time, so that a folder of many runs is not read completely.
     begun = {path.parent: _begun(path) for path in folder.parent.glob("*/config.json")}
     own = begun.get(folder)
     if own is None:

@@ -1,6 +1,6 @@
 """A tiny builder of markup in which every text and attribute value is escaped.
 
-Charts need it, and what a page holds ten thousand times over: a template takes five times as long.
+Used for charts and for elements that a page has thousands of: a template takes five times as long.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMES: Final = {
 
 
 class Element(str):
-    """Markup that is safe as it stands."""
+    """Markup that is already safe."""
 
     __slots__ = ()
 
@@ -26,7 +26,7 @@ class Element(str):
 
 
 def element(tag: str, *children: str, **attributes: str | float) -> Element:
-    """Return one element; children that are no ``Element`` are text.
+    """Return one element; children that are not an ``Element`` are text.
 
     >>> element("text", "a < b", x=1.25, class_='"')
     '<text x="1.25" class="&quot;">a &lt; b</text>'
@@ -43,7 +43,7 @@ def _value(value: str | float) -> str:
 
 
 def harmless(text: str) -> str:
-    """Return a text as it stands in markup, between tags or in a quoted attribute."""
+    """Return a text escaped for markup, between tags or in a quoted attribute."""
     return escape(text if text.isprintable() else visible(text))
 
 
@@ -52,20 +52,20 @@ _HIDDEN: Final = re.compile(
     "\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-"""Controls but tab and newline, marks of reading direction, invisible spaces and operators, lone
-surrogates, and the tags by which text can be hidden from people. Joiners stay: words need them."""
+"""Controls except tab and newline, bidi marks, invisible spaces and operators, lone surrogates, and
+tag characters that can hide text. Joiners are kept, because words need them."""
 _NEWLINE: Final = re.compile("\r\n?")
 
 
 def visible(text: str) -> str:
-    r"""Return text in which every hidden character is written as its code point.
+    r"""Return text with every hidden character shown as its code point.
 
     >>> visible("a\x1b[31m \u202eb\r\nc")
     'a[U+001B][31m [U+202E]b\nc'
     """
     if "\r" in text:
         text = _NEWLINE.sub("\n", text)
-    # What prints hides nothing, and to ask so is quicker than to look for what hides.
+    # Printable text hides nothing, and this test is faster than the search.
     if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _HIDDEN.sub(_named, text)
@@ -76,7 +76,7 @@ def _named(found: re.Match[str]) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return a text of at most ``limit`` characters, and how many more it has.
+    """Return a text cut to ``limit`` characters, with the number of those left out.
 
     >>> shortened("abcdef", 4)
     'abcd [2 more characters]'

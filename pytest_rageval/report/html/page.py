@@ -25,7 +25,7 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 def render_report(view: ReportView) -> str:
     """Render the page.
 
-    Every text is escaped and its hidden characters are written out, whichever field it stands in.
+    Every text is escaped and its hidden characters are made visible, in all fields.
     """
     style, script = _asset("style.css"), _asset("script.js")
     template = _environment().get_template("page.html.j2")
@@ -34,7 +34,7 @@ def render_report(view: ReportView) -> str:
 
 
 def content_policy(*, style: str, script: str) -> str:
-    """Return the policy under which the page runs: its own script and style, and nothing else."""
+    """Return the content security policy: only the page's script and style."""
     return (
         "default-src 'none'; "
         f"script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
@@ -49,7 +49,7 @@ def _hash(text: str) -> str:
 
 @cache
 def _asset(name: str) -> str:
-    # A browser hashes the text with its line ends normalised.
+    # Browsers hash the text with normalised line ends.
     return (_TEMPLATES / name).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
@@ -71,8 +71,8 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    # Here and not field by field, so that none can be forgotten.
-    # What prints hides nothing: to ask so here spares a call for nearly every value of a page.
+    # Applied to all fields here, so that none can be forgotten. What prints hides nothing: to ask
+    # so here spares a call for nearly every value of a page.
     return visible(value) if type(value) is str and not value.isprintable() else value
 
 
@@ -87,7 +87,7 @@ def render_chunks(chunks: Sequence[ChunkView]) -> Element:
 
 
 def render_pieces(pieces: Sequence[Piece], tag: str) -> Element:
-    """Return a text whose changed parts stand in elements of their own.
+    """Return a text with its changed parts in separate elements.
 
     Args:
         pieces: of the text.
@@ -120,7 +120,7 @@ def _classes(chunk: ChunkView) -> Iterator[str]:
 
 
 def _head(chunk: ChunkView) -> Iterator[str]:
-    """Yield rank, marks and place; the marks stand in words, which borders only repeat."""
+    """Yield rank, marks and place; the marks are words, which borders only repeat."""
     yield f"<b>rank {chunk.rank}</b>"
     if chunk.golds:
         yield f'<span class="tag t-gold">{harmless(chunk.golds)}</span>'

@@ -1,4 +1,4 @@
-"""What the page is made from, and what it is made of: plain values that the template shows."""
+"""Input and view values of the page, as plain values for the template."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pytest_rageval.report.explain.values import AnchorReason, CitationReason, J
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.word_diff import WordDiff
 
-# --- in ----------------------------------------------------------------------------------------
+# --- input -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """How much the page holds."""
+    """Extent of the page."""
 
     redact: bool = False
     """Leave out every text that a case, a document, a model or a server wrote."""
     full: bool = False
-    """Show what lies behind every case, however many there are."""
+    """Show the details of every case, however many there are."""
     full_up_to: int = 1000
-    """Cases up to which that happens without being asked for."""
+    """Number of cases up to which all details are shown by default."""
 
 
-# --- out ---------------------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,22 +38,22 @@ class CheckView:
     interval: str
     n: str
     cases: tuple[tuple[str, str], ...]
-    """Id and anchor of cases that pulled the value down."""
+    """Id and anchor of cases that lowered the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitView:
-    """One limit that a mean is held against."""
+    """One limit of a mean."""
 
     text: str
     status: str
     place: float | None
-    """Where it stands on the metric's scale; None: it is not about the mean."""
+    """Position on the metric's scale; None: it does not limit the mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeView:
-    """What became of a mean since the baseline, over the cases that both runs scored."""
+    """Change of a mean since the baseline, over the cases that both runs scored."""
 
     base: str
     delta: str
@@ -63,7 +63,7 @@ class ChangeView:
     """``better``, ``worse``, ``same`` or ``unclear``."""
     n: int
     place: float | None
-    """Where the baseline stands on the metric's scale."""
+    """Position of the baseline on the metric's scale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class MetricView:
     interval: str
     limits: tuple[LimitView, ...]
     change: ChangeView | None
-    """Since the baseline; None: there is none, or it cannot be compared."""
+    """Change since the baseline; None: there is none, or it cannot be compared."""
     places: tuple[float, float, float] | None
     """Low, mean and high as shares of the metric's scale; None: it has no end, or no data."""
     better: str
@@ -94,7 +94,7 @@ class HeatCell:
 
     text: str
     level: str
-    """Class: ``h0`` (worst) to ``h6`` (best), ``hn`` for what is neither, empty: no data."""
+    """Class: ``h0`` (worst) to ``h6`` (best), ``hn`` if neither way is better, empty: no data."""
     n: int
 
 
@@ -117,7 +117,7 @@ class TrendRow:
     when: str
     current: bool
     changed: tuple[str, ...]
-    """What differs from the run before and breaks the line."""
+    """Differences from the previous run that break the line."""
     cells: tuple[str, ...]
 
 
@@ -147,25 +147,25 @@ class ChunkView:
     rank: int
     in_cut: bool
     golds: str
-    """Such as ``gold [0]``; empty: it matches none. Made of numbers alone."""
+    """Such as ``gold [0]``; empty: it matches none. Contains no document text."""
     irrelevant: bool
     path: str
     heading: str
     facts: str
-    """Lines, scores and earlier rank: numbers and words of ours."""
+    """Lines, scores and earlier rank: numbers and fixed words."""
     text: str
     truncated: bool
     moved: str
-    """Where the other of two runs had it, such as ``was rank 3``; empty: at the same rank."""
+    """Rank in the other run, such as ``was rank 3``; empty: the same rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseDetail:
-    """What lies behind one case; of a redacted page no text is left in it."""
+    """Details of one case; without text on a redacted page."""
 
     question: str | None
     expected_facts: tuple[tuple[str, str], ...]
-    """Each with what the judge found, empty: it was not asked."""
+    """Each fact with the judge's finding; empty: not asked."""
     expected_answer: str | None
     answer: str | None
     error: str
@@ -195,9 +195,9 @@ class BaseDetail:
     chunks: tuple[ChunkView, ...] | None
     """None: not reported, or the same."""
     same: tuple[str, ...]
-    """What is the same: ``answer``, ``chunks``."""
+    """Equal parts: ``answer``, ``chunks``."""
     diff: WordDiff | None = None
-    """Both answers word by word; None: one is missing, or they have next to nothing in common."""
+    """Both answers word by word; None: one is missing, or they have almost nothing in common."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,9 +207,9 @@ class CaseView:
     anchor: str
     case_id: str
     repeat: str
-    """``repeat 1`` where a case was asked several times."""
+    """``repeat 1`` if a case was asked several times."""
     outcome: str
-    """``passed``, ``missed`` or ``error``; ``unchecked`` where nothing could be scored."""
+    """``passed``, ``missed`` or ``error``; ``unchecked`` if nothing could be scored."""
     flip: str
     """``worse``, ``better`` or empty."""
     stage: str
@@ -223,7 +223,7 @@ class CaseView:
     ms: tuple[str, str]
     question: str | None
     detail: CaseDetail | None
-    """None: left out of the page, which says so."""
+    """None: left out, with a note on the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,18 +240,18 @@ class FlipView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareView:
-    """How the run stands to its baseline."""
+    """Comparison of the run with its baseline."""
 
     run_id: str
     invariants: tuple[str, ...]
-    """What differs and keeps figures of the two from meaning the same."""
+    """Differences that make figures of the two runs incomparable."""
     warning: str
     flips: tuple[FlipView, ...]
     n_paired: int
     left_out: tuple[str, ...]
-    """How many cases were left out, and why."""
+    """Numbers of cases left out, with reasons."""
     facts: tuple[tuple[str, str, str], ...]
-    """Name, baseline's and this run's value of what differs."""
+    """Name, baseline's value and this run's value of each difference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +270,7 @@ class ReportView:
     compare: CompareView | None
     metrics: tuple[MetricView, ...]
     forest: tuple[Element, Element] | None
-    """For a wide window and for a narrow one, as the next."""
+    """For wide and for narrow windows, like the next field."""
     heat_maps: tuple[HeatMap, ...]
     trend: Trend | None
     latency: tuple[LatencyView, ...]
@@ -282,17 +282,17 @@ class ReportView:
     categories: tuple[str, ...]
     outcomes: tuple[str, ...]
     n_hidden: int
-    """Cases without what lies behind them."""
+    """Number of cases without details."""
     redacted: bool
 
     @property
     def verdict_word(self) -> str:
-        """The verdict in a word or two; the gate's sentence mostly begins with it."""
+        """The verdict in a word or two; the gate's sentence usually begins with it."""
         return _VERDICT_WORDS[self.verdict]
 
     @property
     def reason(self) -> str:
-        """What the gate's sentence says beyond the verdict."""
+        """The rest of the gate's sentence after the verdict."""
         return self.sentence.removeprefix(self.verdict_word).strip(": ")
 
 

@@ -1,4 +1,4 @@
-"""A run, its baseline and its history in; every value of the page out."""
+"""Computes every value of the page from a run, its baseline and its history."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from pytest_rageval.values.run import StoredRun
 _OUTCOMES: Final = ("error", "missed", "unchecked", "passed")
 _PANELS: Final = 6
 _UNTOLD: Final = datetime.min.replace(tzinfo=UTC)
-"""Runs come in their order, so when each ran need not be known."""
+"""Placeholder: runs are already in order, so their times are not needed."""
 _FIRST: Final = (
     "recall_at_k",
     "recall_all_at_k",
@@ -54,7 +54,7 @@ _FIRST: Final = (
     "groundedness",
     "correctness",
 )
-"""One of each side of a system: what was found, where, when it refuses, what it says."""
+"""One metric per aspect of a system: retrieval, rank, abstention, answer."""
 _VERDICTS: Final = frozenset({"pass", "fail", "not_evaluated"})
 _FACTS: Final = (
     ("Begun", ("timestamp",)),
@@ -78,14 +78,14 @@ def view_report(
     history: Sequence[StoredRun] = (),
     options: ReportOptions | None = None,
 ) -> ReportView:
-    """Work out everything that the page shows.
+    """Compute everything that the page shows.
 
     Args:
-        run: what the page is about.
-        baseline: the run that it is held against, and what that gave; None: none.
+        run: shown on the page.
+        baseline: the run to compare with and the comparison; None: none.
         history: the last runs of the results folder with this one, oldest first; their records
             are not needed.
-        options: how much is shown.
+        options: extent of the page.
     """
     chosen = options or ReportOptions()
     cases = _cases(run, baseline, chosen)
@@ -139,7 +139,7 @@ def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
 
 def _notes(run: StoredRun, options: ReportOptions) -> Iterator[str]:
     yield from run.notes
-    if not options.redact:  # what the target wrote of its index is among them
+    if not options.redact:  # they include the target's notes about its index
         yield from (note for note in items(run.metrics, "warnings") if isinstance(note, str))
         coverages = (record.indexing_coverage for record in reversed(run.records))
         yield from target_warnings([coverage for coverage in coverages if coverage][:1])
@@ -161,11 +161,11 @@ def _cases(run: StoredRun, baseline: RunComparison | None, options: ReportOption
 
 
 def view_trend(runs: Sequence[StoredRun], current: str) -> Trend | None:
-    """Show the headline means of several runs; None: there is nothing before this one.
+    """Show the headline means of several runs; None: there is no earlier run.
 
     Args:
         runs: with metrics.json and config.json, oldest first.
-        current: id of the run that the page is about.
+        current: id of the run on the page.
     """
     shown = [run for run in runs if run.metrics]
     if len(shown) < 2:
@@ -206,7 +206,7 @@ def view_trend(runs: Sequence[StoredRun], current: str) -> Trend | None:
 
 
 def _breaks(runs: Sequence[StoredRun], key: str) -> list[tuple[str, ...]]:
-    """Name, for each run, what keeps a metric from being compared with that of the run before."""
+    """Name, for each run, the differences that make a metric incomparable with the previous run."""
     points = [_point(run) for run in runs]
     found = (differences(one, other, key)[0] for one, other in pairwise(points))
     return [(), *(tuple(one.name for one in breaks) for breaks in found)]

@@ -1,4 +1,4 @@
-"""What changed between two texts, word by word. Pure."""
+"""Differences between two texts, word by word. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from difflib import SequenceMatcher
 from typing import Final
 
 _SINGLE: Final = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-"""Scripts without spaces between words, of which every character is taken for one."""
+"""Scripts without spaces between words; each character counts as a word."""
 _WORD: Final = re.compile(rf"(?:[{_SINGLE}]|[^\W{_SINGLE}]+|[^\w\s]+)\s*|\s+")
 MAX_WORDS: Final = 10_000
 """Longest text that is compared, so that no case of a page takes longer than a second."""
 _COMMON: Final = 0.2
-"""Share of the shorter text that two must have in common for marks to tell anything."""
+"""Minimum common share of the shorter text for marks to be useful."""
 _ISLAND: Final = 1
-"""Words between two changes that are taken for changed, too: chance makes them equal."""
+"""Equal words between two changes that count as changed, because they match by chance."""
 
 Piece = tuple[bool, str]
 """Whether a part of a text changed, and the part."""
@@ -24,7 +24,7 @@ Piece = tuple[bool, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordDiff:
-    """Two texts in pieces, whose parts put together are the texts."""
+    """Two texts in pieces; the joined parts equal the texts."""
 
     old: tuple[Piece, ...]
     new: tuple[Piece, ...]
@@ -64,7 +64,7 @@ def _common(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _islands_out(same: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Leave out runs of a word or so in the midst of what changed."""
+    """Leave out short equal runs between changes."""
     runs: list[list[tuple[int, int]]] = []
     for i, j in same:
         if runs and runs[-1][-1] == (i - 1, j - 1):
@@ -77,7 +77,7 @@ def _islands_out(same: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _pieces(words: Sequence[str], same: set[int]) -> Iterator[Piece]:
-    """Put neighbours of one kind together; spaces around a change are none of it."""
+    """Join neighbours of the same kind; spaces around a change are not part of it."""
     kind, text = False, ""
     for place, word in enumerate(words):
         changed = place not in same and not word.isspace()

@@ -1,4 +1,4 @@
-"""``diff.md``: a comparison of two runs in Markdown: ids and numbers, no text of anybody's."""
+"""``diff.md``: a comparison of two runs in Markdown: ids and numbers, no user or model text."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.numbers import format_value, unit_of
 
 GROUP_ROWS: Final = 200
-"""Rows by category and tag: a comment on a change has a limit."""
+"""Maximum rows by category and tag: a pull request comment has a size limit."""
 
 
 def render_comparison_markdown(view: ComparisonView) -> str:
-    """Render a comparison: verdict, checks, metrics, flips, then what was made differently."""
+    """Render a comparison: verdict, checks, metrics, flips, then configuration differences."""
     return "\n".join(_lines(view)) + "\n"
 
 

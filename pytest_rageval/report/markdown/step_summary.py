@@ -1,7 +1,7 @@
-"""Appends Markdown to the summary of a GitHub Actions step, where there is one.
+"""Appends Markdown to the summary of a GitHub Actions step, if there is one.
 
-The runner names a file in ``GITHUB_STEP_SUMMARY`` and shows what it holds once the step has ended.
-It belongs to the whole step: whatever else wrote into it stays.
+The runner names a file in ``GITHUB_STEP_SUMMARY`` and shows its content after the step. The whole
+step shares it: existing content is kept.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Final
 
 VARIABLE: Final = "GITHUB_STEP_SUMMARY"
 LIMIT_BYTES: Final = 1 << 20
-"""Of the whole file: GitHub refuses a larger one altogether."""
+"""Limit of the whole file: GitHub rejects a larger one completely."""
 
 
 def append_step_summary(markdown: str, environ: Mapping[str, str]) -> str | None:
-    """Append Markdown to the summary of the step, cut at a line where it would be too long.
+    """Append Markdown to the step summary, cut at a line end if it would be too long.
 
     Args:
-        markdown: what is appended, as a block of its own.
-        environ: where the name of the file stands; unset or empty: nothing is done.
+        markdown: block to append.
+        environ: contains the name of the file; unset or empty: nothing is done.
 
     Returns:
-        A sentence for the user where the file cannot be written; None: all is well.
+        A sentence for the user if the file cannot be written; None: no error.
     """
     name = environ.get(VARIABLE)
     if not name:
@@ -39,7 +39,7 @@ def append_step_summary(markdown: str, environ: Mapping[str, str]) -> str | None
 
 
 def _append(path: Path, markdown: str) -> None:
-    # Without waiting: opening a pipe that nobody reads would hang for ever.
+    # Non-blocking: opening a pipe without a reader would hang forever.
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
     flags |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags, 0o644), "r+b", buffering=0) as file:
@@ -66,12 +66,12 @@ _CLOSE: Final = "</details>"
 def fit_markdown(markdown: str, room_bytes: int) -> str:
     r"""Return Markdown that takes at most some bytes of UTF-8.
 
-    Whole lines are kept, and a sentence says that others were not; where not even that has room,
-    nothing is left.
+    Whole lines are kept, and a sentence says that others were cut. If even that does not fit, the
+    result is empty.
 
     Args:
         markdown: lines of Markdown.
-        room_bytes: how much there is room for; may be negative.
+        room_bytes: available bytes; may be negative.
 
     >>> fit_markdown("one\ntwo\n", 8), fit_markdown("one\ntwo\n", 7)
     ('one\ntwo\n', '')

@@ -1,4 +1,4 @@
-"""``summary.md``: a run in Markdown, with ids and numbers and no text of anybody's."""
+"""``summary.md``: a run in Markdown: ids and numbers, no user, document or model text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pytest_rageval.values.gate import CheckResult, GateResult
 from pytest_rageval.values.numbers import MetricSummary
 
 LISTED_CASES: Final = 200
-"""Ids listed of the missed and of the failed cases: a comment on a change has a limit."""
+"""Maximum ids listed of missed and failed cases: a pull request comment has a size limit."""
 
 
 def render_markdown(view: SummaryView) -> str:
@@ -49,7 +49,7 @@ def _lines(view: SummaryView) -> Iterator[str]:
 
 
 def baseline_line(gate: GateResult) -> Iterator[str]:
-    """Say after an empty line what the run was held against; nothing where nobody asked."""
+    """Yield an empty line and the baseline of the run; nothing if none was requested."""
     if gate.baseline is not None:
         sentence = gate.baseline.sentence
         there = gate.baseline.problem is None
@@ -58,7 +58,7 @@ def baseline_line(gate: GateResult) -> Iterator[str]:
 
 
 def check_table(gate: GateResult) -> Iterator[str]:
-    """Render the checks, failed ones first, after an empty line; nothing where there are none."""
+    """Render an empty line and the checks, failed ones first; nothing if there are none."""
     if not gate.checks:
         return
     yield from (
@@ -153,10 +153,10 @@ def _case_list(view: SummaryView) -> Iterator[str]:
 
 
 def escape(text: str) -> str:
-    """Make text inert in Markdown: no markup, no HTML, no table cell, link or mention of its own.
+    """Escape text for Markdown: no markup, HTML, table cells, links or mentions.
 
-    GitHub looks for names, issues and addresses in what the Markdown has become, where a backslash
-    before them is gone; a zero-width space within them stays.
+    GitHub looks for names, issues and addresses in the rendered text, where backslashes are gone; a
+    zero-width space within them remains.
     """
     text = clean(text)
     for character in "\\`*_{}[]<>#|!&~$":
@@ -167,7 +167,7 @@ def escape(text: str) -> str:
 
 _GAP: Final = "&#8203;"
 _LINKED: Final = re.compile(r"@|#(?=\d)|(?i:\bGH-)(?=\d)|:(?=//)|(?i:\bwww)(?=\.)")
-"""After these a name, the number of an issue or an address would begin."""
+"""Prefixes of a name, an issue number or an address."""
 
 
 def render_gate_markdown(run_id: str, gate: GateResult) -> str:

@@ -19,14 +19,14 @@ _CLASSES: Final = {
 _PROBES: Final = {"verbosity": "padded", "order": "reordered"}
 _WIDTH: Final = 80
 _NOTED: Final = 0.05
-"""Kappa that another pass line must gain to be worth a word."""
+"""Minimum gain of kappa for another pass line to be mentioned."""
 
 
 def calibration_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a calibration for people, fit for any terminal.
+    """Yield the lines of a calibration as plain text.
 
     Args:
-        document: what ``rageval calibrate --json`` prints.
+        document: as printed by ``rageval calibrate --json``.
     """
     yield from _wrap(
         f"{document['judge']} under {document['rubric_version'] or document['rubric']}: "
@@ -92,7 +92,7 @@ def _explanation(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rounded_down(threshold: float) -> str:
-    # Rounded up it would leave out the very answers that it was chosen for.
+    # Rounded up, it would exclude the answers at the threshold.
     return f"{math.floor(threshold * 1000) / 1000:g}"
 
 
@@ -116,10 +116,10 @@ _ROWS: Final = (("chunks", "evidence or not"), ("answerable", "answerable or not
 
 
 def agreement_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of an agreement for people, fit for any terminal.
+    """Yield the lines of an agreement as plain text.
 
     Args:
-        document: what ``rageval label FILE --agreement --json`` prints.
+        document: as printed by ``rageval label FILE --agreement --json``.
     """
     people = ", ".join(f"{name} {n}" for name, n in document["annotators"].items())
     title = f"{document['file']}: cases labelled by {people}"

@@ -1,6 +1,6 @@
 """A comparison of two runs on a terminal: values in, styled lines out, at most ``width`` wide.
 
-Plain ASCII as far as names, paths and headings are; words carry the meaning, colour repeats it.
+Plain ASCII, except for names, paths and headings; words carry the meaning, colour repeats it.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ _SHORT: Final = {
     "attribution_hit_rate": "cited",
 }
 WIDE: Final = 90
-"""Columns from which on the adjusted p has one of its own."""
+"""Terminal width from which the adjusted p has its own column."""
 FLIPS_SHOWN: Final = 12
 CONFIG_SHOWN: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonView:
-    """What a comparison shows."""
+    """Content of a comparison."""
 
     found: RunComparison
     checks: tuple[CheckResult, ...] = ()
-    """Of thresholds.toml against the baseline; empty: there are none, or nothing is decided."""
+    """Checks of thresholds.toml against the baseline; empty: none, or not decided."""
     thresholds: str | None = None
     """The file as shown; None: there is none."""
     notes: tuple[str, ...] = ()
     groups: tuple[GroupChange, ...] = ()
-    """By category and tag; empty: not looked at."""
+    """Changes by category and tag; empty: not computed."""
     min_n: int = 20
     """Pairs below which a group has no verdict."""
 
@@ -75,7 +75,7 @@ def render_comparison(
     """Lay out a comparison.
 
     Args:
-        view: both runs and what came of comparing them.
+        view: both runs and their comparison.
         width: columns of the terminal.
         verbose: show every metric and every flip.
     """
@@ -123,7 +123,7 @@ def describe_side(side: StoredRun) -> str:
 
 
 def pairing_text(found: RunComparison) -> str:
-    """Say how many cases are compared, and why others are not."""
+    """Describe how many cases are compared, and why others are not."""
     pairing = found.comparison.pairing
     reasons: dict[LeftOutReason, str] = {
         "content_changed": "changed content",
@@ -200,7 +200,7 @@ def _metric_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[L
 
 
 def is_shown(change: MetricChange) -> bool:
-    """Whether a metric is shown without being asked for: a headline, or one that changed."""
+    """Whether a metric is shown by default: a headline, or one that changed."""
     return change.key in HEADLINE or change.verdict in {"better", "worse"}
 
 
@@ -243,7 +243,7 @@ def _noise_lines(found: RunComparison, width: int) -> Iterator[Line]:
 
 
 def noise_text(change: MetricChange) -> str:
-    """Say how noisy the judge of a metric is; empty: nothing tells."""
+    """Describe the noise of a metric's judge; empty: unknown."""
     noise = change.noise
     if noise is None:
         return ""
@@ -310,7 +310,7 @@ def _flip_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[Lin
 
 
 def _both_ways(flips: Sequence[CaseFlip]) -> list[CaseFlip]:
-    """Return the first flips, mostly the worse ones, but not without any better one."""
+    """Return the first flips, mostly worse ones, but at least one better one if there is any."""
     worse = [flip for flip in flips if flip.direction == "worse"]
     better = [flip for flip in flips if flip.direction == "better"]
     kept = better[: max(FLIPS_SHOWN - len(worse), FLIPS_SHOWN // 4)]
@@ -318,7 +318,7 @@ def _both_ways(flips: Sequence[CaseFlip]) -> list[CaseFlip]:
 
 
 def flip_value(flip: CaseFlip) -> str:
-    """Show what changed of a case, such as ``recall 1.00 -> 0.00``."""
+    """Show the change of a case, such as ``recall 1.00 -> 0.00``."""
     if not flip.changes:
         return f"{flip.base_outcome} -> {flip.new_outcome}"
     first = flip.changes[0]
@@ -342,7 +342,7 @@ def _check_lines(view: ComparisonView, width: int) -> Iterator[Line]:
 
 
 def conclusion(view: ComparisonView) -> tuple[str, Style]:
-    """Say in one sentence what the checks against the baseline came to."""
+    """Return the result of the checks against the baseline as one sentence."""
     failed = sum(result.status == "fail" for result in view.checks)
     if failed:
         return f"regression: {failed} of {counted(len(view.checks), 'check')} failed", "red"
@@ -369,7 +369,7 @@ def _wrapped(head: str, text: str, width: int, *, style: Style = "") -> Iterator
 
 
 def groups_text(min_n: int) -> str:
-    """Say what verdicts by group are worth."""
+    """Return the caveat about verdicts by group."""
     return f"exploratory, not adjusted for looking at many groups; no verdict below {min_n} pairs"
 
 
@@ -393,9 +393,9 @@ def group_verdict(one: GroupChange) -> str:
 
 
 def telling(groups: Sequence[GroupChange]) -> list[GroupChange]:
-    """Return what is shown without being asked for.
+    """Return the groups shown by default.
 
-    What is better or worse, and of each category that changed its first metric.
+    These are better or worse ones, and the first metric of each category that changed.
     """
     leading = {(one.table, one.group): one for one in reversed(groups)}.values()
     changed = [one for one in leading if one.table == "category" and one.change.delta]
@@ -414,7 +414,7 @@ def interval_text(change: MetricChange) -> str:
 
 
 def p_text(p: float | None) -> str:
-    """Show a p-value; below 0.001 it is only said to be so."""
+    """Show a p-value; small ones as ``<0.001``."""
     if p is None:
         return "-"
     return "<.001" if p < 0.001 else f"{p:.3f}"

@@ -1,4 +1,4 @@
-"""The embedding analysis of a run as a document and as text. Neither holds a question or a text."""
+"""The embedding analysis of a run as a document and as text, without questions or chunk text."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def embedding_document(
 
     Args:
         run_id: name of the run.
-        source: where the vectors come from.
+        source: of the vectors.
         n_cases: cases of the run.
-        wanted: the texts that the run holds.
-        vectors: those that were had.
+        wanted: the texts of the run.
+        vectors: those obtained.
         analysis: similarities and silhouettes.
         translations: cross-lingual consistency with its pairs.
-        warnings: what the source had to say.
+        warnings: from the source.
     """
     summary, consistency = translations
     n_questions = sum(question in vectors.by_text for question in wanted.questions)
@@ -115,7 +115,7 @@ def _warnings(
 
 
 def embedding_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the document as lines for people, fit for any terminal."""
+    """Yield the document as lines of plain text."""
     yield _heading(document)
     yield f"{'mean over cases':<28}{'n':>6}{'n/a':>6}{'errors':>8}{'value':>9}{'95% CI':>14}"
     for key, row in document["statistics"].items():

@@ -1,8 +1,7 @@
 """The explanation of one record as styled lines: verdict first, then evidence, then numbers.
 
-Lines are at most ``width`` characters and plain ASCII but for what a case, a document or a model
-wrote, all of which is made harmless before any of it is laid out. Meaning stands in words; colour
-only repeats it.
+Lines are at most ``width`` characters and plain ASCII, except for text of cases, documents and
+models, which is sanitised before layout. Words carry the meaning; colour only repeats it.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ _PLACE_CHARS: Final = 300
 _REASON_CHARS: Final = 600
 _KEY_CHARS: Final = 44
 _TEXT_READ: Final = 4000
-"""More of one text than any line shows unless the whole is asked for."""
+"""Maximum characters of a text that are processed unless the whole is requested."""
 _CLAIMS_SHOWN: Final = 12
 _NARROWEST: Final = 60
 _REASON_COLUMN: Final = 24
-"""Least width beside a number; a narrower terminal gets the reason below it."""
+"""Minimum width beside a number; on a narrower terminal the reason is below it."""
 
 
 def render_explanation(
@@ -63,7 +62,7 @@ def render_explanation(
     """Lay out one explanation.
 
     Args:
-        explanation: what ``explain_record`` returned.
+        explanation: result of ``explain_record``.
         run_id: name of the run, for the heading.
         width: columns of the terminal; fewer than 60 are taken as 60.
         verbose: adds the beginning of each chunk's text and the whole answer.
@@ -96,8 +95,8 @@ def render_explanation(
 def _harmless(value: Any, limit: int | None) -> Any:
     """Return a value with every text in it made safe for a terminal, keys of mappings too.
 
-    It happens here for all of an explanation: any field, also the key of a metric, may come from
-    a file that others wrote, and what is measured must be what is shown.
+    Applied to the whole explanation, because any field, including the key of a metric, may come
+    from an untrusted file, and the width must be measured on the displayed text.
     """
     if isinstance(value, str):
         return clean(value, limit)
@@ -376,7 +375,7 @@ def _marked(word: str, text: str, width: int, *, style: Style) -> Iterator[Line]
 
 
 def _claims(claims: Sequence[ClaimReason], width: int, *, verbose: bool) -> Iterator[Line]:
-    """Show each claim with the passage that decides, those without support first."""
+    """Show each claim with the deciding passage, unsupported claims first."""
     ordered = sorted(claims, key=lambda claim: claim.supported)
     shown = ordered if verbose else ordered[:_CLAIMS_SHOWN]
     for claim in shown:
@@ -389,7 +388,7 @@ def _claims(claims: Sequence[ClaimReason], width: int, *, verbose: bool) -> Iter
 
 
 def _deciding(claim: ClaimReason) -> str:
-    """Name the passage that a claim was decided by, and what was found there or not."""
+    """Name the passage that decided a claim, and the words found or missing there."""
     if claim.rank is None:
         place = "" if claim.supported else "no passage"
     else:

@@ -1,4 +1,4 @@
-"""The decision about a stored run on a terminal: a line for every check."""
+"""The gate of a stored run on a terminal: a line for every check."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _wrapped(head: str, text: str, width: int, style: Style) -> Iterator[Line]:
 
 
 def detectable_text(result: CheckResult) -> str | None:
-    """Say how small a change a check against a baseline could have seen; None: it is none."""
+    """Describe the smallest change that a baseline check can detect; None for other checks."""
     check = result.check
     if check.kind not in {"max_drop", "max_rise"} or result.mde is None or not result.n:
         return None
@@ -54,9 +54,9 @@ def detectable_text(result: CheckResult) -> str | None:
 
 
 def detectable_size(result: CheckResult) -> str | None:
-    """Return the smallest change that as many cases show at 80 % power.
+    """Return the smallest change that these cases detect at 80 % power.
 
-    None: unknown, or none that the metric could make.
+    None: unknown, or larger than the metric's range.
     """
     info = METRICS.get(result.check.metric)
     low, high = (

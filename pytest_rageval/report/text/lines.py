@@ -18,7 +18,7 @@ VERDICTS: Mapping[str, tuple[str, Style]] = {
     "warn": ("warn", "yellow"),
     "skip": ("skipped", "yellow"),
 }
-"""The word for each status of a check, and its colour."""
+"""Word and colour of each status of a check."""
 
 
 def fit_line(line: Line, width: int) -> Line:

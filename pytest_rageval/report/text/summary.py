@@ -1,7 +1,7 @@
 """The terminal summary of a run: values in, styled lines out.
 
-Lines are plain ASCII (as far as categories and ids are), at most ``width`` wide, and carry
-their meaning in words; colour only repeats it.
+Lines are plain ASCII (except for categories and ids) and at most ``width`` wide. Words carry the
+meaning; colour only repeats it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ HEADLINE = (
     "groundedness",
     "correctness",
 )
-"""Metrics shown without being asked for; others appear when they are gated or with ``-v``."""
+"""Metrics shown by default; others appear if they are gated or with ``-v``."""
 
 GROUP_COLUMNS = (
     ("hit_at_k", "hit"),
@@ -55,12 +55,12 @@ GROUP_COLUMNS = (
 )
 
 PARTS = {"reference": "with a reference", "no_reference": "without a reference"}
-"""What ``correctness`` is averaged apart by, in words."""
+"""Labels of the separate averages of ``correctness``."""
 NARROW = 60
 VERSUS = 80
-"""Columns from which on the differences to a baseline have one of their own."""
+"""Terminal width from which differences to a baseline have their own column."""
 _JUDGED = frozenset({"ungrounded", "incorrect"})
-"""Stages at which only a judge sees a case fail."""
+"""Failure stages that only a judge can detect."""
 _FLAWS_SHOWN = 2
 _FLAW_CHARS = 200
 _WEAK_SHOWN = 5
@@ -69,7 +69,7 @@ _ID_CHARS = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryView:
-    """What the summary shows."""
+    """Content of the summary."""
 
     run_id: str
     aggregate: Aggregate
@@ -83,16 +83,15 @@ class SummaryView:
     confidence: float = 0.95
     reliability: JudgeReliability | None = None
     gave_up: str = ""
-    """Why the target was asked no further; empty: it was asked to the end. Among ``notes`` too."""
+    """Reason why the run gave up on the target; empty: it did not. Also in ``notes``."""
     resume: str = ""
-    """Command that goes on with the run; empty: it is complete."""
+    """Command that resumes the run; empty: it is complete."""
     rerun: str = "pytest --lf"
-    """Command that asks misses and errors again."""
+    """Command that runs misses and errors again."""
     report: str = ""
-    """The page of the run as shown to the user; empty: none was written."""
+    """Displayed path of the report page; empty: none was written."""
     changes: Mapping[str, float] = field(default_factory=dict)
-    """Difference to the baseline by metric key, over the cases in common; empty: none is
-    compared."""
+    """Difference to the baseline by metric key, over the cases in common; empty: no comparison."""
 
     @property
     def versus(self) -> str:
@@ -175,7 +174,7 @@ def _metric_rows(
 
 
 def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:
-    """Return what a metric is averaged apart by, in words; empty: nothing."""
+    """Return the separate averages of a metric by label; empty: none."""
     if key != "correctness":
         return {}
     return {PARTS[name]: part for name, part in aggregate.correctness_by_reference.items()}
@@ -191,7 +190,7 @@ def _run_rows(
         rows["error_rate"] = view.aggregate.rates.get("error_rate")
     for metric, results in checks.items():
         if metric not in METRICS and metric not in rows:
-            # A check that is skipped has no estimate, but the run may know the figure.
+            # A skipped check has no estimate, but the run may have the figure.
             rows[metric] = view.aggregate.rates.get(metric, results[0].estimate)
     for metric, value in rows.items():
         n = str(latency.n if metric.startswith("latency_ms") else view.aggregate.total)
@@ -201,7 +200,7 @@ def _run_rows(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
-    """The rows of the metric table, as wide as they may be."""
+    """The rows of the metric table, within the available width."""
 
     width: int
     changes: Mapping[str, float]
@@ -253,7 +252,7 @@ def change_text(metric: str, change: float | None) -> str:
 
 
 def value_text(metric: str, value: float | None, check: Check | None = None) -> str:
-    """Show a value in its unit, with the decimals that tell it from the limit it is held to."""
+    """Show a value in its unit, with enough decimals to distinguish it from its limit."""
     if value is None:
         return "no data"
     unit = unit_of(metric)
@@ -263,7 +262,7 @@ def value_text(metric: str, value: float | None, check: Check | None = None) -> 
 
 
 def held_value_text(result: CheckResult, value: float | None) -> str:
-    """Show the value that a check is about; ``-`` where a skipped check never looked for one."""
+    """Show the value of a check; ``-`` if a skipped check has none."""
     if value is None and result.status == "skip":
         return "-"
     return value_text(result.check.metric, value, result.check)
@@ -340,7 +339,7 @@ def _group_sizes(title: str, records: Sequence[CaseRecord]) -> dict[str, int]:
 
 
 def _one_of_each_case(records: Iterable[CaseRecord]) -> list[CaseRecord]:
-    """Return the first record of each case; its repeats are no further cases."""
+    """Return the first record of each case, without repeats."""
     found: dict[str, CaseRecord] = {}
     for record in records:
         found.setdefault(record.nodeid, record)
@@ -350,8 +349,8 @@ def _one_of_each_case(records: Iterable[CaseRecord]) -> list[CaseRecord]:
 def worst_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRecord]:
     """Return the records to look at first, one of each case.
 
-    Errors, then misses with the least recall, then those that met what was asked of them with an
-    answer that the judge rates below its pass line.
+    Errors, then misses with the lowest recall, then passed cases whose answer the judge rates below
+    its pass line.
     """
     found = [
         (_badness(r), r) for r in records if r.outcome != "passed" or r.failure_stage in _JUDGED
@@ -394,7 +393,7 @@ def _why(record: CaseRecord) -> str:
 
 
 def _judged_lines(record: CaseRecord, width: int) -> Iterator[Line]:
-    """Show what the judge holds against an answer, a claim or fact a line; a terminal alone."""
+    """Show unsupported claims or missing facts, one per line; only on a terminal."""
     flaws: list[tuple[str, str]] = []
     if below_pass_line("groundedness", record.metrics):
         flaws += [("unsupported", text) for text in unsupported_claims(record)]
@@ -440,7 +439,7 @@ def _wrapped(head: str, head_style: Style, text: str, style: Style, width: int) 
 
 
 def _baseline_lines(view: SummaryView, width: int) -> Iterator[Line]:
-    """Say what was compared with, and how small a change each check could have seen."""
+    """Describe the baseline, and the smallest change that each check can detect."""
     info = view.gate.baseline
     if info is None:
         return
@@ -470,7 +469,7 @@ def _compare_command(baseline: str | None, run_id: str) -> str:
 
 
 def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
-    """Yield a command so that it can be copied whole."""
+    """Yield a command on one line, so that it can be copied."""
     room = max(width - 11, 20)
     parts = textwrap.wrap(clean(command), room, break_long_words=False, break_on_hyphens=False)
     for number, part in enumerate(parts, start=1):
