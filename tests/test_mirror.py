@@ -61,10 +61,8 @@ TESTED_BY = {
     "project/test_case_reader": "project.case_rules support.jsonl",
     "project/test_options": "project.option_values",
     "report/explain/test_case": (
-        "report.explain.answer_figures report.explain.chunks report.explain.figures "
-        "report.explain.golds"
+        "report.explain.chunks report.explain.figures report.explain.golds"
     ),
-    "report/html/test_cases": "report.html.chunks report.html.details",
     "report/html/test_files": "cli.commands.report report.html.view",
     "runs/history/test_database": "support.sql",
     "runs/history/test_sync": "runs.history.tables",
