@@ -5,7 +5,6 @@ Plain ASCII, except for names, paths and headings; words carry the meaning, colo
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,8 +15,8 @@ from pytest_rageval.analysis.compare.metrics import LatencyChange, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
 from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
 from pytest_rageval.analysis.two_runs import RunComparison
-from pytest_rageval.report.text.gate import detectable_text
-from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line
+from pytest_rageval.report.text.gate import check_lines
+from pytest_rageval.report.text.lines import Line, Style, fit_line, wrapped
 from pytest_rageval.report.text.summary import HEADLINE, change_text
 from pytest_rageval.support.numbers import format_value, unit_of
 from pytest_rageval.support.text import clean, counted, cut_columns
@@ -83,7 +82,7 @@ def render_comparison(
     lines: list[Line] = [*_head(found, width)]
     if found.ignored:
         lines.append(((BANNER, "red"), (": compared all the same", "bold")))
-        lines += _wrapped("", found.comparability.sentence(), width, style="red")
+        lines += wrapped("", found.comparability.sentence(), width, "red")
     elif not found.comparable:
         lines += _refusal(found, width)
     lines += _config_lines(found, width)
@@ -93,7 +92,7 @@ def render_comparison(
     lines += _group_lines(view, width, verbose)
     lines += _flip_lines(found, width, verbose)
     for note in view.notes:
-        lines += _wrapped("note", note, width, style="yellow")
+        lines += wrapped("note", note, width, "yellow")
     lines += _check_lines(view, width)
     return [fit_line(line, width) for line in lines]
 
@@ -104,7 +103,7 @@ def render_comparison(
 def _head(found: RunComparison, width: int) -> Iterator[Line]:
     for word, side in (("base", found.base), ("new", found.new)):
         yield ((f"{word:<9}", "bold"), (clean(describe_side(side)), ""))
-    yield from _wrapped("", pairing_text(found), width)
+    yield from wrapped("", pairing_text(found), width)
 
 
 def describe_side(side: StoredRun) -> str:
@@ -140,27 +139,27 @@ def _refusal(found: RunComparison, width: int) -> Iterator[Line]:
     yield ((BANNER, "red"), (": the runs were not made alike", "bold"))
     for one in found.comparability.invariants:
         text = f"{shown(one.base)} in base, {shown(one.new)} in new"
-        yield from _wrapped("", f"{one.name}: {text}", width, style="red")
+        yield from wrapped("", f"{one.name}: {text}", width, "red")
     if found.comparison.metrics:
         rest = "what this leaves unaffected:"
     elif found.comparison.n_paired or found.comparison.pairing.count("k_changed"):
         rest = "which leaves nothing unaffected; --ignore-invariants compares all the same"
     else:
         rest = "no case of the same content is in both"
-    yield from _wrapped("", rest, width)
+    yield from wrapped("", rest, width)
 
 
 def _config_lines(found: RunComparison, width: int) -> Iterator[Line]:
     changed = (*found.comparability.versions, *found.comparability.config)
     head = "config"
     for one in changed[:CONFIG_SHOWN]:
-        yield from _wrapped(head, difference_text(one), width)
+        yield from wrapped(head, difference_text(one), width)
         head = ""
     more = len(changed) - CONFIG_SHOWN
     if more > 0:
-        yield from _wrapped("", f"and {more} more", width)
+        yield from wrapped("", f"and {more} more", width)
     if found.comparability.warning is not None:
-        yield from _wrapped("warning", found.comparability.warning, width, style="yellow")
+        yield from wrapped("warning", found.comparability.warning, width, "yellow")
 
 
 def difference_text(one: ConfigDifference) -> str:
@@ -239,7 +238,7 @@ def _noise_lines(found: RunComparison, width: int) -> Iterator[Line]:
     for change in found.comparison.metrics.values():
         text = noise_text(change)
         if text:
-            yield from _wrapped("judge", f"{change.key}: {text}", width)
+            yield from wrapped("judge", f"{change.key}: {text}", width)
 
 
 def noise_text(change: MetricChange) -> str:
@@ -264,7 +263,7 @@ def _group_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Li
     if not view.groups:
         return
     yield from _banner(view.found)
-    yield from _wrapped("groups", groups_text(view.min_n), width)
+    yield from wrapped("groups", groups_text(view.min_n), width)
     rows = view.groups if verbose else telling(view.groups)
     if rows:
         yield ((group_head(view.found.comparison.confidence, width), "dim"),)
@@ -332,13 +331,9 @@ def _check_lines(view: ComparisonView, width: int) -> Iterator[Line]:
     if not view.found.comparable and not view.found.ignored:
         return
     yield from _banner(view.found)
-    for result in view.checks:
-        word, style = VERDICTS[result.status]
-        seen = detectable_text(result)
-        text = f"{result.check.name}: {result.message}" + (f" ({seen})" if seen else "")
-        yield from _wrapped(word, text, width, style=style)
+    yield from check_lines(view.checks, width)
     text, style = conclusion(view)
-    yield from _wrapped("result", text, width, style=style)
+    yield from wrapped("result", text, width, style or "bold")
 
 
 def conclusion(view: ComparisonView) -> tuple[str, Style]:
@@ -358,14 +353,6 @@ def _banner(found: RunComparison) -> Iterator[Line]:
     if found.ignored:
         names = ", ".join(one.name for one in found.comparability.invariants)
         yield ((f"{BANNER} ({names})", "red"),)
-
-
-def _wrapped(head: str, text: str, width: int, *, style: Style = "") -> Iterator[Line]:
-    wrapped = textwrap.wrap(clean(text), max(width - 9, 20)) or [""]
-    head_style: Style = style if style else "bold"
-    for piece in wrapped:
-        yield ((f"{head:<9}", head_style), (piece, ""))
-        head = ""
 
 
 def groups_text(min_n: int) -> str:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line
+from pytest_rageval.report.text.lines import HEAD, VERDICTS, Line, Style, fit_line, wrapped
 from pytest_rageval.support.numbers import format_value
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.gate import CheckResult, GateResult
-
-_HEAD = 9
 
 
 def render_gate(run_id: str, gate: GateResult, *, width: int = 80) -> list[Line]:
@@ -22,24 +19,23 @@ def render_gate(run_id: str, gate: GateResult, *, width: int = 80) -> list[Line]
         gate: the decision.
         width: columns of the terminal.
     """
-    lines: list[Line] = [((f"{'run':<{_HEAD}}", "bold"), (clean(run_id), ""))]
+    lines: list[Line] = [((f"{'run':<{HEAD}}", "bold"), (clean(run_id), ""))]
     if gate.baseline is not None:
         style: Style = "yellow" if gate.baseline.problem else "bold"
-        lines += _wrapped("baseline", gate.baseline.sentence, width, style)
-    for result in gate.checks:
-        word, style = VERDICTS[result.status]
-        seen = detectable_text(result)
-        text = f"{result.check.name}: {result.message}" + (f" ({seen})" if seen else "")
-        lines += _wrapped(word, text, width, style)
+        lines += wrapped("baseline", gate.baseline.sentence, width, style)
+    lines += check_lines(gate.checks, width)
     styles: dict[str, Style] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
-    lines += _wrapped("gate", gate.sentence, width, styles[gate.verdict])
+    lines += wrapped("gate", gate.sentence, width, styles[gate.verdict])
     return [fit_line(line, width) for line in lines]
 
 
-def _wrapped(head: str, text: str, width: int, style: Style) -> Iterator[Line]:
-    for part in textwrap.wrap(clean(text), max(width - _HEAD, 20)) or [""]:
-        yield ((f"{head:<{_HEAD}}", style), (part, ""))
-        head = ""
+def check_lines(checks: Iterable[CheckResult], width: int) -> Iterator[Line]:
+    """Yield the lines of checks, each with how small a change it could have seen."""
+    for result in checks:
+        word, style = VERDICTS[result.status]
+        seen = detectable_text(result)
+        text = f"{result.check.name}: {result.message}" + (f" ({seen})" if seen else "")
+        yield from wrapped(word, text, width, style)
 
 
 def detectable_text(result: CheckResult) -> str | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
+
+from pytest_rageval.support.text import clean
 
 Style = Literal["", "green", "red", "yellow", "bold", "dim"]
 
@@ -31,3 +34,16 @@ def fit_line(line: Line, width: int) -> Line:
         fitted.append((text, style))
         left -= len(text)
     return tuple(fitted)
+
+
+HEAD: Final = 9
+"""Columns of the word that begins a line of notes."""
+
+
+def wrapped(
+    head: str, text: str, width: int, head_style: Style = "bold", style: Style = ""
+) -> Iterator[Line]:
+    """Yield a text made safe as lines of at most ``width``, the first with a word before it."""
+    for part in textwrap.wrap(clean(text), max(width - HEAD, 20)) or [""]:
+        yield ((f"{head:<{HEAD}}", head_style), (part, style))
+        head = ""

@@ -20,7 +20,7 @@ from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.judged import missing_facts, unsupported_claims
 from pytest_rageval.report.text.gate import detectable_text
-from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line
+from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line, wrapped
 from pytest_rageval.support.numbers import format_limit_pair, format_value, unit_of
 from pytest_rageval.support.text import clean, counted, cut_columns
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
@@ -109,7 +109,7 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
         verbosity: pytest's; negative leaves only the gate, positive adds metrics and tags.
     """
     if verbosity < 0:
-        cut_short = [*_wrapped("note", "yellow", view.gave_up, "", width)] if view.gave_up else []
+        cut_short = [*wrapped("note", view.gave_up, width, "yellow")] if view.gave_up else []
         return [*cut_short, *_gate_lines(view, width), *_command_lines("go on", view.resume, width)]
     lines: list[Line] = [_run_line(view)]
     lines += _metric_table(view, width, verbosity)
@@ -121,7 +121,7 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
     if view.reliability is not None:
         lines += _reliability_lines(view.reliability, width, verbosity)
     for note in _notes(view):
-        lines += _wrapped("note", "yellow", note, "", width)
+        lines += wrapped("note", note, width, "yellow")
     lines += _baseline_lines(view, width)
     lines += _gate_lines(view, width)
     lines += _next_lines(view, width)
@@ -422,7 +422,7 @@ def _reliability_lines(found: JudgeReliability, width: int, verbosity: int) -> I
         if listed := "; ".join(worst):
             lines.append(f"first and second judge: {listed}")
     for line in lines:
-        yield from _wrapped("judge", "bold", line, "", width)
+        yield from wrapped("judge", line, width)
 
 
 def _notes(view: SummaryView) -> Iterator[str]:
@@ -431,37 +431,30 @@ def _notes(view: SummaryView) -> Iterator[str]:
     yield from view.aggregate.target_warnings
 
 
-def _wrapped(head: str, head_style: Style, text: str, style: Style, width: int) -> Iterator[Line]:
-    parts = textwrap.wrap(clean(text), max(width - 9, 20)) or [""]
-    for part in parts:
-        yield ((f"{head:<9}", head_style), (part, style))
-        head = ""
-
-
 def _baseline_lines(view: SummaryView, width: int) -> Iterator[Line]:
     """Describe the baseline, and the smallest change that each check can detect."""
     info = view.gate.baseline
     if info is None:
         return
-    yield from _wrapped("baseline", "bold", info.sentence, "yellow" if info.problem else "", width)
+    yield from wrapped("baseline", info.sentence, width, "bold", "yellow" if info.problem else "")
     for result in view.gate.checks:
         if (text := detectable_text(result)) is not None:
-            yield from _wrapped("", "", f"{result.check.name}: {text}", "", width)
+            yield from wrapped("", f"{result.check.name}: {text}", width, "")
 
 
 def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
     styles: dict[str, Style] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
-    yield from _wrapped("gate", "bold", view.gate.sentence, styles[view.gate.verdict], width)
+    yield from wrapped("gate", view.gate.sentence, width, "bold", styles[view.gate.verdict])
     for result in view.gate.checks:
         if result.status == "warn":
             text = f"{result.check.name}: {result.message}"
-            yield from _wrapped("warn", "yellow", text, "", width)
+            yield from wrapped("warn", text, width, "yellow")
     weak = [r.check.name for r in view.gate.checks if r.small_n and r.status != "skip"]
     if weak:
         names = ", ".join(weak[:_WEAK_SHOWN])
         more = f" and {len(weak) - _WEAK_SHOWN} more" if len(weak) > _WEAK_SHOWN else ""
         few = f"{counted(len(weak), 'check')} {'has' if len(weak) == 1 else 'have'} few cases"
-        yield from _wrapped("", "", f"weak evidence: {few}: {names}{more}", "yellow", width)
+        yield from wrapped("", f"weak evidence: {few}: {names}{more}", width, "", "yellow")
 
 
 def _compare_command(baseline: str | None, run_id: str) -> str:
