@@ -65,7 +65,7 @@ SIMILARITIES: Final[Mapping[str, MetricInfo]] = MappingProxyType(
         )
     }
 )
-"""The figures of a case; two of them stand in the registry of metrics too."""
+"""The figures of a case; two of them are also in the metric registry."""
 LABELS: Final = ("document", "folder", "top_folder", "gold_section")
 """What chunks are grouped by: their document, its folder, the first segment of its path, and the
 most specific gold section that any case of the run found them at."""
@@ -73,7 +73,7 @@ most specific gold section that any case of the run found them at."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorTable:
-    """Vectors of one length, by what they stand for."""
+    """Vectors of one length, by text and by chunk id."""
 
     by_text: Mapping[str, Floats]
     by_chunk_id: Mapping[str, Floats] = field(default_factory=dict)
@@ -93,14 +93,14 @@ class WantedTexts:
     questions: tuple[str, ...]
     chunks: tuple[str, ...]
     n_cut: int
-    """How many of the chunk texts are only the beginning of their passage."""
+    """Number of chunk texts that are only the beginning of their passage."""
     n_textless: int
-    """Chunks of the cuts that come without text."""
+    """Number of chunks in the cuts without text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SilhouetteSummary:
-    """How far the chunks of one label keep to themselves."""
+    """Silhouette of the chunks by one kind of label."""
 
     value: float | None
     """-1 to 1, higher is better; None unless 2 <= ``n_labels`` <= ``n`` - 1."""
@@ -111,7 +111,7 @@ class SilhouetteSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingAnalysis:
-    """What the vectors of a run show."""
+    """Figures from the vectors of a run."""
 
     similarity: Mapping[str, MetricSummary]
     """By the keys of ``SIMILARITIES``: means over cases."""
@@ -125,11 +125,11 @@ class EmbeddingAnalysis:
 def wanted_texts(
     records: Iterable[CaseRecord], chunk_ids: Mapping[str, object] | None = None
 ) -> WantedTexts:
-    """Collect what has to be embedded: questions with chunks, and the chunks of their cuts.
+    """Collect the texts to embed: questions with chunks, and the chunks of their cuts.
 
     Args:
         records: of a stored run.
-        chunk_ids: chunks that have their vector already.
+        chunk_ids: chunks that already have a vector.
     """
     questions: dict[str, None] = {}
     texts: dict[str, bool] = {}
@@ -199,9 +199,9 @@ def compare_translations(
     path_case: PathCase = "sensitive",
     confidence: float = 0.95,
 ) -> tuple[MetricSummary, CrossLingualConsistency[CaseKey]]:
-    """Compare what cases and their translations retrieved; this needs no vectors.
+    """Compare the documents that cases and their translations retrieved; needs no vectors.
 
-    Several translations of one case stand or fall together, and form a cluster.
+    Several translations of one case are correlated and form a cluster.
     """
     cases = {(case.first.file, case.first.name): case for case in group_repeats(records)}
     pairs = [
@@ -262,7 +262,7 @@ def _similarities(record: CaseRecord, vectors: VectorTable) -> dict[str, float |
         return {}
     found = compute_query_similarity(query, embedded, [bool(c.matched_golds) for c in cut])
     similarities = {"query_chunk_similarity": found.query_chunk_similarity}
-    # Whatever keeps gold from being scored (no gold, headings not reported) holds here as well.
+    # Reasons why gold is not scored (no gold, headings not reported) apply here as well.
     if record.metrics.get("hit_at_k") is not None:
         similarities |= {
             "query_gold_similarity": found.query_relevant_similarity,

@@ -54,7 +54,7 @@ class Lock:
         return self._lock.is_locked
 
     def close(self) -> None:
-        """Let go; further calls do nothing."""
+        """Release the lock; further calls do nothing."""
         if self.held:
             # Still held, so that nobody else's is removed; whoever waits for it notices.
             with suppress(OSError):  # on Windows an open file stays

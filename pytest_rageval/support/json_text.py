@@ -1,8 +1,8 @@
-"""Changes values inside the text of one JSON object and nothing else of it. Pure.
+"""Changes values inside the text of one JSON object without other changes. Pure.
 
-What a person or another program wrote stays as it is: order of keys, spacing, number and string
-spellings, keys that nobody here knows. A value that is to change is gone into: of a list only the
-items that are new are written, of an object only the members that differ.
+Text written by a person or another program is kept: order of keys, spacing, spelling of numbers and
+strings, unknown keys. Changes are minimal: of a list only new items are written, of an object only
+members that differ.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 
 class Removed(Enum):
-    """In place of a value: the key is to go."""
+    """In place of a value: the key is removed."""
 
     REMOVED = "removed"
 
@@ -32,7 +32,7 @@ _NON_ASCII_ESCAPE: Final = re.compile(r"\\u(?!00[0-7])[0-9a-fA-F]{4}")
 
 
 class _LongInteger(str):
-    """The digits of an integer beyond what Python converts."""
+    """The digits of an integer beyond Python's conversion limit."""
 
 
 def _integer(text: str) -> object:
@@ -42,7 +42,7 @@ def _integer(text: str) -> object:
         return _LongInteger(text)
 
 
-# Lenient: what stands elsewhere in the line is not ours to judge.
+# Lenient: the rest of the line is not validated here.
 _DECODER: Final = json.JSONDecoder(parse_int=_integer)
 
 
@@ -52,7 +52,7 @@ class _Member:
 
     key: str | None
     start: int
-    """Of the key, or of the value where there is none."""
+    """Start of the key, or of the value if there is none."""
     value: int
     end: int
     """After the value."""
@@ -60,7 +60,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How values that are new are written."""
+    """Style of new values."""
 
     colon: str
     comma: str
@@ -94,7 +94,7 @@ def edit_line(text: str, changes: Mapping[str, Any]) -> str:
 
 
 def dump_like(text: str, value: Any) -> str:
-    """Write a value as JSON in the style of a line that stands beside it.
+    """Write a value as JSON in the style of a neighbouring line.
 
     Raises:
         DatasetError: it is no JSON value.
@@ -138,7 +138,7 @@ def _append(text: str, at: int, members: Sequence[_Member], added: str, style: _
 
 
 def _cut(text: str, members: Sequence[_Member], index: int) -> str:
-    """Take a member out with the comma that it no longer needs."""
+    """Remove a member with its comma."""
     if index + 1 < len(members):
         return text[: members[index].start] + text[members[index + 1].start :]
     start = members[index - 1].end if index else members[index].start
@@ -149,7 +149,7 @@ def _cut(text: str, members: Sequence[_Member], index: int) -> str:
 
 
 def _rewrite(text: str, member: _Member, new: Any, style: _Style) -> str:
-    """Return the text of a new value, made of that of the old one as far as both agree."""
+    """Return the text of a new value, reusing the text of the old one where they agree."""
     raw = text[member.value : member.end]
     old = _DECODER.decode(raw)
     if _canonical(old) == _canonical(new):
@@ -172,7 +172,7 @@ def _unique_keys(raw: str) -> bool:
 
 
 def _rewrite_list(raw: str, old: Sequence[Any], new: Sequence[Any], style: _Style) -> str:
-    """Keep the text of items that stay, with the blanks around them."""
+    """Keep the text of unchanged items, with the blanks around them."""
     members = _members(raw, 0)
     matcher = difflib.SequenceMatcher(
         None, [_canonical(item) for item in old], [_canonical(item) for item in new], autojunk=False
@@ -203,7 +203,7 @@ def _between(
 
 
 def _canonical(value: Any) -> str:
-    """Name a value: 1 is not true, and the order of keys does not matter."""
+    """Return a canonical name of a value: 1 is not true, and key order is ignored."""
     try:
         return json.dumps(value, sort_keys=True, default=_refuse)
     except (TypeError, ValueError) as error:
@@ -261,7 +261,7 @@ def _key(key: object, style: _Style) -> str:
 def _string(text: str, style: _Style) -> str:
     if style.ascii_only:
         return json.dumps(text)
-    # Raw, except what acts on whoever reads the file: controls, bidi marks, odd separators.
+    # Raw, except characters that affect display: controls, bidi marks, odd separators.
     return "".join(
         char if char.isprintable() else json.dumps(char)[1:-1]
         for char in json.dumps(text, ensure_ascii=False)
@@ -300,7 +300,7 @@ def _fault(message: str, *, col: int = 0, field: str = "") -> DatasetError:
 
 
 Loc = tuple[int | str, ...]
-"""The way to a value: keys and list indices from the outside in."""
+"""Path of a value: keys and list indices from the outside in."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -367,14 +367,14 @@ def _lone_surrogates(value: Any, loc: Loc = ()) -> Iterator[Loc]:
 
 @dataclass(slots=True)
 class Survey:
-    """Where things stand in a JSON text; offsets are in characters from 0."""
+    """Positions in a JSON text; offsets are in characters from 0."""
 
     value: Any = None
     """The text read leniently (the last of two equal keys wins)."""
     values: dict[Loc, int] = field(default_factory=dict)
     keys: dict[Loc, int] = field(default_factory=dict)
     unfit: list[tuple[Loc, int, str]] = field(default_factory=list)
-    """Each place that ``parse`` refuses: its way, its offset and what is wrong."""
+    """Each place that ``parse`` refuses: its path, its offset and the fault."""
 
 
 def survey(text: str) -> Survey:

@@ -1,4 +1,4 @@
-"""Lines of a JSONL file with their numbers, and what is wrong with each of them.
+"""Lines of a JSONL file with their numbers and faults.
 
 Bytes that are no UTF-8 text, text that is no JSON, fields of another type and broken rules between
 fields all become faults with their line and column.
@@ -44,7 +44,7 @@ _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Line(NamedTuple):
-    """One line that holds something."""
+    """One non-blank line."""
 
     number: int
     """From 1."""
@@ -54,13 +54,13 @@ class Line(NamedTuple):
 
 
 def cannot_be_read(display: str, error: OSError) -> DatasetError:
-    """Say that a file cannot be read."""
+    """Return the error for a file that cannot be read."""
     message = f"cannot be read: {error.strerror or error}"
     return faults_error([Fault(file=display, message=message)])
 
 
 def iterate_lines(file: Iterable[bytes], display: str, faults: list[Fault]) -> Iterator[Line]:
-    r"""Yield the lines of a file that hold something, one in memory at a time.
+    r"""Yield the non-blank lines of a file, one in memory at a time.
 
     A BOM, CRLF and blank lines are fine. Only ``\n`` ends a line: ``str.splitlines`` would also
     cut at U+2028, which a JSON string may hold.

@@ -1,4 +1,4 @@
-"""How a number looks. A figure short of a limit is never shown as reaching it."""
+"""Formatting of numbers. A figure below a limit is never shown as reaching it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _decimals_of(limit: float) -> int:
 
 
 def format_limit_pair(value: float, limit: float, unit: Unit = "score") -> tuple[str, str]:
-    """A value and the limit that it is held against, with as many decimals as tell them apart.
+    """A value and its limit, with enough decimals to distinguish them.
 
     >>> format_limit_pair(0.7, 0.75), format_limit_pair(0.8496, 0.85)
     (('0.700', '0.750'), ('0.8496', '0.8500'))

@@ -1,6 +1,6 @@
 """SIGTERM as an end that still cleans up: timeouts, stopped containers and cancelled jobs send it.
 
-Its default action ends a process at once, and what the session put into a target would stay there.
+Its default action ends a process at once, and documents sent to a target would stay there.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from types import FrameType
 
 
 class Termination:
-    """Takes the first SIGTERM for Ctrl-C and ignores further ones, which senders like to repeat."""
+    """Treats the first SIGTERM like Ctrl-C and ignores further ones, which senders often repeat."""
 
     def __init__(self) -> None:
         self._came = False
         self._held = False
 
     def hold(self) -> None:
-        """Let what follows run to its end: a SIGTERM from now on takes effect afterwards."""
+        """Defer SIGTERM: one that arrives from now on takes effect on ``release``."""
         self._held = True
 
     def release(self) -> None:
-        """Give effect to a SIGTERM that came while it was held.
+        """Apply a SIGTERM that arrived while it was deferred.
 
         Raises:
-            KeyboardInterrupt: one came.
+            KeyboardInterrupt: one arrived.
         """
         if self._held and self._came:
             raise KeyboardInterrupt("SIGTERM")
@@ -41,21 +41,21 @@ class Termination:
         self._came = True
         if self._held:
             return
-        # Not always the default one: imports that must not be cut in half replace it for a while.
+        # Not always the default one: imports that must not be interrupted replace it temporarily.
         handler = signal.getsignal(signal.SIGINT)
-        if not callable(handler):  # jobs in the background may be deaf to Ctrl-C
+        if not callable(handler):  # background jobs may ignore Ctrl-C
             raise KeyboardInterrupt("SIGTERM")
         handler(signum, frame)
 
 
 @contextmanager
 def interrupted_by_sigterm() -> Iterator[Termination]:
-    """Handle SIGTERM like Ctrl-C within the block; a handler that somebody else set stays.
+    """Handle SIGTERM like Ctrl-C within the block; an existing handler is kept.
 
     Nothing is handled outside the main thread, where Python allows no handlers.
 
     Raises:
-        KeyboardInterrupt: a SIGTERM came.
+        KeyboardInterrupt: a SIGTERM arrived.
     """
     termination = Termination()
     in_main_thread = threading.current_thread() is threading.main_thread()
@@ -71,7 +71,7 @@ def interrupted_by_sigterm() -> Iterator[Termination]:
 
 
 def import_whole(*names: str) -> None:
-    """Import modules; an interrupt meanwhile takes effect as soon as they are there."""
+    """Import modules; an interrupt in the meantime takes effect after the import."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         for name in names:
@@ -89,7 +89,7 @@ def import_whole(*names: str) -> None:
 
 
 def leave_out_what_is_loaded() -> None:
-    """Take all that is alive out of the collector's sight, after one last look.
+    """Exclude all live objects from garbage collection, after one last run.
 
     Libraries and records make up nearly all objects of a run. The collector would walk through
     them again and again, and at its end pytest has it do so ten times, which takes a second.

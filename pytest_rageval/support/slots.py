@@ -1,7 +1,7 @@
-"""How many requests are in flight: one limit for target and judge together.
+"""Limit of requests in flight, shared by target and judge.
 
-The limit gives way while servers refuse (additive increase, multiplicative decrease, as TCP does
-since Jacobson 1988), and never rises above what was asked for.
+The limit falls while servers refuse requests (additive increase, multiplicative decrease, like TCP
+since Jacobson 1988), and never rises above the configured one.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from contextvars import ContextVar
 from typing import Final
 
 CALM_S: Final = 1.0
-"""Refusals that come within this time of the last cut are of the same burst."""
+"""Refusals within this time of the last reduction belong to the same burst."""
 _REFUSED: Final = frozenset({429, 503})
 
 _holding: ContextVar[bool] = ContextVar("rageval_holding_slot", default=False)
 
 
 class Slots:
-    """Slots for requests, handed out in the order of asking; shared by threads.
+    """Slots for requests, granted in order of request; thread-safe.
 
-    Whoever already holds one and asks again, such as a client wrapped in a user's own, goes
-    through on the same.
+    A thread that already holds a slot and asks again, such as a client wrapped in another, reuses
+    it.
 
     Args:
         limit: requests in flight at most, from 1.
@@ -47,7 +47,7 @@ class Slots:
 
     @property
     def allowed(self) -> int:
-        """How many may be in flight now, from 1 to ``limit``."""
+        """Number currently allowed in flight, from 1 to ``limit``."""
         return max(1, int(self._allowed))
 
     @contextmanager
@@ -76,10 +76,10 @@ class Slots:
             self._release()
 
     def saw(self, status: int | None) -> None:
-        """Learn how a request ended: too many requests halve what is allowed, others raise it.
+        """Record the status of a request: "too many requests" halves the limit, others raise it.
 
         Args:
-            status: of the reply; None: none came, which says nothing.
+            status: of the reply; None: no reply, which is ignored.
         """
         if status is None:
             return
@@ -94,7 +94,7 @@ class Slots:
                 self._hand_out()
 
     def close(self) -> None:
-        """Let no further request begin, also of those that wait; what is in flight may end."""
+        """Start no further requests, also waiting ones; those in flight may finish."""
         with self._lock:
             self._closed = True
             for place in self._waiting:
@@ -123,7 +123,7 @@ class Slots:
             self._hand_out()
 
     def _give_up(self, place: Future[None]) -> None:
-        """Take back a place that its owner no longer wants, or the slot that it came to."""
+        """Withdraw a waiting request, or release the slot that it was granted."""
         if place.cancel():
             return
         try:
@@ -137,14 +137,14 @@ _current = threading.local()
 
 
 class Turns:
-    """A turn to compute, which one thread has at a time."""
+    """A turn to compute, held by one thread at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """Wait for the turn, and keep it but for what is ``waiting``."""
+        """Wait for the turn, and keep it except while ``waiting``."""
         with self._lock:
             _current.turn = self._lock
             try:
@@ -155,7 +155,7 @@ class Turns:
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Give the turn away while this thread waits for something; without one, do nothing."""
+    """Release the turn while this thread waits; without a turn, do nothing."""
     turn: threading.Lock | None = getattr(_current, "turn", None)
     if turn is None:
         yield

@@ -1,4 +1,4 @@
-"""Text of others made safe for a terminal.
+"""Untrusted text made safe for a terminal.
 
 A model's answer, a document or a case file may hold sequences that move the cursor, rename the
 window or reverse the reading order; none of them reaches a terminal through here.
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 _ESCAPE_SEQUENCE: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
-"""CSI sequences such as colours, taken out whole so that no ``[31m`` stays behind."""
+"""CSI sequences such as colours, removed completely so that no ``[31m`` remains."""
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 """General categories of what is not seen but acts, or is nothing: controls, bidi marks and
 zero-width characters, lone surrogates, private use, no character at all."""
@@ -94,7 +94,7 @@ _EXCERPT_CHARS = 80
 
 
 def excerpt(text: str, limit: int = _EXCERPT_CHARS) -> str:
-    """Shorten foreign text to one printable line: no control, bidi or other invisible format.
+    """Shorten untrusted text to one printable line: no control, bidi or other invisible format.
 
     Args:
         text: anything a target sent.
@@ -120,7 +120,7 @@ def cut(text: str, limit: int = SHOWN_CHARS) -> str:
 
 
 def shown(value: object) -> str:
-    """Write a foreign value for a message as its ``repr``: short and on one line."""
+    """Show an untrusted value in a message as its ``repr``: short and on one line."""
     return cut(repr(value))
 
 
@@ -131,16 +131,16 @@ def shown_json(value: object) -> str:
 
 
 _COMPARED_CHARS: Final = 500
-"""The search for a near name takes the square of its length."""
+"""The search for a similar name is quadratic in its length."""
 
 
 def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """Return the known name that is most like one that is not known; None: none is near.
+    """Return the known name most similar to an unknown one; None: none is similar.
 
     Args:
         name: of any length; its beginning decides.
         known: the names to choose from.
-        cutoff: least likeness, from 0 to 1.
+        cutoff: minimum similarity, from 0 to 1.
     """
     import difflib
 
@@ -151,7 +151,7 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
 def did_you_mean(
     name: object, known: Iterable[str], *, before: str = ", ", cutoff: float = 0.6
 ) -> str:
-    """Ask whether the nearest known name was meant; empty where none is near.
+    """Ask whether the most similar known name was meant; empty if none is similar.
 
     >>> did_you_mean("recal", ["recall", "mrr"])
     ", did you mean 'recall'?"

@@ -1,6 +1,6 @@
-"""One event loop on a thread of its own, for every coroutine this package awaits.
+"""One event loop on a separate thread, for every coroutine that this package awaits.
 
-Whoever needs a result blocks on it from another thread. So it works beside any loop that
+Callers block on results from other threads. So it works beside any loop that
 pytest-asyncio, anyio or a notebook runs, with no patching of asyncio, and clients keep their
 connections from one case to the next, since those belong to the loop that opened them.
 """
@@ -23,7 +23,7 @@ _JOIN_S = 5.0
 class LoopThread:
     """An event loop on a daemon thread; it starts with the first coroutine.
 
-    A daemon, because a target that hangs must not keep the process from ending.
+    A daemon, because a hanging target must not keep the process from ending.
     """
 
     def __init__(self, name: str = "rageval-loop") -> None:
@@ -42,9 +42,9 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(_awaited(awaitable), self._started())
 
     def run(self, awaitable: Awaitable[_T]) -> _T:
-        """Await on the loop and return the result, or raise what was raised there.
+        """Await on the loop and return the result, or raise its exception.
 
-        Should the wait itself be interrupted (Ctrl-C), the coroutine is cancelled.
+        If the wait is interrupted (Ctrl-C), the coroutine is cancelled.
 
         Raises:
             RuntimeError: called from the loop's own thread, which would wait for itself.
@@ -59,7 +59,7 @@ class LoopThread:
             future.cancel()
 
     def stop(self) -> None:
-        """Cancel what runs, close the loop and end the thread; it may be started again."""
+        """Cancel running coroutines, close the loop and end the thread; it can be restarted."""
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
@@ -129,11 +129,11 @@ class CaseThreads(Generic[Result]):
         self._stopped = False
 
     def submit(self, task: Callable[[], Result], *, urgent: bool = False) -> Future[Result]:
-        """Have a task done and return what will hold its result.
+        """Schedule a task and return its future.
 
         Args:
             task: called on one of the threads.
-            urgent: whether somebody waits for it already: it goes before all others.
+            urgent: whether a caller already waits for it: it goes before all others.
 
         Raises:
             RuntimeError: the threads were stopped.
@@ -155,7 +155,7 @@ class CaseThreads(Generic[Result]):
         return future
 
     def stop(self) -> None:
-        """Start no further task; those that run are left to themselves."""
+        """Start no further task; running ones continue."""
         with self._changed:
             self._stopped = True
             for _, future in self._tasks:
@@ -172,7 +172,7 @@ class CaseThreads(Generic[Result]):
                 future.set_result(task())
             except BaseException as error:
                 future.set_exception(error)
-            # A thread that waits must not keep the last case in memory.
+            # A waiting thread must not keep the last case in memory.
             del found, task, future
 
     def _next(self) -> tuple[Callable[[], Result], Future[Result]] | None:
@@ -195,7 +195,7 @@ class Worker:
         self._thread = threading.Thread(target=self._work, name="rageval-label-web", daemon=True)
 
     def submit(self, job: Callable[[], _Result]) -> Future[_Result]:
-        """Put a job in the queue; what it raises is raised by the future."""
+        """Queue a job; its exception is raised by the future."""
         future: Future[_Result] = Future()
         if self._thread.ident is None:
             self._thread.start()
@@ -209,7 +209,7 @@ class Worker:
                 continue
             try:
                 result = job()
-            except BaseException as error:  # whoever asked for the job is told
+            except BaseException as error:  # raised for the caller by the future
                 future.set_exception(error)
             else:
                 future.set_result(result)

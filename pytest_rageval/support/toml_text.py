@@ -1,4 +1,4 @@
-"""Where the keys and values of a TOML text stand, and faults that point at them. Pure.
+"""Positions of the keys and values of a TOML text, and faults that point at them. Pure.
 
 ``tomllib`` gives no positions, and tomlkit's tree cannot be rendered back key by key where
 tables stand out of order or inline. This scanner reads only text that ``tomllib`` has accepted,
@@ -15,7 +15,7 @@ from typing import Any, Final
 from pytest_rageval.values.errors import ConfigError
 
 KeyPath = tuple[str, ...]
-"""The way to a value: keys from the outside in."""
+"""Path of a value: keys from the outside in."""
 
 _SPACE: Final = re.compile(r"[ \t]*")
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
@@ -38,7 +38,7 @@ class Place:
     """A key and its value; offsets in characters from 0."""
 
     start: int
-    """Where the dotted key begins that ends in this one; a header's parts stand alone."""
+    """Start of the dotted key that ends in this one; the parts of a header are separate."""
     key: int
     key_end: int
     value: int
@@ -114,7 +114,7 @@ class _Scanner:
             self._skip(_STRING)
         else:
             token = self._skip(_BARE)
-            # A scanner that stands still would never end.
+            # Always advance, or the scanner would never end.
             assert token.strip(), f"no value at offset {self.at}"
             self.at -= len(token) - len(token.rstrip())
 
@@ -211,7 +211,7 @@ class TomlSource:
             column = fault.offset - (self.text.rfind("\n", 0, fault.offset) + 1) + 1
             head = f"{self.display}:{line}:{column}: {fault.message}"
             if line == shown:
-                # The excerpt stands above already.
+                # The excerpt is already shown above.
                 lines.append(f"{head}, {fault.hint}" if fault.hint else head)
                 continue
             shown = line
@@ -254,7 +254,7 @@ def read_toml(text: str, *, display: str) -> TomlSource:
 
 
 def _syntax_error(text: str, message: str) -> tuple[int, str]:
-    """Return the offset and the bare message of what ``tomllib`` says."""
+    """Return the offset and the message of an error of ``tomllib``."""
     match = _SYNTAX.fullmatch(message)
     if match is None:
         return 0, f"not TOML: {message}"

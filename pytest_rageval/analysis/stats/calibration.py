@@ -143,10 +143,10 @@ def canary_drift(
     hi: float = 5.0,
     pass_share: float = PASS_SHARE,
 ) -> CanaryDrift:
-    """Whether a judge scores frozen answers as it once did.
+    """Compare a judge's scores of frozen answers with stored ones.
 
-    Drift: the shift is both proven (p < .01) and larger than .05 of the range, or more than a
-    tenth of the canaries change sides of the pass line.
+    Drift: the shift is both significant (p < .01) and larger than .05 of the range, or more than a
+    tenth of the canaries cross the pass line.
 
     Args:
         reference: stored scores.

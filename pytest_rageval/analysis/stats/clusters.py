@@ -1,6 +1,6 @@
-"""A sample reduced to what the error of its mean depends on: the sum and size of each cluster.
+"""A sample reduced to the sum and size of each cluster, which determine the error of its mean.
 
-Questions about one document stand or fall together, so errors are computed over clusters; a
+Questions about one document are correlated, so errors are computed over clusters; a
 sample without clusters has one value in each.
 """
 
@@ -16,7 +16,7 @@ ClusterIds = Sequence[Hashable | None]
 
 
 class ClusteredSample(Protocol):
-    """What intervals ask of a sample."""
+    """Interface of a sample for intervals."""
 
     @property
     def n(self) -> int:

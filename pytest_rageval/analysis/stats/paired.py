@@ -167,10 +167,10 @@ def regression_p(
     clusters: ClusterIds | None = None,
     direction: Literal["higher", "lower"] = "higher",
 ) -> float | None:
-    """p-value of "worse by more than ``margin``": the one-sided bound turned round.
+    """p-value of "worse by more than ``margin``", by inversion of the one-sided bound.
 
     It is the smallest alpha whose upper bound of the oriented difference lies below
-    ``-margin``, and at most 0.5; None: no interval to turn round.
+    ``-margin``, and at most 0.5; None: no interval to invert.
 
     Args:
         base: baseline values, one per pair.
@@ -212,7 +212,7 @@ def _mover_regression_p(diffs: Sequence[float], margin: float) -> float:
 def mcnemar(gained: int, lost: int) -> McNemar:
     """Exact McNemar test: binomial on the discordant pairs (McNemar 1947; Fagerland 2013).
 
-    No discordant pair at all says nothing: every p is 1.
+    Without discordant pairs, every p is 1.
 
     >>> mcnemar(2, 7).p_two_sided
     0.1796875

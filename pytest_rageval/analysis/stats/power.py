@@ -1,4 +1,4 @@
-"""How small a difference a number of cases can show (docs/statistics.md#how-many-cases)."""
+"""Smallest detectable difference by number of cases (docs/statistics.md#how-many-cases)."""
 
 from __future__ import annotations
 

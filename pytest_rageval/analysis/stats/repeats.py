@@ -1,4 +1,4 @@
-"""What repeats of the same cases tell: noise, flakiness, pass@k (docs/statistics.md#repeats)."""
+"""Figures from repeats of cases: noise, flakiness, pass@k (docs/statistics.md#repeats)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class VarianceComponents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flakiness:
-    """How often repeats of one case disagree; None: fewer than two repeats, or no case."""
+    """Disagreement between repeats of a case; None: fewer than two repeats, or no case."""
 
     flaky_rate: float | None
     """Cases with both passes and failures / cases."""

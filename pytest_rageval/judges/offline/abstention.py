@@ -1,4 +1,4 @@
-"""Whether an answer declines to answer, read from its wording."""
+"""Detection of abstention from the wording of an answer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _REFUSAL: Final = re.compile(
     re.IGNORECASE,
 )
 _CUES: Final = ("no", "n't", "unable", "impossible", "decline", "insufficient", "against my")
-"""One of these is in every match of the patterns; most sentences hold none."""
+"""Every match of the patterns contains one of these; most sentences contain none."""
 _CONDITION: Final = re.compile(r"^\W*(?:if|when|unless|whenever|in case) you\b", re.IGNORECASE)
 _APOLOGY: Final = re.compile(
     r"^\W*(?:unfortunately,? )?(?:I(?:'m| am) |we(?:'re| are) )?(?:very |so |truly )?"
@@ -76,21 +76,21 @@ _OFFER: Final = re.compile(
     re.IGNORECASE,
 )
 _HEAD: Final = 2
-"""A refusal comes within the first sentences."""
+"""Number of first sentences searched for a refusal."""
 _LONGEST_REST: Final = 1
-"""Sentences of substance that a refusing answer may still have."""
+"""Maximum further sentences of substance in an abstaining answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abstention:
-    """What the wording says."""
+    """Result of the detection."""
 
     abstained: bool
     reason: str
 
 
 def declines(sentence: str) -> bool:
-    """Tell whether a sentence says that the answer is not known or not given."""
+    """Whether a sentence says that the answer is not known or not given."""
     text = sentence.replace("’", "'")
     lower = text.lower()
     if not any(cue in lower for cue in _CUES) or _CONDITION.match(text):
@@ -101,7 +101,7 @@ def declines(sentence: str) -> bool:
 def read_abstention(answer: str) -> Abstention:
     """Decide whether an answer declines; one that goes on to answer does not.
 
-    An empty answer is none at all: it neither answers nor abstains.
+    An empty answer neither answers nor abstains.
     """
     claims = [claim.text for claim in split_claims(answer)]
     if not claims:

@@ -1,4 +1,4 @@
-"""An answer to its claims: sentences and list items, without markup and citations.
+"""Claims of an answer: sentences and list items, without markup and citations.
 
 Text is split where sentences end, not at abbreviations, initials or decimal points. Citations
 (``[1]``, ``[File: a.md, Section: B]``) leave the claim and stay with it as its sources; a sentence
@@ -29,7 +29,7 @@ _ABBREVIATED: Final = frozenset(
     sept oct nov dec
     """.split()
 )
-"""Words before a full stop that ends no sentence, besides single letters."""
+"""Words, besides single letters, after which a full stop does not end a sentence."""
 _STOP: Final = re.compile(r"[.!?\n。！？｡؟।]+[\"'”’)\]*_]*")
 _CODE: Final = re.compile(r"```[^\n]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(
@@ -73,7 +73,7 @@ class RawClaim:
 
 
 def split_claims(answer: str) -> list[RawClaim]:
-    """Return the statements of an answer in order; questions, headings and courtesies are none."""
+    """Return the statements of an answer in order, without questions, headings and courtesies."""
     text = _TABLE_HEAD.sub("", _CODE.sub(r"\n\1\n", answer[:LIMIT]))
     text = _LINK.sub(r"\1", _RULE.sub("", text))
     claims: list[RawClaim] = []
@@ -100,7 +100,7 @@ def split_claims(answer: str) -> list[RawClaim]:
 
 
 def is_aside(sentence: str) -> bool:
-    """Tell whether a sentence states nothing: a question back, a courtesy, an announcement."""
+    """Whether a sentence makes no statement: a question, a courtesy, an announcement."""
     return sentence.endswith(("?", "？")) or bool(_FILLER.match(sentence))
 
 
@@ -128,7 +128,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def _goes_on(text: str, stop: int, end: int, start: int) -> bool:
-    """Tell whether a sentence goes on after a full stop: in "3.5", "a.md", "e.g. this"."""
+    """Whether a sentence continues after a full stop: in "3.5", "a.md", "e.g. this"."""
     if text[stop] not in ".!?":
         return False
     if end < len(text) and text[end - 1] != "\n" and not text[end].isspace():
@@ -141,6 +141,6 @@ def _goes_on(text: str, stop: int, end: int, start: int) -> bool:
 
 
 def plain_text(answer: str) -> str:
-    """Return an answer without citations and markup, in its lines."""
+    """Return an answer without citations and markup; line breaks are kept."""
     text = _RULE.sub("", _CODE.sub(r"\n\1\n", answer[:LIMIT]))
     return _EMPHASIS.sub("", _MARKUP.sub("", _CITATION.sub(" ", _LINK.sub(r"\1", text))))

@@ -1,9 +1,9 @@
-"""Correctness of an answer: does it hold what was expected of it?
+"""Correctness of an answer, compared with its expected content.
 
-An expected answer or key fact is looked up in the answer as a claim is in a context; a fitted
-logistic layer turns what is found into a probability. Several accepted answers, one a line, are
-alternatives; key facts are all due. Without either, only support by the context and touch with the
-question are left to go by, which cannot see that the wrong passage was retrieved.
+An expected answer or key fact is looked up in the answer like a claim in a context; a fitted
+logistic layer turns the features into a probability. Several accepted answers, one per line, are
+alternatives; all key facts are required. Without either, only support by the context and overlap
+with the question are used, which cannot detect that the wrong passage was retrieved.
 """
 
 from __future__ import annotations
@@ -90,12 +90,12 @@ def judge_correctness(request: JudgeRequest, parameters: Parameters) -> Correctn
 
 
 def split_alternatives(expected: str) -> list[str]:
-    """Return accepted answers that stand one a line, or between bars; most texts hold one."""
+    """Return the accepted answers, separated by lines or bars; most texts have one."""
     return [part for part in _ALTERNATIVES.split(expected) if part.strip()] or [expected]
 
 
 def acknowledges_conflict(answer: str) -> bool:
-    """Tell whether an answer says that its sources differ."""
+    """Whether an answer says that its sources differ."""
     return bool(_CONFLICT.search(answer[:LIMIT].replace("’", "'")))
 
 
@@ -154,7 +154,7 @@ def scale(log_odds: float, best: float) -> float:
 
 
 def reference_features(question: str, answer: str, expected: str) -> Mapping[str, float] | None:
-    """Return the features of one expected answer; None: it has no word that counts."""
+    """Return the features of one expected answer; None: it has no content words."""
     return _Answer.read(question, answer, Layer(intercept=0.0, weights={})).features(expected)
 
 

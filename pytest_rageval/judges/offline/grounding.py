@@ -37,20 +37,21 @@ WORST_SHARE: Final = 0.15
 """How far the answer's log odds are drawn from the mean towards the worst claim."""
 _LINE: Final = 0.5
 FAULTY: Final = -0.25
-"""Most log odds of a claim with a lost number or name, an opposite or a lone negation."""
+"""Maximum log odds of a claim with a missing number or name, an opposite or a one-sided
+negation."""
 _BUT: Final = re.compile(r"[,;]?\s*\b(?:but|however|nevertheless)\b,?\s*", re.IGNORECASE)
 _SHORTEST: Final = 4
-"""Words of a clause that states something."""
+"""Minimum words of a clause that makes a statement."""
 STRICT: Final = ("numbers", "names", "rival", "negated", "not_negated")
 _SOME: Final = 3.0
-"""What the scale gives an answer that the context supports in part."""
+"""Score on the scale of a partly supported answer."""
 _BELOW: Final = 0.9
-"""Keeps such an answer short of the pass line, and in order with others of its kind."""
+"""Factor that keeps such answers below the pass line, and in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedClaim:
-    """One claim with what was found for it."""
+    """One claim with its support."""
 
     raw: RawClaim
     support: Support
@@ -60,7 +61,7 @@ class JudgedClaim:
 
     @property
     def supported(self) -> bool:
-        """Whether it is probably supported, no number, name or negation against it."""
+        """Whether it is probably supported, without conflicting number, name or negation."""
         return self.log_odds >= 0
 
 
@@ -116,8 +117,8 @@ def _without_claims(request: JudgeRequest) -> Grounding:
 def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim], ContextIndex]:
     """Return the distinct claims of an answer in order, each looked up in the context.
 
-    Sentences that decline are no claims. Courtesies and questions are left out where anything
-    else is said.
+    Sentences that decline are not claims. Courtesies and questions are left out if there are other
+    sentences.
     """
     stated = [raw for raw in split_claims(request.answer) if _states(raw)]
     raws = [raw for raw in stated if not is_aside(raw.text)] or stated
@@ -139,7 +140,7 @@ def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim],
 
 
 def _states(raw: RawClaim) -> bool:
-    """Tell whether a sentence claims anything: "I am not sure, but it is blue" does."""
+    """Whether a sentence makes a claim: "I am not sure, but it is blue" does."""
     if not declines(raw.text):
         return True
     tail = _BUT.split(raw.text)[-1]
@@ -147,7 +148,7 @@ def _states(raw: RawClaim) -> bool:
 
 
 def distinct(claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
-    """Drop claims whose words a longer one holds, so that saying a thing twice changes nothing.
+    """Drop claims whose words a longer one contains, so that repetition has no effect.
 
     Of claims with the same words the one with the least support stays.
     """

@@ -13,16 +13,16 @@ from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Verdict
 
 VERSION: Final = "1"
-"""Of rules and fitted numbers together: verdicts of different versions are not compared."""
+"""Version of rules and fitted weights; verdicts of different versions are not compared."""
 
 
 class OfflineJudge:
     """Judges groundedness, correctness, abstention and claims; deterministic and fast.
 
-    What it agrees with people on, and what it cannot see: ``docs/judges.md``.
+    Agreement with people and known weaknesses: ``docs/judges.md``.
 
     Args:
-        parameters: other numbers than the bundled ones, for fitting.
+        parameters: weights other than the bundled ones, for fitting.
     """
 
     takes_slots = True
@@ -37,10 +37,10 @@ class OfflineJudge:
         return f"offline/{VERSION}"
 
     def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
-        """Judge one answer; it never fails, and a repeat says the same again.
+        """Judge one answer; it never fails, and repeats give the same verdict.
 
         Raises:
-            ConfigError: the rubric needs a reader that understands more than words.
+            ConfigError: the rubric is not supported offline.
         """
         decide = _RUBRICS.get(rubric)
         if decide is None:

@@ -1,4 +1,4 @@
-"""Word lists of the offline judge, written for it: English function words, opposites and the like.
+"""Word lists of the offline judge: English function words, opposites and others.
 
 Every list is of plain words; ``words`` reads them through the same stemmer as any text.
 """
@@ -58,10 +58,10 @@ ABSOLUTES: Final = frozenset(
 )
 
 SELF_TALK: Final = frozenset("i i'm i've i'd i'll my me myself mine im ive".split())
-"""An answer of documents has no self; a chatty one tells of its own."""
+"""Words about the assistant itself, which documents do not contain."""
 
 EXCLUSIVE: Final[tuple[str, ...]] = (
-    # One line a group: where a text names one member, another member contradicts it.
+    # One group per line: its members contradict each other.
     "american british english french german italian spanish polish russian chinese japanese indian "
     "irish scottish dutch swedish norwegian danish greek turkish portuguese mexican canadian "
     "australian austrian brazilian egyptian korean jewish swiss belgian hungarian czech finnish "
@@ -134,7 +134,7 @@ IRREGULAR: Final[dict[str, str]] = dict(
     organise:organize grey:gray programme:program travelled:travel travelling:travel
     """.split()
 )
-"""Forms that the stemmer does not bring together: irregular ones, units, months, spellings."""
+"""Forms that the stemmer does not unify: irregular ones, units, months, spellings."""
 
 NUMBER_WORDS: Final[dict[str, str]] = dict(
     pair.split(":")

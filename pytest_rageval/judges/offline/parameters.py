@@ -20,7 +20,7 @@ class Layer:
 
     intercept: float
     weights: Mapping[str, float]
-    """Feature to its weight in log odds; a feature that is not named counts nothing."""
+    """Weight in log odds by feature; other features have weight 0."""
 
     def log_odds(self, features: Mapping[str, float]) -> float:
         """Return intercept + Σ weight · feature."""
@@ -30,12 +30,12 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """What was fitted."""
+    """The fitted layers."""
 
     grounded: Layer
     """Whether a claim is supported by the context."""
     correct: Layer
-    """Whether an answer holds an expected answer or key fact."""
+    """Whether an answer contains an expected answer or key fact."""
 
 
 @cache

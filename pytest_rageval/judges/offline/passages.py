@@ -15,7 +15,7 @@ from pytest_rageval.values.verdict import Passage
 LIMIT: Final = 200_000
 """Characters of a passage that are read."""
 _NEARBY: Final = 3
-"""Content words apart at which two still count as a pair."""
+"""Maximum distance, in content words, of a pair."""
 _LABEL: Final = re.compile(r"(?:\A|\n\n)[ \t]*\[(\d{1,3})\][ \t]+")
 
 
@@ -28,7 +28,7 @@ class Sentence(NamedTuple):
     """Number that ``[n]`` in the answer names it by."""
     words: Sequence[Word]
     keys: frozenset[str]
-    """Of all words but the core ones."""
+    """Keys of all words except core words."""
     first: int
     """Index of the first sentence of its passage, often a title."""
     heading: frozenset[str]
@@ -41,7 +41,7 @@ class Sentence(NamedTuple):
 
 
 class Order(NamedTuple):
-    """What stands next to what in a sentence."""
+    """Neighbouring words in a sentence."""
 
     pairs: Set[tuple[str, str]]
     """Content words at most three apart, in order."""
@@ -51,18 +51,18 @@ class Order(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class ContextIndex:
-    """Where the words that matter stand in the context."""
+    """Positions of the relevant words in the context."""
 
     vocabulary: Set[str]
     """Keys that are looked up: of claims and question. Other words are not indexed, for speed."""
     sentences: list[Sentence] = field(default_factory=list)
     places: dict[str, list[int]] = field(default_factory=dict)
-    """Key to the sentences that hold it."""
+    """Sentences by key."""
     orders: dict[int, Order] = field(default_factory=dict)
-    """Of the sentences that were asked about."""
+    """Neighbouring words by sentence, filled on first use."""
 
     def holds(self, word: Word) -> bool:
-        """Tell whether any sentence holds a word as written; for the few words asked about."""
+        """Whether any sentence contains a word as written; used for few words."""
         return any(word in sentence.words for sentence in self.sentences)
 
     def window(self, at: int) -> frozenset[str]:
@@ -73,7 +73,7 @@ class ContextIndex:
         return here.heading.union(*(s.keys for s in near if s.first == here.first))
 
     def order(self, at: int) -> Order:
-        """Return what stands next to what in a sentence; read when first asked for."""
+        """Return the neighbouring words in a sentence; computed on first use."""
         found = self.orders.get(at)
         if found is None:
             words = self.sentences[at].words
@@ -118,10 +118,10 @@ def _read_block(
         found.append(Sentence(passage, label, words, keys, first, heading))
 
 
-@lru_cache(maxsize=512)  # the questions of a run share passages, and rubrics ask twice
+@lru_cache(maxsize=512)  # questions of a run share passages, and several rubrics read each
 def _read_sentences(text: str) -> tuple[tuple[Sequence[Word], frozenset[str]], ...]:
     read = map(read_words, sentences(text))
-    # As ``content_keys``, written out: a word takes less than a call.
+    # ``content_keys`` inlined: a call costs more than a word.
     return tuple([(words, frozenset({w[1] for w in words if w[2]})) for words in read])
 
 

@@ -1,4 +1,4 @@
-"""How well a context supports one claim: readable features, each from 0 to 1.
+"""Features of the support of one claim by a context, each from 0 to 1.
 
 Coverage is the share of the claim's words, by weight, that the context holds. A claim that stands
 word for word in one sentence has 1 in every feature of ``FOR`` and 0 in every one of ``AGAINST``.
@@ -19,7 +19,7 @@ from pytest_rageval.judges.offline.words import CORE, FULL, LIGHT, SOFT, Word, r
 WEIGHTS: Final[Mapping[int, int]] = {SOFT: 4, LIGHT: 7, FULL: 10}
 """Weight of a word by its tier; whole numbers, so that sums are the same in any order."""
 _REACH: Final = 4
-"""Words after a negation among which it finds what it negates."""
+"""Number of words after a negation that it can negate."""
 CLOSEST: Final = 3
 """Sentences in which the order of words is compared."""
 
@@ -30,7 +30,7 @@ FEATURES: Final = FOR + AGAINST
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Support:
-    """What was found of one claim."""
+    """Support of one claim."""
 
     features: Mapping[str, float]
     """By the names of ``FEATURES``.
@@ -59,7 +59,7 @@ class Support:
     best: int | None
     """Index of the best sentence; None: no word of the claim is in the context."""
     lost: tuple[str, ...]
-    """Content words that the window does not hold, as written."""
+    """Content words missing from the window, as written."""
     lost_numbers: tuple[str, ...]
     lost_names: tuple[str, ...]
     opposed: tuple[str, str] | None
@@ -77,7 +77,7 @@ def find_support(
         question: keys of the question's words.
 
     Returns:
-        None for a claim without any word that counts.
+        None for a claim without content words.
     """
     weights = word_weights(words)
     if not weights:
@@ -157,7 +157,7 @@ def _found(wanted: Set[object], there: Set[object], without: float) -> float:
 
 
 def _negates(words: Sequence[Word], shared: Set[str]) -> bool:
-    """Tell whether a negation stands before a word that both sides have."""
+    """Whether a negation precedes a word that both sides have."""
     for at, word in enumerate(words):
         if word.negates:
             after = next((w for w in words[at + 1 : at + 1 + _REACH] if w.tier >= LIGHT), None)
@@ -167,7 +167,7 @@ def _negates(words: Sequence[Word], shared: Set[str]) -> bool:
 
 
 def _lost_names(words: Sequence[Word], known: Set[str]) -> tuple[str, ...]:
-    """Return the names that are not known; the first word is capital anyway."""
+    """Return the unknown names, without the first word, which is always capitalised."""
     names = [word for word in words[1:] if word.capital and word.tier == FULL and not word.number]
     if len(names) > len(words) / 2:  # a heading
         return ()
@@ -175,9 +175,9 @@ def _lost_names(words: Sequence[Word], known: Set[str]) -> tuple[str, ...]:
 
 
 def lost_numbers(words: Sequence[Word], window: Set[str]) -> tuple[str, ...]:
-    """Return the numbers of a claim that a window does not bear out.
+    """Return the numbers of a claim that a window does not support.
 
-    "Over 275" is borne out by 280, "about 12" by 13, "the 1800s" by 1888.
+    "Over 275" is supported by 280, "about 12" by 13, "the 1800s" by 1888.
     """
     lost = []
     for at, word in enumerate(words):

@@ -51,14 +51,14 @@ _LONGEST: Final = 64
 
 
 class Word(NamedTuple):
-    """What a token means to the judge; the same wherever it stands."""
+    """Meaning of a token, independent of context."""
 
     form: str
     """Lower case, without accents."""
     key: str
-    """What words are compared by: stem, or value of a number."""
+    """Comparison key: stem, or value of a number."""
     tier: int
-    """``CORE``, ``SOFT``, ``LIGHT`` or ``FULL``: how much finding it says."""
+    """``CORE``, ``SOFT``, ``LIGHT`` or ``FULL``: weight of a match."""
     number: bool = False
     negates: bool = False
     absolute: bool = False
@@ -77,7 +77,7 @@ def read_words(text: str) -> list[Word]:
     else:
         pattern = _MIXED if _SPACELESS.search(text) else _SPACED
     words = list(map(read_word, pattern.findall(text)))
-    # Three searches of the text are cheaper than one look at every word.
+    # Three searches of the text are faster than a check of every word.
     scaled = "illion" in text or "undred" in text or "housand" in text
     return list(_join_scales(words)) if scaled else words
 
@@ -108,7 +108,7 @@ def _join_scales(words: Iterable[Word]) -> Iterator[Word]:
 def read_word(token: str) -> Word:
     """Return the meaning of one token as written."""
     if len(token) == 1 and unicodedata.category(token) == "No":
-        # Taken apart, a half would be the digits 1 and 2.
+        # Decomposed, a half would be the digits 1 and 2.
         return _number(f"{unicodedata.numeric(token):g}")
     form = _plain(token[:_LONGEST])
     if form[:1].isdigit():
@@ -162,7 +162,7 @@ def _tier(base: str, stem: str, *, contracted: bool) -> int:
 
 
 class _Stemmers(threading.local):
-    """One stemmer a thread: it keeps the word at hand in itself."""
+    """One stemmer per thread, because a stemmer is stateful."""
 
     def __init__(self) -> None:
         import snowballstemmer
