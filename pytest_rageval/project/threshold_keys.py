@@ -101,7 +101,7 @@ _BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a plain key may hold: in words, and as JSON Schema."""
+    """Values that a plain key may hold: in words, and as JSON Schema."""
 
     expected: str
     schema: Mapping[str, Any]
