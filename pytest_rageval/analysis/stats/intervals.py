@@ -293,7 +293,7 @@ def percentile(values: Sequence[float], p: float) -> float | None:
 
 
 def percentile_place(n: int, p: float) -> tuple[int, float]:
-    """Where a type 7 percentile of n > 0 sorted values lies: an index, and the share beyond it."""
+    """Position of a type 7 percentile of n > 0 sorted values: an index, and the share beyond it."""
     # Divided last, so that p95 of five values lies at 3.8 and not a bit below.
     below, rest = divmod((n - 1) * p, 100)
     return int(below), rest / 100
