@@ -19,13 +19,11 @@ OPERATIONS: dict[str, Callable[[Values], Values]] = {
     "composite": runs.composite,
     "claim_support": runs.claim_support,
     "disagreement": runs.disagreement,
-    "percentile": runs.percentile,
     "latency": runs.latency,
     "operational": runs.operational,
     "cost": runs.cost,
     "indexing": runs.indexing,
     "embedding_query": runs.embedding_query,
-    "silhouette": runs.silhouette,
 }
 
 

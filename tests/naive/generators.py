@@ -414,14 +414,6 @@ def disagreement(rng: Random) -> Values:
     return {"pairs": [[one(), one()] for _ in range(rng.randint(0, 12))], "scale": [0, top]}
 
 
-def percentile(rng: Random) -> Values:
-    """Input of ``percentile``."""
-    values = [
-        rng.choice((rng.randint(0, 9), rng.random() * 1e4)) for _ in range(rng.randint(1, 25))
-    ]
-    return {"values": values, "p": rng.choice((0, 5, 25, 50, 50, 90, 95, 95, 99, 100, 33.3))}
-
-
 def latency(rng: Random) -> Values:
     """Input of ``latency``."""
     cases: list[Values] = []
@@ -527,18 +519,6 @@ def embedding_query(rng: Random) -> Values:
     }
 
 
-def silhouette(rng: Random) -> Values:
-    """Input of ``silhouette``."""
-    size, n = rng.randint(2, 4), rng.randint(0, 9)
-    vectors: list[list[float]] = []
-    for _ in range(n):
-        vectors.append(
-            list(rng.choice(vectors)) if vectors and chance(rng, 0.1) else vector(rng, size)
-        )
-    labels = [rng.choice("abcd"[: rng.randint(1, 4)]) for _ in range(n)]
-    return {"vectors": vectors, "labels": labels}
-
-
 GENERATORS: dict[str, Callable[[Random], Values]] = {
     "norm_heading": heading,
     "match": match,
@@ -549,11 +529,9 @@ GENERATORS: dict[str, Callable[[Random], Values]] = {
     "composite": composite,
     "claim_support": claim_support,
     "disagreement": disagreement,
-    "percentile": percentile,
     "latency": latency,
     "operational": operational,
     "cost": cost,
     "indexing": indexing,
     "embedding_query": embedding_query,
-    "silhouette": silhouette,
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from tests.naive.matching import Values
 
@@ -72,27 +73,6 @@ def disagreement(row: Values) -> Values:
     return {"spot_check_n": n, "disagreement_rate": differing / n if n else None}
 
 
-def _place(n: int, percent: float) -> tuple[int, int, float]:
-    position = (n - 1) * Fraction(percent) / 100
-    low = position.numerator // position.denominator
-    rest = position - low
-    return low, low + (rest > 0), float(rest)
-
-
-def percentile_of(values: list[float], percent: float) -> float | None:
-    """Type 7."""
-    if not values:
-        return None
-    low, high, rest = _place(len(values), percent)
-    ordered = sorted(values)
-    return ordered[low] + rest * (ordered[high] - ordered[low])
-
-
-def percentile(row: Values) -> Values:
-    """One percentile."""
-    return {"value": percentile_of(row["values"], row["p"])}
-
-
 def latency(row: Values) -> Values:
     """Percentiles of the target's time."""
     cached = [one for one in row["cases"] if one.get("cached")]
@@ -109,8 +89,8 @@ def latency(row: Values) -> Values:
     # A timeout is known only to be at least the limit, so it sorts after an equal time.
     first_censored = sum(value <= row["timeout_ms"] for value in timed)
     for percent in (50, 95):
-        found[f"p{percent}_ms"] = percentile_of(values, percent)
-        reached = _place(len(values), percent)[1] if values else -1
+        found[f"p{percent}_ms"] = float(np.percentile(values, percent)) if values else None
+        reached = -(-(len(values) - 1) * percent // 100)  # rounded up
         found[f"p{percent}_censored"] = bool(n_censored) and reached >= first_censored
     return found
 
@@ -214,28 +194,3 @@ def embedding_query(row: Values) -> Values:
         "query_relevant_similarity": relevant,
         "similarity_margin": margin,
     }
-
-
-def silhouette(row: Values) -> Values:
-    """Rousseeuw's silhouette over cosine distances."""
-    vectors, labels = row["vectors"], row["labels"]
-    if not 2 <= len(set(labels)) <= len(vectors) - 1:
-        return {"value": None}
-    widths = [_width(index, vectors, labels) for index in range(len(vectors))]
-    return {"value": sum(widths) / len(widths)}
-
-
-def _width(index: int, vectors: list[list[float]], labels: list[Any]) -> float:
-    to: dict[Any, list[float]] = {}
-    for other, vector in enumerate(vectors):
-        if other != index:
-            # As scikit-learn: a zero vector lies at distance 1 from everything.
-            distance = 1 - (cosine(vectors[index], vector) or 0.0)
-            to.setdefault(labels[other], []).append(distance)
-    own = to.pop(labels[index], None)
-    if own is None:
-        return 0.0
-    inner = sum(own) / len(own)
-    outer = min(sum(distances) / len(distances) for distances in to.values())
-    widest = max(inner, outer)
-    return (outer - inner) / widest if widest > TOLERANCE else 0.0
