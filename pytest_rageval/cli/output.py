@@ -1,12 +1,14 @@
-"""What every subcommand prints with."""
+"""Output, options and errors that all subcommands share."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,9 +20,6 @@ from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from pytest_rageval.report.text.lines import Line
-
-if TYPE_CHECKING:
-    pass
 
 
 class ExitCode(IntEnum):
@@ -35,10 +34,11 @@ class ExitCode(IntEnum):
 
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
+_Result = TypeVar("_Result")
 
 
 class CommandError(click.ClickException):
-    """What was asked for cannot be done: a usage, configuration or data error."""
+    """A usage, configuration or data error: the command cannot do what was asked."""
 
     exit_code = ExitCode.USAGE
 
@@ -53,6 +53,24 @@ class UnreachableError(click.ClickException):
     """A service that is needed does not answer as it should."""
 
     exit_code = ExitCode.UNREACHABLE
+
+
+def gather(kind: type[Any]) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
+    """Pass the options that a dataclass has fields of the same names for as one record.
+
+    Records come first, the one of the decorator nearest to the function before the others.
+    """
+    names = [field.name for field in fields(kind)]
+
+    def decorate(command: Callable[..., _Result]) -> Callable[..., _Result]:
+        @functools.wraps(command)
+        def call(*others: object, **arguments: Any) -> _Result:
+            record = kind(**{name: arguments.pop(name) for name in names})
+            return command(record, *others, **arguments)
+
+        return call
+
+    return decorate
 
 
 def json_option(command: _Command) -> _Command:

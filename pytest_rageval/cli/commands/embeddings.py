@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_json
+from pytest_rageval.cli.output import (
+    CommandError,
+    UnreachableError,
+    gather,
+    json_option,
+    print_json,
+)
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -56,22 +62,13 @@ class _Obtained:
 )
 @click.option("--save", is_flag=True, help=f"Write {DOCUMENT} into the folder of the run.")
 @json_option
-def command(
-    run: str,
-    url: str | None,
-    model: str | None,
-    api_key_env: str | None,
-    file: Path | None,
-    allow_cut_texts: bool,
-    save: bool,
-    as_json: bool,
-) -> None:
+@gather(_Source)
+def command(source: _Source, run: str, allow_cut_texts: bool, save: bool, as_json: bool) -> None:
     """Compare questions, chunks and languages of the stored RUN.
 
     Questions and chunk texts are sent only to the API that you name. With --vectors
     each line of the file is {"text" or "chunk_id": ..., "embedding": [...]}.
     """
-    source = _Source(url=url, model=model, api_key_env=api_key_env, file=file)
     _check(source)
     from pytest_rageval.runs.read import open_run
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.output import ExitCode, json_option, print_json
+from pytest_rageval.cli.output import ExitCode, gather, json_option, print_json
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.errors import DatasetError
 
@@ -23,6 +23,15 @@ _FORMATS = (
     "beir", "csv", "deepeval", "json", "promptfoo", "ragas", "trec", "unrag", "yaml",
 )  # fmt: skip
 """Those of ``interchange.registry``, which is imported when one is read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Output:
+    """Files to write, from the command line."""
+
+    output: Path
+    on_clash: OnClash
+    responses: Path | None
 
 
 @click.command("import")
@@ -65,13 +74,12 @@ _FORMATS = (
 @click.option("--question-var", metavar="NAME", help="promptfoo: variable with the question.")
 @click.option("--fetch", is_flag=True, help="Allow fetching URLs; by default none is opened.")
 @json_option
+@gather(_Output)
 def command(
+    to: _Output,
     name: str,
     files: tuple[str, ...],
-    output: Path,
     dry_run: bool,
-    on_clash: OnClash,
-    responses: Path | None,
     as_json: bool,
     fetch: bool,
     **options: Any,
@@ -81,8 +89,8 @@ def command(
     Nothing is overwritten. Documents of a dataset go to documents/ beside the case file. All fields
     are counted, both those carried over and those left out.
     """
-    found = _read(name, files, _options(output, options), fetch=fetch)
-    plan = _plan(found, output, on_clash, responses)
+    found = _read(name, files, _options(to.output, options), fetch=fetch)
+    plan = _plan(found, to.output, to.on_clash, to.responses)
     if not dry_run:
         plan.write()
     if as_json:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json, print_lines
+from pytest_rageval.cli.output import (
+    CommandError,
+    ExitCode,
+    gather,
+    json_option,
+    print_json,
+    print_lines,
+)
 from pytest_rageval.support.text import clean, counted, nearest
 
 if TYPE_CHECKING:
@@ -110,6 +118,17 @@ def _sync_document(found: SyncResult, shown: str, project: str) -> dict[str, Any
 # --- trend -----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Selection:
+    """Cases and runs of a trend, from the command line."""
+
+    tag: str | None
+    category: str | None
+    run_tags: tuple[str, ...]
+    config: str | None
+    last: int | None
+
+
 @click.command("trend")
 @click.argument("metric")
 @click.option("--tag", metavar="TAG", help="Only cases with this tag.")
@@ -121,13 +140,10 @@ def _sync_document(found: SyncResult, shown: str, project: str) -> dict[str, Any
 @click.option("--partial", is_flag=True, help="Include runs over a part of the set, as with -k.")
 @_index_options
 @json_option
+@gather(_Selection)
 def trend_command(
+    selection: _Selection,
     metric: str,
-    tag: str | None,
-    category: str | None,
-    run_tags: tuple[str, ...],
-    config: str | None,
-    last: int | None,
     partial: bool,
     db: str | None,
     project: str | None,
@@ -140,20 +156,19 @@ def trend_command(
     comparable. Runs over a part of the set are left out and counted. Runs are read from the index
     if there is one, else from the folders.
     """
-    from pytest_rageval.analysis.run_figures import Scope
     from pytest_rageval.analysis.trend import TrendQuery, count_left_out, make_trend
     from pytest_rageval.metrics.registry import resolve_metric_key
 
+    tag, category = selection.tag, selection.category
     if tag is not None and category is not None:
         raise click.UsageError("--tag, --category: got both, expected one of them")
-    scope: Scope = "overall" if tag is category else "tag" if tag is not None else "category"
     query = TrendQuery(
         metric=resolve_metric_key(metric) or metric,
-        scope=scope,
+        scope="overall" if tag is category else "tag" if tag is not None else "category",
         group=tag or category or "",
-        run_tags=run_tags,
-        config=config,
-        last=last,
+        run_tags=selection.run_tags,
+        config=selection.config,
+        last=selection.last,
         partial=partial,
     )
     source = _source(query, (db or "").strip(), project)
