@@ -109,17 +109,12 @@ def _save(folder: Path, document: Mapping[str, Any]) -> None:
 
 
 def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict[str, Any]:
-    from pytest_rageval.analysis.embeddings import (
-        analyse_embeddings,
-        compare_translations,
-        wanted_texts,
-    )
+    from pytest_rageval.analysis.embeddings import wanted_texts
     from pytest_rageval.report.text.embeddings import embedding_document
 
     obtained = None if source.file is None else _read(source.file)
     known = {} if obtained is None else obtained.vectors.by_chunk_id
-    records, path_case = run.records, run.settings.path_case
-    wanted = wanted_texts(records, known)
+    wanted = wanted_texts(run.records, known)
     if wanted.n_cut and not known and not allow_cut_texts:
         raise CommandError(
             f"{run.folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
@@ -127,16 +122,8 @@ def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict
         )
     if obtained is None:
         obtained = _ask(run.folder, source, wanted)
-    return embedding_document(
-        run_id=run.run_id,
-        source=obtained.named,
-        n_cases=len({(record.file, record.name) for record in records}),
-        wanted=wanted,
-        vectors=obtained.vectors,
-        analysis=analyse_embeddings(records, obtained.vectors, path_case=path_case),
-        translations=compare_translations(records, path_case=path_case),
-        warnings=(*run.notes, *obtained.warnings),
-    )
+    warnings = (*run.notes, *obtained.warnings)
+    return embedding_document(run, obtained.named, wanted, obtained.vectors, warnings)
 
 
 def _read(file: Path) -> _Obtained:
