@@ -27,10 +27,9 @@ def open_gate(folder: Path, project: Settings) -> EndedRun:
         ConfigError: thresholds.toml is wrong.
         StorageError: the run cannot be read.
     """
-    rootdir = Path(project.rootdir)
-    run = read_compared(folder, rootdir / project.results_dir)
+    run = read_compared(folder, project.results_path)
     thresholds = project_thresholds(
-        rootdir,
+        Path(project.rootdir),
         gates=tuple(dict.fromkeys([*project.extra_gates, *items(run.given, "extra_gates")])),
         judge_configured=run.settings.judge != "none",
         # The run may be older than a category or tag of today, whose check then has no data.

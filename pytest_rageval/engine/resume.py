@@ -28,7 +28,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumedRun:
-    """What a run holds already."""
+    """The part of a run that earlier sessions finished."""
 
     kept: Mapping[tuple[str, int], CaseRecord] = field(default_factory=dict)
     """Finished records by node id and repeat."""
@@ -84,7 +84,7 @@ def find_resumed(settings: Settings) -> Path:
         StorageError: no run or more than one is meant.
     """
     name = settings.resume or ""
-    results = Path(settings.rootdir) / settings.results_dir
+    results = settings.results_path
     # Who was killed in the first moment leaves an empty folder, which is no run yet.
     bare = results / name
     folder = bare if is_run_id(name) and bare.is_dir() else resolve_run(results, name)

@@ -197,8 +197,7 @@ class Run:
     def _open_writer(self) -> RunWriter:
         if self._writer is None:
             settings = self.state.settings
-            folder = Path(settings.rootdir) / settings.results_dir
-            self._writer = RunWriter(folder, self.run_id)
+            self._writer = RunWriter(settings.results_path, self.run_id)
             self._describe(self._writer)
         return self._writer
 
@@ -289,15 +288,12 @@ class Run:
         )
 
     def _config_document(self, records: Sequence[CaseRecord] = ()) -> dict[str, Any]:
-        facts = RunFacts()
-        for record in records:
-            facts.add(record)
         document = config_document(
             self.state.settings,
             run_id=self.run_id,
             started_at=self._started_at,
             dataset_hash=self.cases.dataset_hash(),
-            facts=facts,
+            facts=RunFacts.of(records),
             git=self._git,
         )
         asked_files = [loaded for loaded in self._sets if loaded.path in self.state.files]

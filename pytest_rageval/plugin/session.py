@@ -400,8 +400,7 @@ class Controller:
 
     def _put_into_index(self) -> str | None:
         settings = self.state.settings
-        rootdir = Path(settings.rootdir)
-        results = rootdir / settings.results_dir
+        rootdir, results = Path(settings.rootdir), settings.results_path
         return put_into_index([self.run.run_id], results, rootdir, os.environ)
 
     def _log_checks(self, session: pytest.Session) -> None:

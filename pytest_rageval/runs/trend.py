@@ -1,4 +1,4 @@
-"""What a trend is made of, read from the folders of runs."""
+"""The runs of a trend, read from their folders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_rageval.values.run import StoredRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendSource:
-    """What runs hold, for a trend and for those who misspell one."""
+    """Figures of runs for a trend, and the names to suggest where one is misspelt."""
 
     runs: tuple[TrendRun, ...]
     """Every run with figures, in any order, with the one that was asked for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from pytest_rageval.values.case import FolderMode
@@ -125,3 +126,8 @@ class Settings:
     answerer_version: str | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
     """Where each value came from: flag, environment variable, pyproject.toml or default."""
+
+    @property
+    def results_path(self) -> Path:
+        """The folder of all runs."""
+        return Path(self.rootdir) / self.results_dir

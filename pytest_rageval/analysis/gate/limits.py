@@ -19,7 +19,7 @@ LimitOutcome = Literal["pass", "fail", "no_data"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitDecision:
-    """What one limit says of one estimate."""
+    """The decision of one limit about one estimate."""
 
     outcome: LimitOutcome
     proof: Proof | None

@@ -88,7 +88,7 @@ def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
     from pytest_rageval.runs.store import resolve_run
 
     project = project_settings({})
-    results = Path(project.rootdir) / project.results_dir
+    results = project.results_path
     folders = [resolve_run(results, name) for name in (base, new)]
     gate = open_gate(folders[1], project)
     found = compare_runs(

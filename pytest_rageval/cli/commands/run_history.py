@@ -50,7 +50,7 @@ def put_and_warn(*run_ids: str) -> None:
         return
     settings = project_settings({})
     rootdir = Path(settings.rootdir)
-    warning = put_into_index(run_ids, rootdir / settings.results_dir, rootdir, os.environ)
+    warning = put_into_index(run_ids, settings.results_path, rootdir, os.environ)
     if warning is not None:
         click.echo(clean(f"warning: {warning}"), err=True)
 
@@ -84,7 +84,7 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
         )
     settings = project_settings({})
     rootdir = Path(settings.rootdir)
-    results = rootdir / settings.results_dir
+    results = settings.results_path
     with IndexDatabase(url, rootdir=rootdir, write=True, anew=rebuild) as database:
         origin = find_origin(rootdir, results, os.environ, project=project)
         found = RunIndex(database, origin, results).sync(rebuild=rebuild)
@@ -197,7 +197,7 @@ def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:
 
     settings = project_settings({})
     rootdir = Path(settings.rootdir)
-    results = rootdir / settings.results_dir
+    results = settings.results_path
     url = db or index_url(os.environ)
     if url is None:
         from pytest_rageval.runs.trend import read_trend

@@ -34,7 +34,7 @@ def _results() -> Path:
     from pytest_rageval.cli.judge_options import project_settings
 
     project = project_settings({})
-    return Path(project.rootdir) / project.results_dir
+    return project.results_path
 
 
 # --- list ------------------------------------------------------------------------------------
