@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pytest_rageval.judges.offline.judge import OfflineJudge
-from pytest_rageval.judges.offline.passages import _read_sentences
+from pytest_rageval.judges.offline.support import _read_sentences
 from pytest_rageval.values.verdict import JudgeRequest, Passage
 
 SEED: Final = 20251122

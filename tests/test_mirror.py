@@ -50,7 +50,7 @@ TESTED_BY = {
     "judges/model/test_judge": "judges.model.chat",
     "judges/offline/test_judge": (
         "judges.offline.correctness judges.offline.grounding judges.offline.lexicon "
-        "judges.offline.parameters judges.offline.passages judges.offline.support"
+        "judges.offline.parameters judges.offline.support"
     ),
     "judges/rubrics/test_load": "judges.rubrics.schema",
     "judges/test_asking": "judges.plan",
@@ -58,7 +58,7 @@ TESTED_BY = {
     "plugin/test_resume": "engine.run engine.run_state",
     "plugin/test_shards": "cli.commands.merge engine.merge",
     "project/test_case_file_edit": "project.case_edit",
-    "project/test_case_reader": "project.case_rules support.jsonl",
+    "project/test_case_reader": "support.jsonl",
     "project/test_options": "project.option_values",
     "report/explain/test_case": (
         "report.explain.chunks report.explain.figures report.explain.golds"
@@ -67,8 +67,7 @@ TESTED_BY = {
     "runs/history/test_database": "support.sql",
     "runs/history/test_sync": "runs.history.tables",
     "runs/history/test_trends": "runs.trend",
-    "server/test_engine": "server.index server.lexical server.retrieval",
-    "server/test_server_http": "server.app",
+    "server/test_engine": "server.index server.retrieval",
 }
 """Test file to the modules that it tests through a caller of theirs."""
 

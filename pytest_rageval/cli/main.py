@@ -43,7 +43,7 @@ COMMANDS: Final = (
 )
 """Each is the command of that name in the module of that name."""
 _BROKEN_PIPE: Final = 141
-"""Exit code that a shell reports of a program ended by SIGPIPE (128 + 13)."""
+"""What a shell reports of a program that SIGPIPE ended (128 + 13); nobody interrupted it."""
 
 
 class LazyGroup(click.Group):

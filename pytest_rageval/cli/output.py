@@ -1,25 +1,26 @@
-"""Output, options and errors that all subcommands share."""
+"""What every subcommand prints with."""
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pytest_rageval.report.markdown.step_summary import append_step_summary
+from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from pytest_rageval.report.text.lines import Line
+
+if TYPE_CHECKING:
+    pass
 
 
 class ExitCode(IntEnum):
@@ -34,11 +35,10 @@ class ExitCode(IntEnum):
 
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
-_Result = TypeVar("_Result")
 
 
 class CommandError(click.ClickException):
-    """A usage, configuration or data error: the command cannot do what was asked."""
+    """What was asked for cannot be done: a usage, configuration or data error."""
 
     exit_code = ExitCode.USAGE
 
@@ -53,24 +53,6 @@ class UnreachableError(click.ClickException):
     """A service that is needed does not answer as it should."""
 
     exit_code = ExitCode.UNREACHABLE
-
-
-def gather(kind: type[Any]) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
-    """Pass the options that a dataclass has fields of the same names for as one record.
-
-    Records come first, the one of the decorator nearest to the function before the others.
-    """
-    names = [field.name for field in fields(kind)]
-
-    def decorate(command: Callable[..., _Result]) -> Callable[..., _Result]:
-        @functools.wraps(command)
-        def call(*others: object, **arguments: Any) -> _Result:
-            record = kind(**{name: arguments.pop(name) for name in names})
-            return command(record, *others, **arguments)
-
-        return call
-
-    return decorate
 
 
 def json_option(command: _Command) -> _Command:

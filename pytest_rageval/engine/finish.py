@@ -86,7 +86,7 @@ class EndedRun:
 
     def _read_baseline(self, name: str) -> StoredRun:
         rootdir, run_id = Path(self.project.rootdir), self.run.run_id
-        results = self.project.results_path
+        results = rootdir / self.project.results_dir
         folder = resolve_run(results, name, exclude=run_id, relative_to=rootdir)
         if folder.name in {run_id, *self.parts} and folder.parent == results:
             part = "" if folder.name == run_id else "a part of "

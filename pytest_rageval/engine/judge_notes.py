@@ -1,4 +1,4 @@
-"""Notes on the judge for the reader of judged scores."""
+"""What a reader of judged scores should know about the judge."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_rageval.values.settings import Settings
 
 
 def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:
-    """Say of every judge of a run whether it was compared with people, and the result.
+    """Say of every judge of a run whether it was held against people, and how it did.
 
     Args:
         records: of the run.

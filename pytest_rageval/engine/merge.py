@@ -52,9 +52,10 @@ def merge_parts(
     """
     now = datetime.now(UTC)
     name = run_id or new_run_id(now, secrets.token_hex(2))
-    records, settings = put_together(parts), parts[0].settings
+    results, records = Path(project.rootdir) / project.results_dir, put_together(parts)
+    settings = parts[0].settings
     merged = StoredRun(
-        folder=project.results_path / name,
+        folder=results / name,
         records=records,
         config={
             **_config_document(parts, records),
@@ -79,7 +80,7 @@ def merge_parts(
         notes=[*_notes(parts), *judge_notes(records, project)],
         rerun=f"pytest --rageval-failed-from {name}",
     )
-    writer = RunWriter(project.results_path, name)
+    writer = RunWriter(results, name)
     try:
         with writer:
             writer.rewrite(records)
@@ -122,7 +123,9 @@ def _git(parts: Sequence[StoredRun]) -> dict[str, Any]:
 
 
 def _config_document(parts: Sequence[StoredRun], records: Sequence[CaseRecord]) -> dict[str, Any]:
-    facts = RunFacts.of(records)
+    facts = RunFacts()
+    for record in records:
+        facts.add(record)
     first = parts[0]
     of_a_part = [setting.name for setting in SETTINGS if setting.role == "part"]
     settings = {**first.given, **dict.fromkeys(of_a_part)}

@@ -27,9 +27,10 @@ def open_gate(folder: Path, project: Settings) -> EndedRun:
         ConfigError: thresholds.toml is wrong.
         StorageError: the run cannot be read.
     """
-    run = read_compared(folder, project.results_path)
+    rootdir = Path(project.rootdir)
+    run = read_compared(folder, rootdir / project.results_dir)
     thresholds = project_thresholds(
-        Path(project.rootdir),
+        rootdir,
         gates=tuple(dict.fromkeys([*project.extra_gates, *items(run.given, "extra_gates")])),
         judge_configured=run.settings.judge != "none",
         # The run may be older than a category or tag of today, whose check then has no data.

@@ -18,9 +18,8 @@ from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.runs.read import latest_records
 from pytest_rageval.runs.store import read_json, read_records, resolve_run
 from pytest_rageval.values.errors import ConfigError, StorageError
-from pytest_rageval.values.names import is_run_id
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import Settings, is_run_id
 
 _FLAG: Final = "--rageval-resume"
 _SHOWN: Final = 5
@@ -28,7 +27,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumedRun:
-    """The part of a run that earlier sessions finished."""
+    """What a run holds already."""
 
     kept: Mapping[tuple[str, int], CaseRecord] = field(default_factory=dict)
     """Finished records by node id and repeat."""
@@ -84,7 +83,7 @@ def find_resumed(settings: Settings) -> Path:
         StorageError: no run or more than one is meant.
     """
     name = settings.resume or ""
-    results = settings.results_path
+    results = Path(settings.rootdir) / settings.results_dir
     # Who was killed in the first moment leaves an empty folder, which is no run yet.
     bare = results / name
     folder = bare if is_run_id(name) and bare.is_dir() else resolve_run(results, name)

@@ -197,7 +197,8 @@ class Run:
     def _open_writer(self) -> RunWriter:
         if self._writer is None:
             settings = self.state.settings
-            self._writer = RunWriter(settings.results_path, self.run_id)
+            folder = Path(settings.rootdir) / settings.results_dir
+            self._writer = RunWriter(folder, self.run_id)
             self._describe(self._writer)
         return self._writer
 
@@ -288,12 +289,15 @@ class Run:
         )
 
     def _config_document(self, records: Sequence[CaseRecord] = ()) -> dict[str, Any]:
+        facts = RunFacts()
+        for record in records:
+            facts.add(record)
         document = config_document(
             self.state.settings,
             run_id=self.run_id,
             started_at=self._started_at,
             dataset_hash=self.cases.dataset_hash(),
-            facts=RunFacts.of(records),
+            facts=facts,
             git=self._git,
         )
         asked_files = [loaded for loaded in self._sets if loaded.path in self.state.files]

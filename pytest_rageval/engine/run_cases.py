@@ -41,7 +41,7 @@ class RunCases:
 
     @property
     def n_expected(self) -> int:
-        """Number of cases selected in this session that are not skipped."""
+        """How many of those selected in this session are not skipped."""
         return len(self.expected) - len(self.excused)
 
     def locate(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:

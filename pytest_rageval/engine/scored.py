@@ -58,7 +58,7 @@ class ScoredRun:
         self._finished = False
         self._writer: RunWriter | None = None
         if run_id is not None:
-            self._writer = RunWriter(settings.results_path, run_id)
+            self._writer = RunWriter(Path(settings.rootdir) / settings.results_dir, run_id)
             self.folder = f"{settings.results_dir}/{run_id}"
 
     def add(self, record: CaseRecord) -> None:

@@ -1,4 +1,4 @@
-"""Log records and text of a case that runs on a thread, kept until its own turn.
+"""What a case logs and prints while it runs on a thread, kept until its own turn.
 
 pytest takes whatever is logged or printed for that of the item it runs just then. What comes from
 a case that was asked ahead of its turn is held back here, and let out when its item waits for it.

@@ -23,7 +23,7 @@ _OUTCOMES: dict[CheckStatus, Literal["passed", "failed", "skipped"]] = {
 
 
 _PROPERTIES: Final = ("status", "value", "limit", "low", "high", "n")
-"""Fields of a check in a JUnit file, where they have a value."""
+"""What JUnit keeps of a check, where it has a value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from pytest_rageval.plugin.state import State, is_xdist_controller
 from pytest_rageval.plugin.terminal import Heartbeat
 from pytest_rageval.project.case_reader import LocatedCase, without_gc
 from pytest_rageval.project.discovery import THRESHOLDS
-from pytest_rageval.report.markdown.step_summary import append_step_summary
+from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.record_json import record_from_json
 from pytest_rageval.support.process import import_whole
@@ -400,7 +400,8 @@ class Controller:
 
     def _put_into_index(self) -> str | None:
         settings = self.state.settings
-        rootdir, results = Path(settings.rootdir), settings.results_path
+        rootdir = Path(settings.rootdir)
+        results = rootdir / settings.results_dir
         return put_into_index([self.run.run_id], results, rootdir, os.environ)
 
     def _log_checks(self, session: pytest.Session) -> None:

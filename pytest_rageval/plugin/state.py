@@ -65,7 +65,7 @@ class State(RunState):
     slots: Slots | None = None
     """Of which every request of this process holds one; None: no limit."""
     lookahead: AheadAsker | None = None
-    """Asks cases ahead of their turn; None: they go one by one."""
+    """What asks cases ahead of their turn; None: they go one by one."""
     deliver: Callable[[str, CaseRecord], None] | None = None
     """Keeps the record of a finished case, by node id and on any thread; None: its report
     carries it to another process."""
@@ -75,7 +75,7 @@ class State(RunState):
     part: frozenset[tuple[str, str]] | None = None
     """File and id of the cases of this shard; None: the set is not cut into parts."""
     cassettes: Recorder | None = None
-    """Records or replays the traffic of the cases; None: they ask live."""
+    """What records or replays the traffic of the cases; None: they ask live."""
     judges: list[object] = field(default_factory=list)
     """Those that cases of this process were judged by so far."""
     judged_twice: frozenset[tuple[str, str]] = frozenset()
@@ -117,7 +117,7 @@ class Evaluated:
     took_s: float
     """From asking to the last record, waiting for a free slot included."""
     output: CaseOutput | None = None
-    """Log records and text of the case; None: it ran at its turn, where pytest keeps them."""
+    """What was logged and printed meanwhile, where pytest could not tell whose it was."""
 
 
 @dataclass(slots=True)

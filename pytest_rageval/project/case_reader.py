@@ -17,8 +17,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, cast
 
-from pytest_rageval.project.case_fields import CASE_LINE, CaseLine
-from pytest_rageval.project.case_rules import CASE_WARNINGS, find_faults, find_warnings
+from pytest_rageval.project.case_fields import (
+    CASE_LINE,
+    CASE_WARNINGS,
+    CaseLine,
+    find_faults,
+    find_warnings,
+)
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import (
     Line,

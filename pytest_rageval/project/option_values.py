@@ -143,7 +143,7 @@ def _url(option: Setting, value: object) -> str:
 
 
 def _run_id(option: Setting, value: object) -> str:
-    from pytest_rageval.values.names import RUN_ID_RULE, is_run_id
+    from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
 
     text = _text(option, value)
     if not is_run_id(text):

@@ -1,4 +1,4 @@
-"""The documents of a run beside its numbers: ``config.json`` and ``gate.json``."""
+"""What is written about a run beside its numbers: ``config.json`` and ``gate.json``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
 from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
@@ -27,7 +27,7 @@ _JUDGE_FACTS: Final = ("judge", "model", "system_fingerprint", "level")
 
 @dataclass(slots=True)
 class RunFacts:
-    """Facts about the system under test and its judge, as the records of a run report them."""
+    """What the records of a run say about the system under test and about its judge."""
 
     models: dict[str, str] = field(default_factory=dict)
     index_version: str | None = None
@@ -35,14 +35,6 @@ class RunFacts:
     """Who judged, each once: identity, model and fingerprint as the server names them, level."""
     second_judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
     """The same of the spot check."""
-
-    @classmethod
-    def of(cls, records: Iterable[CaseRecord]) -> Self:
-        """Collect what all records report."""
-        facts = cls()
-        for record in records:
-            facts.add(record)
-        return facts
 
     def add(self, record: CaseRecord) -> None:
         """Take what one record reports; of several models in one role the last is kept."""

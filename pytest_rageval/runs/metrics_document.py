@@ -187,7 +187,7 @@ def groups_document(aggregate: Aggregate) -> dict[str, Any]:
 
 
 def analyses_document(aggregate: Aggregate) -> dict[str, Any]:
-    """Return the analyses beside the means; None: the run holds nothing to make one from."""
+    """What a run tells beside its means; None: the run holds nothing to tell it from."""
     repeats = aggregate.repeats
     return {
         "abstention": {name: dict(counts) for name, counts in aggregate.abstention.items()},

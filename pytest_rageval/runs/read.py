@@ -171,7 +171,7 @@ def select_failed(settings: Settings, known: Iterable[tuple[str, str]]) -> Faile
     Raises:
         StorageError: no run or more than one is meant, or it cannot be read.
     """
-    results = settings.results_path
+    results = Path(settings.rootdir) / settings.results_dir
     run = read_run(resolve_run(results, settings.failed_from or ""))
     failed = failed_cases(run)
     if not failed:

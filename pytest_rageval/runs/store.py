@@ -23,8 +23,8 @@ from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malf
 from pytest_rageval.support.files import Lock, write_file
 from pytest_rageval.support.text import nearest
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.names import RUN_ID_RULE, is_run_id
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
 
 RESULTS: Final = "results.jsonl"
 REPORT: Final = "report.html"

@@ -13,7 +13,7 @@ from typing import Final
 from pytest_rageval.support.files import write_file
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.names import TAG_RULE, TAGS, is_run_id, is_tag
+from pytest_rageval.values.settings import TAG_RULE, TAGS, is_run_id, is_tag
 
 
 def read_tags(results_dir: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The runs of a trend, read from their folders."""
+"""What a trend is made of, read from the folders of runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_rageval.values.run import StoredRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendSource:
-    """Figures of runs for a trend, and the names to suggest where one is misspelt."""
+    """What runs hold, for a trend and for those who misspell one."""
 
     runs: tuple[TrendRun, ...]
     """Every run with figures, in any order, with the one that was asked for."""

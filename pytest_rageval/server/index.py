@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from pytest_rageval.server.chunking import CHUNKER_VERSION, Chunk, chunk_note
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.lexical import LexicalIndex, create_passages
-from pytest_rageval.server.terms import TermFrequencies, terms
+from pytest_rageval.server.terms import LexicalIndex, TermFrequencies, create_passages, terms
 from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder
 from pytest_rageval.server.vault import Finding, Note, content_findings, finding_lines
 from pytest_rageval.server.vector import LsaModel, fit_lsa, unit_rows

@@ -27,8 +27,7 @@ from pytest_rageval.server.index import (
     embedder_of,
     with_findings,
 )
-from pytest_rageval.server.lexical import LexicalIndex
-from pytest_rageval.server.terms import TermFrequencies
+from pytest_rageval.server.terms import LexicalIndex, TermFrequencies
 from pytest_rageval.server.vault import Finding, Note
 from pytest_rageval.server.vector import LsaModel
 

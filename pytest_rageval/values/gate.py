@@ -72,7 +72,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """The result of one check."""
+    """What became of one check."""
 
     check: Check
     status: CheckStatus
@@ -92,7 +92,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineInfo:
-    """The baseline of a gate and the pairs of cases, or the reason why there is none."""
+    """What a gate compared with, or why it could not."""
 
     name: str | None = None
     """As the user named it; None: nobody did."""

@@ -56,7 +56,7 @@ class LatencySummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankSummary:
-    """The effect of reranking on one metric, over the cases scored in both orders."""
+    """What reranking did to one metric, over the cases scored in both orders."""
 
     n: int
     before: float
@@ -75,7 +75,7 @@ class RerankSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatSummary:
-    """The noise between repeats of the same cases, each case by its own number of repeats."""
+    """What repeats of the same cases tell of noise, each case by its own number of repeats."""
 
     repeats: int
     """R, the largest number of repeats of any case; at least 2."""
@@ -148,6 +148,6 @@ class Aggregate:
 
 
 def no_data_reason(summary: MetricSummary) -> str:
-    """Say why a metric has no mean: ``no case was scored (10 not applicable, 2 errors)``."""
+    """Why a metric has no mean, such as ``no case was scored (10 not applicable, 2 errors)``."""
     errors = "1 error" if summary.n_error == 1 else f"{summary.n_error} errors"
     return f"no case was scored ({summary.n_not_applicable} not applicable, {errors})"

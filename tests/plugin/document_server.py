@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-
-from tests.build.json_server import Call, json_server
 
 
 @dataclass
@@ -55,12 +55,39 @@ class DocumentServer:
 
 @contextlib.contextmanager
 def document_server() -> Iterator[DocumentServer]:
-    def reply(call: Call) -> tuple[int, object]:
-        if call.method == "POST":
-            return 200, served.ask(call.body)
-        return (served.put if call.method == "PUT" else served.delete)(call.body), {}
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
 
-    served = DocumentServer("")
-    with json_server(reply) as url:
-        served.url = url
-        yield served
+        def _body(self) -> dict[str, Any]:
+            length = int(self.headers.get("Content-Length", "0"))
+            body: dict[str, Any] = json.loads(self.rfile.read(length))
+            return body
+
+        def _reply(self, status: int, body: object) -> None:
+            content = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def do_PUT(self) -> None:
+            self._reply(found.put(self._body()), {})
+
+        def do_DELETE(self) -> None:
+            self._reply(found.delete(self._body()), {})
+
+        def do_POST(self) -> None:
+            self._reply(200, found.ask(self._body()))
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        found = DocumentServer(url=f"http://127.0.0.1:{server.server_address[1]}")
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield found
+        finally:
+            server.shutdown()
+            thread.join(5)

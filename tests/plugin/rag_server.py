@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-
-from tests.build.json_server import Call, json_server
 
 Answer = Callable[[str, int], dict[str, Any] | int]
 """From the question and how often it was asked before: a reply, or a status."""
@@ -55,11 +55,36 @@ class RagServer:
 def rag_server(
     answer: Answer = hit_or_miss, *, delay_s: float = 0.0, host: str = "127.0.0.1"
 ) -> Iterator[RagServer]:
-    def reply(call: Call) -> tuple[int, object]:
-        found = served.reply(call.body["question"])
-        return (found, {}) if isinstance(found, int) else (200, found)
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
 
-    served = RagServer("", answer, delay_s)
-    with json_server(reply, host=host) as url:
-        served.url = url
-        yield served
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            found = served.reply(json.loads(body)["question"])
+            status, payload = (found, {}) if isinstance(found, int) else (200, found)
+            text = json.dumps(payload).encode()
+            with contextlib.suppress(OSError):  # whoever asked may have been killed meanwhile
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 128
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            pass
+
+    with Server((host, 0), Handler) as server:
+        served = RagServer(f"http://{host}:{server.server_port}", answer, delay_s)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield served
+        finally:
+            server.shutdown()
+            thread.join()

@@ -21,7 +21,7 @@ from pytest_rageval.runs.store import (
     write_document,
 )
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.names import is_run_id
+from pytest_rageval.values.settings import is_run_id
 from tests.build.records import changed
 from tests.runs.test_record_json import RECORD
 

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,6 @@ from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.server.terms import terms
 from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder, UpstreamError, checked
 from pytest_rageval.server.vault import Note
-from tests.build.json_server import Call, json_server
 from tests.server.builders import ask, make_engine, retrieved, write_vault
 
 Reply = Callable[[dict[str, Any]], tuple[int, Any]]
@@ -43,13 +45,28 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     monkeypatch.setattr(endpoints, "BACKOFF_S", 0.0)
     state = ModelServer(replies={"/v1/embeddings": hashed_embeddings})
 
-    def reply(call: Call) -> tuple[int, object]:
-        state.requests.append((call.path, call.body, call.headers.get("authorization")))
-        return state.replies[call.path](call.body)
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.requests.append((self.path, body, self.headers["Authorization"]))
+            status, reply = state.replies[self.path](body)
+            content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
 
-    with json_server(reply) as url:
-        state.url = f"{url}/v1"
-        yield state
+        def log_message(self, *args: Any) -> None:
+            """Keep the test's output clean."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    state.url = f"http://127.0.0.1:{server.server_port}/v1"
+    yield state
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 def hashed_embeddings(body: dict[str, Any]) -> tuple[int, Any]:

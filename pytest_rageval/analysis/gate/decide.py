@@ -60,7 +60,7 @@ def _failed(check: Check) -> CheckStatus:
 
 
 def _proof_note(check: Check, figure: Figure, decision: LimitDecision) -> str:
-    """Say whether the limit is proven, with the bound that decides it."""
+    """What is or is not proven, with the bound that decides it."""
     lower = (check.kind == "min") == (check.decide == "prove_pass")
     bound = figure.low_one_sided if lower else figure.high_one_sided
     if bound is None:
@@ -165,7 +165,7 @@ def _names(ids: Sequence[str]) -> str:
 
 
 def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
-    """Name the reasons that fail the run whatever the checks say."""
+    """What fails the run whatever the checks say."""
     found = []
     required = [c.first.name for c in cases if c.first.required and c.outcome == "missed"]
     erred = [c.first.name for c in cases if c.first.required and c.outcome == "error"]

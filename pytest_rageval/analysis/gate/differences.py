@@ -35,7 +35,7 @@ from pytest_rageval.values.gate import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The difference that a check decides: candidate - baseline over pairs of cases."""
+    """What a check against a baseline holds: candidate - baseline over pairs of cases."""
 
     estimate: float | None
     """A mean difference, or the count ``newly_missed``; None: no pair."""
@@ -248,7 +248,7 @@ def _paired(
             hi=high,
             binary=info.binary and not values.repeated,
             clusters=values.clusters,
-            # A drop is compared with its limit, or a rise, whichever way of the metric is better.
+            # A drop is held against its limit, or a rise: whichever way of the metric is better.
             direction="higher" if check.kind == "max_drop" else "lower",
         )
     return Difference(

@@ -29,7 +29,7 @@ _PERCENTILES: Final = {"p50": 0.50, "p95": 0.95}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRun:
-    """The parts of a run that its gate is decided by."""
+    """What the gate knows of a run."""
 
     aggregate: Aggregate
     records: tuple[CaseRecord, ...]

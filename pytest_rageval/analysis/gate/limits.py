@@ -19,7 +19,7 @@ LimitOutcome = Literal["pass", "fail", "no_data"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitDecision:
-    """The decision of one limit about one estimate."""
+    """What one limit says of one estimate."""
 
     outcome: LimitOutcome
     proof: Proof | None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_rageval.analysis.stats.clusters import cluster_indices
+from pytest_rageval.analysis.stats.distributions import cluster_indices
 from pytest_rageval.analysis.stats.intervals import (
     BOOTSTRAP_SEED,
     NO_INTERVAL,

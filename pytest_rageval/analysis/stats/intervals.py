@@ -14,15 +14,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_rageval.analysis.stats.clusters import (
+from pytest_rageval.analysis.stats.distributions import (
     ClusteredSample,
     ClusterIds,
-    cluster_indices,
-    cluster_sums,
-)
-from pytest_rageval.analysis.stats.distributions import (
     beta_quantile,
     binomial_cdf,
+    cluster_indices,
+    cluster_sums,
     normal_quantile,
     student_t_quantile,
 )

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from operator import getitem
 from typing import Literal
 
-from pytest_rageval.analysis.stats.clusters import ClusterIds, cluster_indices, cluster_sums
 from pytest_rageval.analysis.stats.distributions import (
+    ClusterIds,
+    cluster_indices,
+    cluster_sums,
     normal_cdf,
     normal_quantile,
     student_t_tail,

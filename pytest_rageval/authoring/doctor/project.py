@@ -117,7 +117,7 @@ def cases_of(sets: Sequence[LoadedSet | DatasetError]) -> list[Case]:
 
 def check_results_folder(settings: Settings) -> Finding:
     """Check that runs can be stored, by writing and removing a file."""
-    folder = settings.results_path
+    folder = Path(settings.rootdir) / settings.results_dir
     standing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     fix = "make the folder writable, or name another with --rageval-results"
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from pytest_rageval.authoring.generation.passages import Passage, passages_of, split_sentences
@@ -228,7 +228,7 @@ def _definitions(note: Note, section: Section, passages: Sequence[Passage]) -> I
             term, shown = _subject(found["term"].split(), note)
             if term:
                 question = f"What {found['verb']} {shown}?"
-                yield replace(_draft(note, section, question, "definition", passage), term=term)
+                yield _draft(note, section, question, "definition", passage, term=term)
 
 
 def _labelled(note: Note, section: Section, passage: Passage, plain: str) -> Iterator[Draft]:
@@ -243,8 +243,7 @@ def _labelled(note: Note, section: Section, passage: Passage, plain: str) -> Ite
         meaning = plain[label.end() :]
         answer = Passage(kind=passage.kind, plain=meaning, raw=passage.raw, line=passage.line)
         shown = re.sub(r"^(The|An?)(?= )", lambda found: found[0].lower(), term)
-        draft = _draft(note, section, f"What is {shown}?", "definition", answer)
-        yield replace(draft, term=shown)
+        yield _draft(note, section, f"What is {shown}?", "definition", answer, term=shown)
 
 
 def _subject(words: list[str], note: Note) -> tuple[str, str]:
@@ -272,6 +271,8 @@ def _draft(
     kind: Kind,
     answer: Passage,
     items: Sequence[Passage] = (),
+    *,
+    term: str = "",
 ) -> Draft:
     plain = " ".join(answer.plain.split())
     facts = tuple(
@@ -287,6 +288,7 @@ def _draft(
         facts=tuple(dict.fromkeys(fact for fact in facts if fact)),
         answer=whole[:MAX_ANSWER_CHARS].strip(),
         line=answer.line,
+        term=term,
     )
 
 

@@ -269,19 +269,22 @@ class LabelSession:
         self.notice = notice
 
     def _undo(self) -> None:
-        self._step(self.work.past, self.work.future, "undo")
+        work = self.work
+        if not work.past:
+            self.notice = "nothing to undo"
+            return
+        work.future.append(work.draft)
+        work.draft = work.past.pop()
+        self.notice = "undone"
 
     def _redo(self) -> None:
-        self._step(self.work.future, self.work.past, "redo")
-
-    def _step(self, source: list[Draft], left: list[Draft], verb: str) -> None:
-        """Take the last draft of one list, and put the one in hand at the end of the other."""
-        if not source:
-            self.notice = f"nothing to {verb}"
+        work = self.work
+        if not work.future:
+            self.notice = "nothing to redo"
             return
-        left.append(self.work.draft)
-        self.work.draft = source.pop()
-        self.notice = f"{verb}ne"
+        work.past.append(work.draft)
+        work.draft = work.future.pop()
+        self.notice = "redone"
 
     def _toggle_answerable(self) -> None:
         draft = self.work.draft

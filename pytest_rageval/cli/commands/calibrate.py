@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -15,7 +15,6 @@ from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
     UnreachableError,
-    gather,
     json_option,
     print_json,
 )
@@ -66,8 +65,16 @@ class _Wanted:
 @click.option("--save", is_flag=True, help="Keep the figures and scores beside the cases.")
 @judge_options
 @json_option
-@gather(_Wanted)
-def command(wanted: _Wanted, labels: Path, as_json: bool, **flags: object) -> int:
+def command(
+    labels: Path,
+    rubric: str,
+    threshold: float | None,
+    probes: bool,
+    probe_sample: int | None,
+    save: bool,
+    as_json: bool,
+    **flags: object,
+) -> int:
     """Measure a judge's agreement with human LABELS.
 
     Each line of LABELS is {"id", "question", "answer", "label"}, with "context", "reference",
@@ -76,7 +83,13 @@ def command(wanted: _Wanted, labels: Path, as_json: bool, **flags: object) -> in
     given. With --save, later calls also report drift of the judge. The exit code is 1 if it gave no
     score at all, 4 if it could not be reached.
     """
-    wanted = replace(wanted, probes=wanted.probes or wanted.probe_sample is not None)
+    wanted = _Wanted(
+        rubric=cast("CalibrationRubric", rubric),
+        threshold=threshold,
+        probes=probes or probe_sample is not None,
+        probe_sample=probe_sample,
+        save=save,
+    )
     _check(wanted)
     document, saved = _calibrate(labels, wanted, judge_settings(flags))
     code = ExitCode.YES if document["n"] else ExitCode.NO

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.cli.output import ExitCode, UnreachableError, json_option, print_json
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import DatasetError, EndpointError, Fault
 
 if TYPE_CHECKING:
@@ -138,17 +138,21 @@ def _print(result: dict[str, Any]) -> None:
     categories = ", ".join(f"{name} {count}" for name, count in result["categories"].items())
     click.echo(
         clean(
-            f"{result['file']}: {counted(result['n_cases'], 'case')} "
+            f"{result['file']}: {_count(result['n_cases'], 'case')} "
             f"({result['n_answerable']} answerable, {result['n_unanswerable']} unanswerable); "
             f"{categories or 'no category'}; hash {result['dataset_hash']}"
         )
     )
     click.echo(clean(f"{result['file']}: {result['power']['text']}"))
     if result["n_generated"]:
-        generated = counted(result["n_generated"], "generated case")
+        generated = _count(result["n_generated"], "generated case")
         click.echo(clean(f"{result['file']}: {generated} not counted until reviewed"))
     for warning in result["warnings"]:
         click.echo(clean(f"warning: {warning}"), err=True)
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 # --- all files -------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ import click
 from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
-    gather,
     json_option,
     print_json,
     print_lines,
@@ -22,14 +20,6 @@ from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from pytest_rageval.report.text.comparison import ComparisonView
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Files:
-    """Files to write, from the command line."""
-
-    markdown: Path | None
-    out_dir: Path | None
 
 
 @click.command("compare")
@@ -43,11 +33,11 @@ class _Files:
               help="Compare runs that are not comparable anyway, with a banner.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show every metric and every flip.")
 @json_option
-@gather(_Files)
 def command(
-    files: _Files,
     base: str,
     new: str,
+    markdown: Path | None,
+    out_dir: Path | None,
     ignore_invariants: bool,
     verbose: bool,
     as_json: bool,
@@ -64,7 +54,7 @@ def command(
 
     view = _compare(base, new, ignore_invariants=ignore_invariants)
     document = comparison_document(view.found, view.checks, view.notes, view.groups)
-    _write(view, document, files.markdown, files.out_dir)
+    _write(view, document, markdown, out_dir)
     if as_json:
         print_json(document)
     else:
@@ -88,7 +78,7 @@ def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
     from pytest_rageval.runs.store import resolve_run
 
     project = project_settings({})
-    results = project.results_path
+    results = Path(project.rootdir) / project.results_dir
     folders = [resolve_run(results, name) for name in (base, new)]
     gate = open_gate(folders[1], project)
     found = compare_runs(

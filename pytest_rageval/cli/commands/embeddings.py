@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.output import (
-    CommandError,
-    UnreachableError,
-    gather,
-    json_option,
-    print_json,
-)
+from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_json
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -62,13 +56,22 @@ class _Obtained:
 )
 @click.option("--save", is_flag=True, help=f"Write {DOCUMENT} into the folder of the run.")
 @json_option
-@gather(_Source)
-def command(source: _Source, run: str, allow_cut_texts: bool, save: bool, as_json: bool) -> None:
+def command(
+    run: str,
+    url: str | None,
+    model: str | None,
+    api_key_env: str | None,
+    file: Path | None,
+    allow_cut_texts: bool,
+    save: bool,
+    as_json: bool,
+) -> None:
     """Compare questions, chunks and languages of the stored RUN.
 
     Questions and chunk texts are sent only to the API that you name. With --vectors
     each line of the file is {"text" or "chunk_id": ..., "embedding": [...]}.
     """
+    source = _Source(url=url, model=model, api_key_env=api_key_env, file=file)
     _check(source)
     from pytest_rageval.runs.read import open_run
 
@@ -109,12 +112,17 @@ def _save(folder: Path, document: Mapping[str, Any]) -> None:
 
 
 def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict[str, Any]:
-    from pytest_rageval.analysis.embeddings import wanted_texts
+    from pytest_rageval.analysis.embeddings import (
+        analyse_embeddings,
+        compare_translations,
+        wanted_texts,
+    )
     from pytest_rageval.report.text.embeddings import embedding_document
 
     obtained = None if source.file is None else _read(source.file)
     known = {} if obtained is None else obtained.vectors.by_chunk_id
-    wanted = wanted_texts(run.records, known)
+    records, path_case = run.records, run.settings.path_case
+    wanted = wanted_texts(records, known)
     if wanted.n_cut and not known and not allow_cut_texts:
         raise CommandError(
             f"{run.folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
@@ -122,8 +130,16 @@ def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict
         )
     if obtained is None:
         obtained = _ask(run.folder, source, wanted)
-    warnings = (*run.notes, *obtained.warnings)
-    return embedding_document(run, obtained.named, wanted, obtained.vectors, warnings)
+    return embedding_document(
+        run_id=run.run_id,
+        source=obtained.named,
+        n_cases=len({(record.file, record.name) for record in records}),
+        wanted=wanted,
+        vectors=obtained.vectors,
+        analysis=analyse_embeddings(records, obtained.vectors, path_case=path_case),
+        translations=compare_translations(records, path_case=path_case),
+        warnings=(*run.notes, *obtained.warnings),
+    )
 
 
 def _read(file: Path) -> _Obtained:

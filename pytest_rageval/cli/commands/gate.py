@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,7 +38,7 @@ def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bo
 
     project = project_settings({"rageval_allow_regressions": allow_regressions})
     project = replace(project, baseline=baseline or project.baseline)
-    results = project.results_path
+    results = Path(project.rootdir) / project.results_dir
     gate = open_gate(resolve_run(results, run), project)
     if baseline is not None:
         resolve_run(results, baseline)  # report a missing baseline that was named explicitly

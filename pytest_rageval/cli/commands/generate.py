@@ -6,19 +6,13 @@ import contextlib
 import os
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from pytest_rageval.cli.output import (
-    CommandError,
-    UnreachableError,
-    gather,
-    json_option,
-    print_json,
-)
+from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import JudgeError
 
@@ -28,16 +22,6 @@ if TYPE_CHECKING:
     from pytest_rageval.values.case import Case
 
 _EXISTS: Final = "{}: exists; name a file that does not, or remove it"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """Number and kind of the drafts, from the command line."""
-
-    seed: int
-    limit: int | None
-    unanswerable: int | None
-    withhold: tuple[str, ...]
 
 
 @click.command("generate")
@@ -92,11 +76,13 @@ class _Wanted:
     help="Environment variable that holds its key.  [default: that of the judge]",
 )
 @json_option
-@gather(_Wanted)
 def command(
-    wanted: _Wanted,
     vault: Path,
     output: Path,
+    limit: int | None,
+    seed: int,
+    unanswerable: int | None,
+    withhold: tuple[str, ...],
     against: tuple[Path, ...],
     model: str | None,
     as_json: bool,
@@ -119,12 +105,7 @@ def command(
     read = read_notes(vault)
     for skipped in read.skipped:
         click.echo(clean(f"warning: {skipped.rel_path}: not read: {skipped.reason}"), err=True)
-    wish = Wish(
-        seed=wanted.seed,
-        limit=wanted.limit,
-        unanswerable=wanted.unanswerable,
-        withheld=wanted.withhold,
-    )
+    wish = Wish(seed=seed, limit=limit, unanswerable=unanswerable, withheld=withhold)
     with _opened(model, flags) as chat:
         try:
             made = generate(read.notes, wish, known=known, model=chat, progress=_progress)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.output import ExitCode, gather, json_option, print_json
+from pytest_rageval.cli.output import ExitCode, json_option, print_json
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.errors import DatasetError
 
@@ -23,15 +23,6 @@ _FORMATS = (
     "beir", "csv", "deepeval", "json", "promptfoo", "ragas", "trec", "unrag", "yaml",
 )  # fmt: skip
 """Those of ``interchange.registry``, which is imported when one is read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Output:
-    """Files to write, from the command line."""
-
-    output: Path
-    on_clash: OnClash
-    responses: Path | None
 
 
 @click.command("import")
@@ -74,12 +65,13 @@ class _Output:
 @click.option("--question-var", metavar="NAME", help="promptfoo: variable with the question.")
 @click.option("--fetch", is_flag=True, help="Allow fetching URLs; by default none is opened.")
 @json_option
-@gather(_Output)
 def command(
-    to: _Output,
     name: str,
     files: tuple[str, ...],
+    output: Path,
     dry_run: bool,
+    on_clash: OnClash,
+    responses: Path | None,
     as_json: bool,
     fetch: bool,
     **options: Any,
@@ -89,8 +81,8 @@ def command(
     Nothing is overwritten. Documents of a dataset go to documents/ beside the case file. All fields
     are counted, both those carried over and those left out.
     """
-    found = _read(name, files, _options(to.output, options), fetch=fetch)
-    plan = _plan(found, to.output, to.on_clash, to.responses)
+    found = _read(name, files, _options(output, options), fetch=fetch)
+    plan = _plan(found, output, on_clash, responses)
     if not dry_run:
         plan.write()
     if as_json:
@@ -217,8 +209,8 @@ def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """
     from collections import Counter
 
+    from pytest_rageval.project.case_fields import CASE_WARNINGS, find_warnings
     from pytest_rageval.project.case_reader import parse_case
-    from pytest_rageval.project.case_rules import CASE_WARNINGS, find_warnings
 
     faults, warned = [], Counter[str]()
     for line in lines:

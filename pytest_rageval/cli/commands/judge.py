@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from pytest_rageval.cli.judge_options import (
     warn_of_cache,
     with_trust,
 )
-from pytest_rageval.cli.output import UnreachableError, gather, json_option, print_json
+from pytest_rageval.cli.output import UnreachableError, json_option, print_json
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -28,23 +28,6 @@ if TYPE_CHECKING:
     from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
     from pytest_rageval.values.verdict import Judge, Judgement
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judging:
-    """Rubrics, and checks of the judge, from the command line."""
-
-    rubrics: tuple[str, ...]
-    spot_check: int
-    labels: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CacheUse:
-    """Use of the cache instead of a run, from the command line."""
-
-    show_cache: bool
-    prune_days: int | None
 
 
 @click.command("judge")
@@ -82,13 +65,14 @@ class _CacheUse:
     "those of that model; without RUN.",
 )
 @json_option
-@gather(_Judging)
-@gather(_CacheUse)
 def command(
-    cache: _CacheUse,
-    judging: _Judging,
     run: str | None,
+    rubrics: tuple[str, ...],
+    spot_check: int,
+    labels: str | None,
     dry_run: bool,
+    show_cache: bool,
+    prune_days: int | None,
     as_json: bool,
     **flags: object,
 ) -> None:
@@ -99,18 +83,17 @@ def command(
     each judge and rubric version: nothing is overwritten. Cached verdicts cost nothing;
     --no-judge-cache asks again.
     """
-    if cache.show_cache or cache.prune_days is not None:
+    if show_cache or prune_days is not None:
         if run is not None:
             raise click.UsageError(f"RUN: got {run!r}, expected none with an option of the cache")
-        _keep_house(cache.prune_days, flags, as_json=as_json)
+        _keep_house(prune_days, flags, as_json=as_json)
         return
     if run is None:
         raise click.UsageError("Missing argument 'RUN'.")
     settings = judge_settings(flags)
-    if judging.rubrics:
-        settings = replace(settings, judging=replace(settings.judging, rubrics=judging.rubrics))
-    settings = with_trust(settings, judging.spot_check, judging.labels)
-    _judge(run, settings, dry_run=dry_run, as_json=as_json)
+    if rubrics:
+        settings = replace(settings, judging=replace(settings.judging, rubrics=rubrics))
+    _judge(run, with_trust(settings, spot_check, labels), dry_run=dry_run, as_json=as_json)
 
 
 def _keep_house(days: int | None, flags: Mapping[str, object], *, as_json: bool) -> None:

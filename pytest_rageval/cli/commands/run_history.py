@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pytest_rageval.cli.output import (
-    CommandError,
-    ExitCode,
-    gather,
-    json_option,
-    print_json,
-    print_lines,
-)
+from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json, print_lines
 from pytest_rageval.support.text import clean, counted, nearest
 
 if TYPE_CHECKING:
@@ -50,7 +42,7 @@ def put_and_warn(*run_ids: str) -> None:
         return
     settings = project_settings({})
     rootdir = Path(settings.rootdir)
-    warning = put_into_index(run_ids, settings.results_path, rootdir, os.environ)
+    warning = put_into_index(run_ids, rootdir / settings.results_dir, rootdir, os.environ)
     if warning is not None:
         click.echo(clean(f"warning: {warning}"), err=True)
 
@@ -84,7 +76,7 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
         )
     settings = project_settings({})
     rootdir = Path(settings.rootdir)
-    results = settings.results_path
+    results = rootdir / settings.results_dir
     with IndexDatabase(url, rootdir=rootdir, write=True, anew=rebuild) as database:
         origin = find_origin(rootdir, results, os.environ, project=project)
         found = RunIndex(database, origin, results).sync(rebuild=rebuild)
@@ -118,17 +110,6 @@ def _sync_document(found: SyncResult, shown: str, project: str) -> dict[str, Any
 # --- trend -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Selection:
-    """Cases and runs of a trend, from the command line."""
-
-    tag: str | None
-    category: str | None
-    run_tags: tuple[str, ...]
-    config: str | None
-    last: int | None
-
-
 @click.command("trend")
 @click.argument("metric")
 @click.option("--tag", metavar="TAG", help="Only cases with this tag.")
@@ -140,10 +121,13 @@ class _Selection:
 @click.option("--partial", is_flag=True, help="Include runs over a part of the set, as with -k.")
 @_index_options
 @json_option
-@gather(_Selection)
 def trend_command(
-    selection: _Selection,
     metric: str,
+    tag: str | None,
+    category: str | None,
+    run_tags: tuple[str, ...],
+    config: str | None,
+    last: int | None,
     partial: bool,
     db: str | None,
     project: str | None,
@@ -156,19 +140,20 @@ def trend_command(
     comparable. Runs over a part of the set are left out and counted. Runs are read from the index
     if there is one, else from the folders.
     """
+    from pytest_rageval.analysis.run_figures import Scope
     from pytest_rageval.analysis.trend import TrendQuery, count_left_out, make_trend
     from pytest_rageval.metrics.registry import resolve_metric_key
 
-    tag, category = selection.tag, selection.category
     if tag is not None and category is not None:
         raise click.UsageError("--tag, --category: got both, expected one of them")
+    scope: Scope = "overall" if tag is category else "tag" if tag is not None else "category"
     query = TrendQuery(
         metric=resolve_metric_key(metric) or metric,
-        scope="overall" if tag is category else "tag" if tag is not None else "category",
+        scope=scope,
         group=tag or category or "",
-        run_tags=selection.run_tags,
-        config=selection.config,
-        last=selection.last,
+        run_tags=run_tags,
+        config=config,
+        last=last,
         partial=partial,
     )
     source = _source(query, (db or "").strip(), project)
@@ -197,7 +182,7 @@ def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:
 
     settings = project_settings({})
     rootdir = Path(settings.rootdir)
-    results = settings.results_path
+    results = rootdir / settings.results_dir
     url = db or index_url(os.environ)
     if url is None:
         from pytest_rageval.runs.trend import read_trend

@@ -34,7 +34,7 @@ def _results() -> Path:
     from pytest_rageval.cli.judge_options import project_settings
 
     project = project_settings({})
-    return project.results_path
+    return Path(project.rootdir) / project.results_dir
 
 
 # --- list ------------------------------------------------------------------------------------

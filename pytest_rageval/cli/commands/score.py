@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from pytest_rageval.cli.judge_options import (
     project_settings,
     warn_of_cache,
 )
-from pytest_rageval.cli.output import JsonList, gather, json_option, no_report_option
+from pytest_rageval.cli.output import JsonList, json_option, no_report_option
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -34,15 +34,6 @@ _JUDGED = ("groundedness", "correctness", "abstention", "judgements", "cost")
 
 _PAGE_RECORDS = 20_000
 """Above, the page is left to be asked for: scoring itself keeps no record in memory."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Scoring:
-    """Extent of the scoring, from the command line."""
-
-    k: int | None
-    retrieval_only: bool
-    rubrics: tuple[str, ...]
 
 
 @click.command("score")
@@ -73,13 +64,14 @@ class _Scoring:
     help="With --judge: rubric to judge by; repeatable (default: those of the project).",
 )
 @json_option
-@gather(_Scoring)
 def command(
-    scoring: _Scoring,
     cases: Path,
     responses: Path,
+    k: int | None,
     run_id: str | None,
     no_report: bool,
+    retrieval_only: bool,
+    rubrics: tuple[str, ...],
     as_json: bool,
     **flags: object,
 ) -> None:
@@ -92,7 +84,7 @@ def command(
     """
     from pytest_rageval.judges.opening import open_judge
 
-    settings = _settings(flags, scoring)
+    settings = _settings(flags, k, rubrics, retrieval_only=retrieval_only)
     with open_judge(settings, environ=os.environ) as judge:
         scored, lines = _score(cases, responses, settings, judge, run_id=run_id, as_json=as_json)
     page = problem = ""
@@ -166,10 +158,11 @@ def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
     return ("", problem) if problem else (REPORT, "")
 
 
-def _settings(flags: Mapping[str, object], scoring: _Scoring) -> Settings:
+def _settings(
+    flags: Mapping[str, object], k: int | None, rubrics: tuple[str, ...], *, retrieval_only: bool
+) -> Settings:
     from pytest_rageval.values.settings import TargetSettings
 
-    k, rubrics, retrieval_only = scoring.k, scoring.rubrics, scoring.retrieval_only
     found = project_settings(flags)
     if found.origins.get("judge") != "flag":
         if rubrics or any(flags.values()):

@@ -17,10 +17,14 @@ from typing import Final
 from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.claims import LIMIT, plain_text
 from pytest_rageval.judges.offline.grounding import judge_grounding
+from pytest_rageval.judges.offline.lexicon import read_words
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, probability
-from pytest_rageval.judges.offline.passages import content_keys, read_context
-from pytest_rageval.judges.offline.support import find_support, question_keys
-from pytest_rageval.judges.offline.words import read_words
+from pytest_rageval.judges.offline.support import (
+    content_keys,
+    find_support,
+    question_keys,
+    read_context,
+)
 from pytest_rageval.values.verdict import JudgeRequest, Passage
 
 FEATURES: Final = (

@@ -17,16 +17,18 @@ from typing import Final
 
 from pytest_rageval.judges.offline.abstention import declines
 from pytest_rageval.judges.offline.claims import RawClaim, is_aside, split_claims
+from pytest_rageval.judges.offline.lexicon import read_words
 from pytest_rageval.judges.offline.parameters import Layer, probability
-from pytest_rageval.judges.offline.passages import ContextIndex, content_keys, read_context
 from pytest_rageval.judges.offline.support import (
     AGAINST,
     FOR,
+    ContextIndex,
     Support,
+    content_keys,
     find_support,
     question_keys,
+    read_context,
 )
-from pytest_rageval.judges.offline.words import read_words
 from pytest_rageval.metrics.judged import claim_support
 from pytest_rageval.values.verdict import Claim, JudgeRequest
 

@@ -79,7 +79,9 @@ def explain_record(
     if record.retrieved_chunks is not None:
         chunks = explain_chunks(case, record.retrieved_chunks, record.k, settings, folders)
     if case is not None:
-        golds = explain_golds(case, record, settings)
+        golds = explain_golds(
+            case, record.retrieved_chunks, record.citations, selection, record.k, settings
+        )
         if record.citations is not None:
             citations = explain_citations(case, record.citations, record.retrieved_chunks, settings)
     groups = explain_groups(case, golds, reported=chunks is not None) if case is not None else ()

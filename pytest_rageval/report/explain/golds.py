@@ -22,15 +22,36 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import Citation, FolderSelection, RetrievedChunk
 
 
 def explain_golds(
-    case: Case, record: CaseRecord, settings: ScoreSettings
+    case: Case,
+    chunks: Sequence[RetrievedChunk] | None,
+    citations: Sequence[Citation] | None,
+    selection: FolderSelection | None,
+    k: int,
+    settings: ScoreSettings,
 ) -> tuple[AnchorReason, ...]:
     """Explain every gold: found, ranked too low, not returned, or outside the searched folders."""
-    return tuple(_gold(index, case, record, settings) for index in range(len(case.gold_supports)))
+    return tuple(
+        _anchor(
+            index,
+            gold,
+            found_at=tuple(
+                rank
+                for rank, chunk in enumerate(chunks or (), start=1)
+                if index in (chunk.matched_golds or ())
+            ),
+            chunks=chunks,
+            citations=citations,
+            selection=selection,
+            k=k,
+            settings=settings,
+        )
+        for index, gold in enumerate(case.gold_supports)
+    )
 
 
 def explain_irrelevant(
@@ -67,28 +88,36 @@ def explain_irrelevant(
     return tuple(found)
 
 
-def _gold(index: int, case: Case, record: CaseRecord, settings: ScoreSettings) -> AnchorReason:
-    gold, path_case, chunks = case.gold_supports[index], settings.path_case, record.retrieved_chunks
-    selection = record.folder_selection
-    folders = selection.selected_folders if selection else None
-    key = document_key(gold, path_case)
-    ranked = list(enumerate(chunks or (), start=1))
-    found_at = tuple(rank for rank, chunk in ranked if index in (chunk.matched_golds or ()))
+def _anchor(
+    index: int,
+    gold: Anchor,
+    *,
+    found_at: tuple[int, ...],
+    chunks: Sequence[RetrievedChunk] | None,
+    citations: Sequence[Citation] | None,
+    selection: FolderSelection | None,
+    k: int,
+    settings: ScoreSettings,
+) -> AnchorReason:
+    case, folders = settings.path_case, selection.selected_folders if selection else None
+    key = document_key(gold, case)
     in_document = tuple(
-        rank for rank, chunk in ranked if same_document(key, document_key(chunk, path_case))
+        rank
+        for rank, chunk in enumerate(chunks or (), start=1)
+        if same_document(key, document_key(chunk, case))
     )
-    inside = None if folders is None else in_scope(gold.rel_path, folders, path_case)
+    inside = None if folders is None else in_scope(gold.rel_path, folders, case)
     cited_by = None
-    if record.citations is not None:
+    if citations is not None:
         cited_by = tuple(
             number
-            for number, citation in enumerate(record.citations, start=1)
-            if citation_points_into(citation, gold, path_case)
+            for number, citation in enumerate(citations, start=1)
+            if citation_points_into(citation, gold, case)
         )
     if chunks is None:
         text = "no chunks are reported"
     elif found_at:
-        text = _found(found_at, record.k)
+        text = _found(found_at, k)
     else:
         text = _not_found(index, gold, chunks, in_document, settings)
     if inside is False:
@@ -101,7 +130,7 @@ def _gold(index: int, case: Case, record: CaseRecord, settings: ScoreSettings) -
         grade=gold.grade,
         ranks=found_at,
         document_ranks=in_document,
-        found=bool(found_at) and found_at[0] <= record.k,
+        found=bool(found_at) and found_at[0] <= k,
         in_scope=inside,
         cited_by=cited_by,
         reason=text + _cited(cited_by),

@@ -239,7 +239,14 @@ def _golds(record: CaseRecord, run: StoredRun) -> tuple[AnchorReason, ...]:
     plain = tuple(gold for gold in found if gold is not None)
     if len(plain) == len(found) and record.failure_stage != "not_cited":
         return plain  # nothing to explain, and explaining is slow
-    return explain_golds(record.case, record, run.scoring)
+    return explain_golds(
+        record.case,
+        record.retrieved_chunks,
+        record.citations,
+        record.folder_selection,
+        record.k,
+        run.scoring,
+    )
 
 
 def _found_gold(record: CaseRecord, index: int) -> AnchorReason | None:

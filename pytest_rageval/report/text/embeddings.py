@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.analysis.embeddings import analyse_embeddings, compare_translations
 from pytest_rageval.report.text.summary import interval_text
 from pytest_rageval.runs.metrics_document import statistics_document
 from pytest_rageval.support.numbers import format_value
@@ -20,35 +19,40 @@ if TYPE_CHECKING:
         WantedTexts,
     )
     from pytest_rageval.metrics.cross_lingual import CrossLingualConsistency
-    from pytest_rageval.values.run import StoredRun
+    from pytest_rageval.values.numbers import MetricSummary
 
 _CONSISTENCY: Final = "cross_lingual_consistency"
 
 
 def embedding_document(
-    run: StoredRun,
+    *,
+    run_id: str,
     source: Mapping[str, Any],
+    n_cases: int,
     wanted: WantedTexts,
     vectors: VectorTable,
+    analysis: EmbeddingAnalysis,
+    translations: tuple[MetricSummary, CrossLingualConsistency[CaseKey]],
     warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the content of embeddings.json as plain JSON values, without NaN.
 
     Args:
-        run: the run, whose similarities are computed here.
-        source: where the vectors come from.
-        wanted: the texts that the run holds.
-        vectors: those that were had.
-        warnings: what the source had to say.
+        run_id: name of the run.
+        source: of the vectors.
+        n_cases: cases of the run.
+        wanted: the texts of the run.
+        vectors: those obtained.
+        analysis: similarities and silhouettes.
+        translations: cross-lingual consistency with its pairs.
+        warnings: from the source.
     """
-    path_case = run.settings.path_case
-    analysis = analyse_embeddings(run.records, vectors, path_case=path_case)
-    summary, consistency = compare_translations(run.records, path_case=path_case)
+    summary, consistency = translations
     n_questions = sum(question in vectors.by_text for question in wanted.questions)
     return {
-        "run_id": run.run_id,
+        "run_id": run_id,
         "source": {**source, "dimensions": _dimensions(vectors)},
-        "n_cases": len({(record.file, record.name) for record in run.records}),
+        "n_cases": n_cases,
         "questions": {"n": len(wanted.questions), "n_with_vector": n_questions},
         "chunks": {
             "n": analysis.n_chunks,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_rageval.analysis.stats.clusters import cluster_indices
+from pytest_rageval.analysis.stats.distributions import cluster_indices
 from pytest_rageval.analysis.stats.intervals import (
     Interval,
     beta_credible,

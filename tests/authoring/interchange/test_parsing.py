@@ -15,8 +15,8 @@ from pytest_rageval.authoring.interchange.parsing import (
     parse_records,
     parse_table,
     parse_yaml,
-    tidy,
 )
+from pytest_rageval.authoring.interchange.tidying import tidy
 from pytest_rageval.authoring.interchange.values import Ledger, SourceFile
 from pytest_rageval.values.errors import DatasetError
 

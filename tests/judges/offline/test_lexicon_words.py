@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.judges.offline.words import (
+from pytest_rageval.judges.offline.lexicon import (
     CORE,
     FULL,
     LIGHT,

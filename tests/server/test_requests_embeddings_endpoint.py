@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.embeddings_endpoint import EmbeddingsQuery, embed_texts
-from pytest_rageval.server.requests import RequestError
+from pytest_rageval.server.requests import EmbeddingsQuery, RequestError, embed_texts
 from pytest_rageval.server.server import start_in_thread
 from tests.build.targets import fake_target, json_reply
 from tests.server.builders import write_vault
