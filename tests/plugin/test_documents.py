@@ -174,7 +174,7 @@ def test_a_target_that_takes_no_documents_is_a_usage_error(
 def test_a_target_that_is_not_there_keeps_nothing(garden: Project) -> None:
     result = garden.run("evals", URL, f"http://127.0.0.1:{unused_port()}")
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["*could not be put in*connection failed*"])
+    result.stderr.fnmatch_lines(["*could not be put in*connection refused*"])
     assert "documents below" not in result.stdout.str()
 
 
