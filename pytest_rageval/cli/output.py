@@ -121,7 +121,7 @@ def terminal_width() -> int:
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Print lines, in colour where a terminal reads them and nobody has switched that off."""
+    """Print lines, in colour if a terminal reads them and colour is not switched off."""
     colour = False if os.environ.get("NO_COLOR") else None
     if os.environ.get("FORCE_COLOR") and colour is None:
         colour = True

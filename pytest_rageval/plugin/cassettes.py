@@ -36,7 +36,7 @@ def open_cassettes(
     files: Iterable[Path],
     environ: Mapping[str, str] = os.environ,
 ) -> Cassettes | None:
-    """Return the plugin that records or replays, or None where nobody asked for either.
+    """Return the plugin that records or replays, or None if neither is asked for.
 
     Raises:
         pytest.UsageError: cassettes and workers at once.

@@ -28,7 +28,7 @@ _PROPERTIES: Final = ("status", "value", "limit", "low", "high", "n")
 
 @dataclass(frozen=True, slots=True)
 class FailureText:
-    """Why a check failed, as pytest and those who read its reports ask for it.
+    """Reason of a failed check, with the attributes that readers of pytest reports expect.
 
     A plain text would stand in a JUnit file twice, all its lines in the title, too.
     """

@@ -236,7 +236,7 @@ class DocumentSession:
             n = client.put(one.scope_prefix, documents)
         except EndpointError as error:
             if error.kind == "connection" and not client.has_put:
-                self._sent.clear()  # nobody is there who could have taken any
+                self._sent.clear()  # no target is there that could have taken any
             message = f"the documents of {one.display} could not be put in: {error}"
             raise pytest.UsageError(message) from error
         self._say(f"{n} documents of {one.display} are below {one.scope_prefix} now")

@@ -1,4 +1,4 @@
-"""The front door: what pytest loads in every session of an environment that has the plugin.
+"""Hooks, options and fixtures that pytest loads in every session of an environment.
 
 Imports the standard library and pytest alone. Everything else is imported when a session
 turns out to hold case files; until then the plugin adds options, a marker and fixtures, and

@@ -98,7 +98,7 @@ class Reporting:
         one_by_one = (
             state.settings.concurrency == 1
             or state.cassettes is not None  # a cassette takes in whatever is asked meanwhile
-            or config.getoption("usepdb", False)  # who debugs a case wants no other one running
+            or config.getoption("usepdb", False)  # in a debugger no other case may run
             or _asks_nothing(config)
             or is_xdist_controller(config)
             or getattr(config, "workerinput", {}).get("rageval_one_by_one", False)
