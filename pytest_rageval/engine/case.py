@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, judge_ms
-from pytest_rageval.metrics.rescoring import _seems_to_report_headings, score_settings
+from pytest_rageval.metrics.rescoring import score_settings, seems_to_report_headings
 from pytest_rageval.metrics.scoring import case_cluster, score_case
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.case_reader import LocatedCase
@@ -83,7 +83,7 @@ def record_of(
     case = located.case
     if headings_reported is None:
         chunks = response.retrieved_chunks if response is not None else None
-        headings_reported = _seems_to_report_headings(chunks)
+        headings_reported = seems_to_report_headings(chunks)
     scoring = score_settings(settings, headings_reported=headings_reported)
     view = view_case(case, response, scoring, error=result.error)
     judged = None

@@ -261,7 +261,7 @@ def _chunks_of(text: str, case_ids: Container[str]) -> tuple[RetrievedChunk, ...
             return ()
         if isinstance(payload, AskResponse):
             return payload.retrieved_chunks or ()
-        # What came of the answer does not matter here, and it may not have been recorded.
+        # The answer does not matter here, and it may not have been recorded.
         payload = {"answer": "", **payload} if isinstance(payload, dict) else payload
         return parse_ask_response(payload).retrieved_chunks or ()
     except (ValueError, RecursionError, EndpointError):

@@ -73,7 +73,7 @@ def rejudge(
 
     Args:
         record: with its case and whole texts.
-        judges: who is asked.
+        judges: of the answer.
         rubrics: those in use.
         scoring: what the run was scored with.
 

@@ -69,7 +69,7 @@ class Judged:
     extra_scores: Mapping[str, float | None] = field(default_factory=dict)
     """Scores of a user's own rubrics, which no registry knows; None: that verdict failed."""
     source: str = "target"
-    """Who said whether the answer abstains: ``target`` or ``judge``."""
+    """Source of the statement whether the answer abstains: ``target`` or ``judge``."""
     context_chunk_ids: tuple[str | None, ...] = ()
     repeated: tuple[str, ...] = ()
     """Rubrics that a second judge was to repeat."""
@@ -89,7 +89,7 @@ def judge_case(
 
     Args:
         view: the case with its response; where the target failed no judge is asked.
-        judges: who is asked.
+        judges: of the answer.
         rubrics: those in use.
         repeat: of the case.
         slots: of which a judge that takes none by itself holds one; None: no limit.

@@ -48,7 +48,7 @@ def plan_verdicts(
 
     Args:
         records: with their cases and whole texts.
-        settings: who would judge, how many cases twice, and by which rubrics.
+        settings: the judge, the number of cases judged twice, and the rubrics.
         environ: as for judging; the key is not needed.
 
     Raises:

@@ -21,7 +21,7 @@ PairStatus = Literal["scored", "not_applicable", "error"]
 
 
 class NoDocuments(Enum):
-    """Why there is no list of documents, which is not the same as an empty one."""
+    """Reason for which there is no list of documents, which is not the same as an empty one."""
 
     FAILED = "failed"
     """The target failed."""

@@ -1,4 +1,4 @@
-"""What a target's ``indexing_coverage`` says, and whether it adds up. Pure.
+"""Rates of a target's ``indexing_coverage``, and whether its counts add up. Pure.
 
 Defined in docs/metrics.md#indexing.
 """
@@ -97,16 +97,16 @@ def _type_inconsistencies(
 
 
 def _target_warnings(coverage: Mapping[str, Any]) -> list[str]:
-    """What the target itself says of its index, each line once and made safe to show."""
+    """Return the target's own warnings about its index, each once and made safe to show."""
     reported = coverage.get("warnings")
     if not isinstance(reported, list | tuple):
         return []
     lines = (clean(text, MAX_WARNING_CHARS) for text in reported if isinstance(text, str))
-    told = list(dict.fromkeys(line for line in lines if line))
-    left = len(told) - MAX_TARGET_WARNINGS
+    warnings = list(dict.fromkeys(line for line in lines if line))
+    left = len(warnings) - MAX_TARGET_WARNINGS
     if left <= 0:
-        return told
-    return [*told[:MAX_TARGET_WARNINGS], f"and {left} more warning{'s' if left > 1 else ''}"]
+        return warnings
+    return [*warnings[:MAX_TARGET_WARNINGS], f"and {left} more warning{'s' if left > 1 else ''}"]
 
 
 def indexing_summary(coverage: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rules around judged scores: what is valid, who is asked, how scores combine.
+"""Rules of judged scores: which are valid, where they apply, how they combine.
 
 Defined in docs/metrics.md#judged.
 """
@@ -66,7 +66,7 @@ def scores_disagree(one: float, other: float, scale: tuple[float, float]) -> boo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disagreement:
-    """How often a second judge saw an answer otherwise."""
+    """Share of answers on which a second judge disagrees."""
 
     spot_check_n: int
     """Pairs in which both scores are valid."""

@@ -1,4 +1,4 @@
-"""Is this the expected passage? Paths, texts, headings, anchors, duplicates and scope.
+"""Matching of passages: paths, texts, headings, anchors, duplicates and scope.
 
 Gold evidence is an anchor (document and heading path), never a chunk id, so that it survives
 every change of chunking. All comparison goes through the three normal forms here, which remove
@@ -183,7 +183,7 @@ def reads_snippets(case: Case, settings: ScoreSettings) -> bool:
 
 
 class _Decider:
-    """Holds chunks against the anchors of one case, which are normalised once."""
+    """Compares chunks with the anchors of one case, which are normalised once."""
 
     def __init__(self, case: Case, settings: ScoreSettings) -> None:
         self._settings = settings

@@ -20,7 +20,7 @@ DEFINITIONS_VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricInfo:
-    """What is known about one metric key."""
+    """Definition of one metric key."""
 
     key: str
     """Plain key of records, thresholds, comparison and ``statistics``."""

@@ -48,8 +48,11 @@ def headings_reported(records: Iterable[CaseRecord]) -> bool:
     return any_heading(chunks) is not False
 
 
-def _seems_to_report_headings(chunks: Sequence[RetrievedChunk] | None) -> bool:
-    # One response is the best guess while the run goes on; ``settle_headings`` mends it at the end.
+def seems_to_report_headings(chunks: Sequence[RetrievedChunk] | None) -> bool:
+    """Guess by one response, while the run goes on, whether its target reports headings.
+
+    ``settle_headings`` mends the guess at the end.
+    """
     return any_heading(chunks or ()) is not False
 
 
@@ -75,7 +78,7 @@ def settle_headings(
         settled_before: whether the record may have been settled by what a part of the run said,
             which shows only in records without a chunk to guess from.
     """
-    guess = _seems_to_report_headings(record.retrieved_chunks)
+    guess = seems_to_report_headings(record.retrieved_chunks)
     if guess == headings_reported and not (settled_before and not record.retrieved_chunks):
         return record
     known = {

@@ -137,7 +137,7 @@ def find_failure_stage(
     """Return the first stage at which a case broke; None if none did or the target failed.
 
     A case that met its expectation can still have one: what it answered may be uncited,
-    ungrounded or incorrect, which is no miss unless thresholds say so.
+    ungrounded or incorrect, which is not a miss unless thresholds say so.
     """
     if view.failed:
         return None

@@ -48,7 +48,7 @@ _NO_SCORES: Mapping[str, float | None] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """What a judge said about one answer. None means: asked, and no valid verdict came."""
+    """Verdicts of a judge on one answer. None means: asked, and no valid verdict came."""
 
     abstained: bool | None = None
     """Whether the answer abstains; read only where the target does not say."""

@@ -16,7 +16,7 @@ from pytest_rageval.metrics.matching import text_hash
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord, CaseScores, CaseVerdicts
-from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.reply import AskResponse, RetrievedChunk
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -40,11 +40,9 @@ PARTS: Final[Mapping[str, Mapping[str, str]]] = {
         },
     },
     "response": {
-        name: name
-        for name in (
-            "answer", "references", "abstained", "abstain_reason", "retrieved_chunks",
-            "folder_selection", "indexing_coverage", "models",
-        )
+        item.name: item.name
+        for item in fields(AskResponse)
+        if item.name not in {"query_embedding", "latency"}
     },
     "scores": {item.name: item.name for item in fields(CaseScores)},
     "verdicts": {item.name: item.name for item in fields(CaseVerdicts)},

@@ -1,7 +1,7 @@
 """Asks whatever a ``rag_client`` fixture returned: an object or a function, sync or async.
 
 What goes wrong in a user's client is a property of the target, so it comes back as data; only a
-fixture that is no client at all, and settings that are wrong, stop the run.
+fixture that is not a client, and settings that are wrong, stop the run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def call_client(
     loop: LoopThread | None = None,
     slots: Slots | None = None,
 ) -> AskResult:
-    """Ask a client once and return what came of it.
+    """Ask a client once and return the result.
 
     Args:
         client: has ``ask_result`` (our own HTTP client: retries and times itself), or ``ask``,

@@ -136,7 +136,7 @@ class HttpRagClient:
         started = ended = self._clock()
 
         def note_time() -> None:
-            # Before this thread's turn to compute comes, which is no time of the target's.
+            # Before this thread's turn to compute comes, which is not time of the target.
             nonlocal ended
             ended = self._clock()
 

@@ -108,7 +108,7 @@ def _integer_or_none(value: object) -> int | None:
 
 
 def _vector_or_none(value: object) -> tuple[float, ...] | None:
-    """Read a vector; one with anything but finite numbers in it is no vector."""
+    """Read a vector; one with anything but finite numbers in it is not a vector."""
     if not isinstance(value, list | tuple) or not value:
         return None
     numbers = tuple(_number_or_none(entry) for entry in value)

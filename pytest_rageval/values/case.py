@@ -62,6 +62,6 @@ class Case:
     required: bool = False
     """A miss of this case fails the run whatever the gates say."""
     review: Review = "reviewed"
-    """``generated``: no person has looked at it yet; it is asked and shown but counts nowhere."""
+    """``generated``: not reviewed by a person; it is asked and shown but counts nowhere."""
     notes: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -38,7 +38,7 @@ FailureStage = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreSettings:
-    """What scoring depends on besides the case and the response; invariants of a run."""
+    """Settings of scoring besides the case and the response; invariants of a run."""
 
     k: int = 5
     """The run's cutoff, at least 1; a case's own ``k`` wins."""
@@ -67,7 +67,7 @@ class CaseScores:
     citations: tuple[Citation, ...] | None = None
     """References and citations read from the answer text, de-duplicated; None: not reported."""
     unchecked: bool = False
-    """True when nothing could be scored, so that "passed" says nothing."""
+    """True when nothing could be scored, so that "passed" has no meaning."""
     metrics_before_rerank: Mapping[str, float | None] | None = None
     """The retrieval metrics of the same chunks in their order before reranking; None: not every
     chunk reports its rank there."""

@@ -68,7 +68,7 @@ class RetrievedChunk:
         return chunk
 
     def decided(self, matched_golds: tuple[int, ...], *, irrelevant: bool) -> Self:
-        """Return a copy with what holding it against the anchors of a case came to."""
+        """Return a copy with the result of comparing it with the anchors of a case."""
         chunk = object.__new__(type(self))
         fields = chunk.__dict__
         fields.update(self.__dict__)
@@ -91,7 +91,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderSelection:
-    """What the target's folder selector did."""
+    """Choice of the target's folder selector."""
 
     selected_folders: tuple[str, ...] | None = None
     """None: no selection took place. Empty: nothing was searched."""
@@ -121,7 +121,7 @@ class AskResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorInfo:
-    """Why a case has no answer."""
+    """Reason for which a case has no answer."""
 
     kind: TargetErrorKind
     message: str
@@ -130,7 +130,7 @@ class ErrorInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskResult:
-    """What came of asking.
+    """Result of asking.
 
     Exactly one of ``response`` and ``error`` is set, except for an empty answer, where both
     are: its retrieval is still scored.

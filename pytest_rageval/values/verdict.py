@@ -15,7 +15,7 @@ from pytest_rageval.values.reply import Citation
 JudgeErrorKind = Literal[
     "unreachable", "rate_limited", "refused", "unparseable", "truncated", "out_of_range"
 ]
-"""Why there is no verdict: no connection, timeout or server error after retries; too many
+"""Kind of a failure: no connection, timeout or server error after retries; too many
 requests after retries; the model declined; no JSON of the rubric's shape after the repair turn; cut
 by length; a number that is none or lies outside its scale."""
 
@@ -73,7 +73,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a judge said about one answer under one rubric; every score is valid."""
+    """Scores and reasoning of a judge on one answer under one rubric; every score is valid."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
     """Metric key (``groundedness``, ``quality.overall``) to a score within its scale."""
@@ -94,7 +94,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeFailure:
-    """Why there is no verdict."""
+    """Reason for which there is no verdict."""
 
     kind: JudgeErrorKind
     message: str
