@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.read import open_run, settled
+from pytest_rageval.runs.read import open_run, read_documents, settled
 from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
@@ -118,3 +118,26 @@ def test_the_results_folder_is_that_of_the_project(project: Path) -> None:
     assert opened([record("a", SECTION)], {}, "elsewhere").records
     with pytest.raises(StorageError, match="run 'two': not found"):
         open_run("two", {})
+
+
+@pytest.mark.parametrize("section", [None, 5, "x", []])
+def test_documents_of_another_tool_lack_what_is_not_of_the_type_expected(section: object) -> None:
+    folder = Path("evals/results/one")
+    with RunWriter(folder.parent, folder.name) as writer:
+        writer.write_json("config.json", {"settings": section, "set": section, "wall_s": "x"})
+        writer.write_text("gate.json", "[]")
+    run = read_documents(folder)
+    assert (run.given, run.set, run.skipped) == ({}, {}, frozenset())
+    assert (run.timeout_ms, run.wall_s, run.timestamp, run.dataset_hash) == (None,) * 4
+    assert (run.metrics, run.gate, run.settings.judge) == ({}, {}, "none")
+    assert list(run.unreadable) == ["gate.json"]  # metrics.json is not there
+    assert run.notes
+
+
+def test_the_time_and_hashes_of_a_run_are_those_of_its_figures_first() -> None:
+    folder = Path("evals/results/one")
+    with RunWriter(folder.parent, folder.name) as writer:
+        writer.write_json("config.json", {"timestamp": "c", "dataset_hash": "c", "config_hash": 1})
+        writer.write_json("metrics.json", {"timestamp": "m"})
+    run = read_documents(folder)
+    assert (run.timestamp, run.dataset_hash, run.config_hash) == ("m", "c", None)
