@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,10 +17,8 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
+    from pytest_rageval.authoring.interchange.values import LeftOut
     from pytest_rageval.report.text.lines import Line
-
-if TYPE_CHECKING:
-    pass
 
 
 class ExitCode(IntEnum):
@@ -68,6 +66,23 @@ def print_json(document: Mapping[str, Any]) -> None:
     In ASCII, so that no control or bidi character of the data reaches a terminal raw.
     """
     click.echo(_json({"schema_version": SCHEMA_VERSION, **document}))
+
+
+def print_result(document: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a document as ``print_json`` does, or else lines for a reader."""
+    if as_json:
+        print_json(document)
+        return
+    for line in lines:
+        click.echo(line)
+
+
+def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
+    """Yield the fields that an import or export left out."""
+    if left_out:
+        yield "left out"
+    for one in left_out:
+        yield f"  {one.count:>6}  {clean(f'{one.field}: {one.why}', 500)}"
 
 
 def _json(value: object) -> str:

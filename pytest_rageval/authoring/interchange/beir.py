@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -26,10 +26,11 @@ from pytest_rageval.authoring.interchange.values import (
     Ledger,
     Source,
     SourceFile,
+    case_grades,
     case_line,
     fault,
-    judged_not_relevant,
     keep_in_metadata,
+    kept_in_metadata,
 )
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
@@ -52,7 +53,7 @@ def read(source: Source) -> Imported:
         DatasetError: queries or judgements are missing, or a line cannot be read.
     """
     ledger = Ledger()
-    queries = [one for file in _named(source, "queries.jsonl") for one in _lines(file, ledger)]
+    queries = _lines(source, "queries.jsonl", ledger)
     splits = {
         PurePosixPath(file.name).stem: file for file in source.files if file.name.endswith(".tsv")
     }
@@ -67,12 +68,16 @@ def read(source: Source) -> Imported:
     )
 
 
-def _named(source: Source, name: str) -> list[SourceFile]:
-    return [file for file in source.files if PurePosixPath(file.name).name == name]
-
-
-def _lines(file: SourceFile, ledger: Ledger) -> Iterable[tuple[SourceFile, int, dict[str, Any]]]:
-    return [(file, number, value) for number, value in parse_json_lines(file, ledger)]
+def _lines(
+    source: Source, name: str, ledger: Ledger
+) -> list[tuple[SourceFile, int, dict[str, Any]]]:
+    """Return the lines of all files of a name, each with its file and number."""
+    return [
+        (file, number, value)
+        for file in source.files
+        if PurePosixPath(file.name).name == name
+        for number, value in parse_json_lines(file, ledger)
+    ]
 
 
 def _own(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,7 +99,7 @@ class _Corpus:
         self._ledger = ledger
         self._own_paths: dict[str, str] = {}
         self._own_ids: dict[str, str] = {}
-        given = [one for file in _named(source, "corpus.jsonl") for one in _lines(file, ledger)]
+        given = _lines(source, "corpus.jsonl", ledger)
         folder = source.options.scope_prefix or next(
             (own["scope_prefix"] for _, _, value in given if (own := _own(value))), None
         )
@@ -311,10 +316,9 @@ def write(
         metadata = {_OURS: own} if own else {_OURS: {"answerable": True}}
         queries.append(_json({"_id": case.id, "text": case.question, "metadata": metadata}))
         ledger.carry("case")
-        split = _split(case)
-        rows = qrels.setdefault(split, [_HEADER])
-        for name, grade in _named_grades(case, names).items():
-            rows.append(f"{case.id}\t{name}\t{grade}")
+        rows = qrels.setdefault(_split(case), [_HEADER])
+        grades = case_grades(case, _ROOM, lambda gold: corpus_name(gold, names))
+        rows += [f"{case.id}\t{name}\t{grade}" for name, grade in grades.items()]
     files = {
         "queries.jsonl": "".join(f"{line}\n" for line in queries),
         **{f"qrels/{s}.tsv": "".join(f"{row}\n" for row in rows) for s, rows in qrels.items()},
@@ -328,14 +332,6 @@ def write(
     if len(texts) < len(documents):
         ledger.leave("document", "its text is not at hand", len(documents) - len(texts))
     return files, ledger.close()
-
-
-def _named_grades(case: Case, names: Mapping[str, str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for gold in case.gold_supports:
-        name = corpus_name(gold, names)
-        found[name] = max(gold.grade, found.get(name, 0))
-    return judged_not_relevant(case, _ROOM) | found
 
 
 def corpus_name(gold: Anchor, names: Mapping[str, str]) -> str:
@@ -356,10 +352,8 @@ def _document_name(document: Document) -> str:
 
 
 def _split(case: Case) -> str:
-    kept = case.metadata.get(_ROOM)
-    found = kept.get("split") if isinstance(kept, dict) else None
-    is_name = isinstance(found, str) and re.fullmatch(r"[\w-]+", found)
-    return found if is_name and isinstance(found, str) else DEFAULT_SPLIT
+    found = kept_in_metadata(case, _ROOM, "split")
+    return found if isinstance(found, str) and re.fullmatch(r"[\w-]+", found) else DEFAULT_SPLIT
 
 
 def _document_line(document: Document, scope_prefix: str | None) -> str:

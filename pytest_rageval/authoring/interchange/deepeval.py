@@ -13,7 +13,7 @@ from typing import Any, Final
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.parsing import parse_list
 from pytest_rageval.authoring.interchange.suite import read_rows, with_id
-from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, keep_in_metadata
+from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source
 
 _ROOM: Final = "deepeval"
 _LEFT: Final[Mapping[str, str]] = {
@@ -38,16 +38,13 @@ def read(source: Source) -> Imported:
 def _golden(
     row: dict[str, Any], ids: UniqueIds, ledger: Ledger
 ) -> tuple[dict[str, Any], dict[str, Any] | None] | None:
-    given = ledger.full(_snake(row), (None, "", [], {}))
+    snake = {_CAMEL.sub("_", name).lower(): value for name, value in row.items()}
+    given = ledger.full(snake, (None, "", [], {}))
     if "input" not in given and not _CONVERSATION.isdisjoint(given):
         ledger.leave("turns", "a conversation, and a case is one question")
         return None
     line, answer = _case(given, ids, ledger)
     return line, {"answer": answer} if answer else None
-
-
-def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {_CAMEL.sub("_", name).lower(): value for name, value in row.items()}
 
 
 def _case(
@@ -71,17 +68,12 @@ def _case(
         )
     context = given.pop("context", None)
     if context is not None:
-        keep_in_metadata(line, _ROOM, "context", _texts(context))
-        ledger.keep("context")
-    for name, why in _LEFT.items():
-        if given.pop(name, None) is not None:
-            ledger.leave(name, why)
+        ledger.keep_values(line, _ROOM, {"context": _texts(context)})
+    ledger.leave_values(given, _LEFT)
     answer = given.pop("actual_output", None)
     if answer is not None:
         ledger.carry("actual_output")
-    for name, value in given.items():
-        keep_in_metadata(line, _ROOM, name, value)
-        ledger.keep(name)
+    ledger.keep_values(line, _ROOM, given)
     return with_id(line, ids, room=_ROOM), None if answer is None else str(answer)
 
 

@@ -105,9 +105,7 @@ def read_fields(
         line[field] = {**found, **line.get(field, {})} if field == "metadata" else found
         ledger.carry(name)
     _take_anchor_columns(rest, line, ledger, columns or {})
-    for name, value in rest.items():
-        keep_in_metadata(line, room, name, value)
-        ledger.keep(name)
+    ledger.keep_values(line, room, rest)
     return line
 
 

@@ -15,8 +15,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pytest_rageval.authoring.interchange.tidying import tidy, tidy_counted, whole
-from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, fault
+from pytest_rageval.authoring.interchange.values import (
+    Ledger,
+    SourceFile,
+    fault,
+    tidy,
+    tidy_counted,
+    whole,
+)
 from pytest_rageval.support.json_text import survey
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
@@ -47,11 +53,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse_json(file: SourceFile, ledger: Ledger | None = None) -> Any:
-    """Read a file that is one JSON value.
-
-    Args:
-        file: to read.
-        ledger: counts numbers and characters that no case file holds.
+    """Read a file that is one JSON value; the ledger counts what no case file holds.
 
     Raises:
         DatasetError: it is not JSON, holds a key twice, or is nested too deeply.
@@ -100,10 +102,6 @@ def parse_json_lines(
 ) -> list[tuple[int, dict[str, Any]]]:
     """Read a file of one JSON object per line; blank lines are ignored.
 
-    Args:
-        file: to read.
-        ledger: counts numbers and characters that no case file holds.
-
     Returns:
         The number of each line, from 1, and its object.
 
@@ -135,10 +133,6 @@ def parse_json_lines(
 
 def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
     """Read a YAML file: only plain values, no tags, and limited in size.
-
-    Args:
-        file: to read.
-        ledger: counts numbers and characters that no case file holds.
 
     Raises:
         DatasetError: it cannot be read so.
@@ -193,9 +187,16 @@ def _refuse_bombs(value: Any, name: str) -> None:
     size(value)
 
 
-def is_yaml(file: SourceFile) -> bool:
-    """Whether a file is YAML, by its name."""
-    return file.name.lower().endswith((".yaml", ".yml"))
+def parse_document(file: SourceFile, ledger: Ledger | None = None) -> Any:
+    """Read JSON, JSON Lines as a list, or YAML, by the name of the file.
+
+    Raises:
+        DatasetError: it cannot be read so.
+    """
+    name = file.name.lower()
+    if name.endswith((".jsonl", ".ndjson")):
+        return [value for _, value in parse_json_lines(file, ledger)]
+    return (parse_yaml if name.endswith((".yaml", ".yml")) else parse_json)(file, ledger)
 
 
 # --- tables ----------------------------------------------------------------------------------
@@ -217,6 +218,11 @@ class Table:
 
     headers: tuple[str, ...]
     rows: tuple[Row, ...]
+
+
+def is_table(file: SourceFile) -> bool:
+    """Whether a file is a table, by its name."""
+    return file.name.lower().endswith((".csv", ".tsv"))
 
 
 def parse_table(file: SourceFile, *, delimiter: str | None = None) -> Table:
@@ -292,25 +298,19 @@ def parse_records(
     Raises:
         DatasetError: the file is none of these.
     """
-    name = file.name.lower()
-    if name.endswith((".csv", ".tsv")):
+    if is_table(file):
         return [dict(row.cells) for row in parse_table(file, delimiter=delimiter).rows]
-    if name.endswith((".jsonl", ".ndjson")):
-        return [value for _, value in parse_json_lines(file, ledger)]
-    value = parse_yaml(file, ledger) if is_yaml(file) else _json_or_lines(file, ledger)
+    try:
+        value = parse_document(file, ledger)
+    except DatasetError as error:
+        # JSON Lines under another name.
+        if not error.faults[0].message.startswith("Extra data"):
+            raise
+        value = [value for _, value in parse_json_lines(file, ledger)]
     found = _records(value)
     if found is None:
         raise fault(file.name, f"{shown(value)}, expected a list of objects")
     return found
-
-
-def _json_or_lines(file: SourceFile, ledger: Ledger | None) -> Any:
-    try:
-        return parse_json(file, ledger)
-    except DatasetError as error:
-        if not error.faults[0].message.startswith("Extra data"):
-            raise
-        return [value for _, value in parse_json_lines(file, ledger)]
 
 
 def _records(value: Any) -> list[dict[str, Any]] | None:

@@ -16,12 +16,10 @@ from typing import Any, Final
 from pytest_rageval.authoring.interchange.fields import BadFieldError, read_fields
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.parsing import (
-    is_yaml,
-    parse_json,
-    parse_json_lines,
+    is_table,
+    parse_document,
     parse_list,
     parse_table,
-    parse_yaml,
 )
 from pytest_rageval.authoring.interchange.suite import with_id
 from pytest_rageval.authoring.interchange.values import (
@@ -30,7 +28,6 @@ from pytest_rageval.authoring.interchange.values import (
     Source,
     SourceFile,
     fault,
-    keep_in_metadata,
 )
 from pytest_rageval.support.text import shown
 
@@ -186,9 +183,8 @@ class _Reader:
             ledger.carry("tests[].description")
         for assertion in _assertions(test.get("assert") or []):
             self._take_assertion(assertion, line, values)
-        for other in sorted(values.keys() - {name}):
-            keep_in_metadata(line, _ROOM, other, values[other])
-            ledger.keep(f"tests[].vars.{other}")
+        others = {other: values[other] for other in sorted(values.keys() - {name})}
+        ledger.keep_values(line, _ROOM, others, prefix="tests[].vars.")
         for other in sorted(test.keys() - _TEST):
             ledger.leave(f"tests[].{other}", "a matter of its own tool")
         try:
@@ -241,12 +237,9 @@ class _Reader:
 
 
 def _value(file: SourceFile, ledger: Ledger) -> Any:
-    name = file.name.lower()
-    if name.endswith((".csv", ".tsv")):
+    if is_table(file):
         return [_row_test(row.cells) for row in parse_table(file).rows]
-    if name.endswith((".jsonl", ".ndjson")):
-        return [value for _, value in parse_json_lines(file, ledger)]
-    return parse_yaml(file, ledger) if is_yaml(file) else parse_json(file, ledger)
+    return parse_document(file, ledger)
 
 
 def _row_test(cells: Mapping[str, str]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def _sample(
     row: dict[str, Any], ids: UniqueIds, ledger: Ledger
 ) -> tuple[dict[str, Any], dict[str, Any] | None] | None:
     given = ledger.full(_flat(row), (None, "", []))
-    if isinstance(_take(given, _QUESTION, ledger, count=False), list):
+    if isinstance(next((given[name] for name in _QUESTION if name in given), None), list):
         ledger.leave("user_input", "a conversation, and a case is one question")
         return None
     return _case(given, ids, ledger)
@@ -53,21 +53,16 @@ def _sample(
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
     """Unwrap a sample of a test set."""
     inner = row.get("eval_sample")
-    given = {**inner, **row} if isinstance(inner, dict) else dict(row)
-    if isinstance(inner, dict):
-        del given["eval_sample"]
-    return given
+    if not isinstance(inner, dict):
+        return dict(row)
+    return {name: value for name, value in {**inner, **row}.items() if name != "eval_sample"}
 
 
-def _take(
-    given: dict[str, Any], names: tuple[str, ...], ledger: Ledger, *, count: bool = True
-) -> Any:
+def _take(given: dict[str, Any], names: tuple[str, ...], ledger: Ledger) -> Any:
     for name in names:
         if name in given:
-            if count:
-                ledger.carry(name)
-                return given.pop(name)
-            return given[name]
+            ledger.carry(name)
+            return given.pop(name)
     return None
 
 
@@ -90,12 +85,8 @@ def _case(
         line["category"] = clean_label(str(category), blank="_") or "general"
     response = _response(given, ledger, is_testset=is_testset)
     _take_golds(given, line, ledger, is_testset=is_testset)
-    for name, why in _LEFT.items():
-        if given.pop(name, None) is not None:
-            ledger.leave(name, why)
-    for name, value in given.items():
-        keep_in_metadata(line, _ROOM, name, value)
-        ledger.keep(name)
+    ledger.leave_values(given, _LEFT)
+    ledger.keep_values(line, _ROOM, given)
     return with_id(line, ids, room=_ROOM), response
 
 
@@ -107,8 +98,7 @@ def _take_golds(
     for name in names:
         if name in given:
             contexts = [str(text) for text in parse_list(given.pop(name))]
-            keep_in_metadata(line, _ROOM, name, contexts)
-            ledger.keep(name)
+            ledger.keep_values(line, _ROOM, {name: contexts})
             break
     paths = [str(one) for one in parse_list(given.pop("reference_context_ids", None))]
     if paths:

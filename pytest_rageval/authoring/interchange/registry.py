@@ -1,71 +1,46 @@
-"""Registry of import and export formats. A new one is a module and an entry here."""
+"""Registry of import formats. A new one is a module with a reader and an entry here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-from pytest_rageval.authoring.interchange import (
-    beir,
-    csv_table,
-    deepeval,
-    promptfoo,
-    ragas,
-    suite,
-    trec,
-    unrag,
-)
-from pytest_rageval.authoring.interchange.values import Imported, Source
-
-Reader = Callable[[Source], Imported]
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.interchange.values import Imported, Source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Format:
     """One format of eval sets."""
 
-    read: Reader
-    files: str
-    """Description of the files, in a few words."""
+    module: str
+    """Name of its module, imported when a file is read."""
     suffixes: tuple[str, ...]
     """Suffixes of the files to read in a folder."""
+    function: str = "read"
+    """Name of its reader."""
+
+    def read(self, source: Source) -> Imported:
+        """Read files.
+
+        Raises:
+            DatasetError: with every fault of the files that can be told apart.
+        """
+        module = import_module(f"{__package__}.{self.module}")
+        found: Imported = getattr(module, self.function)(source)
+        return found
 
 
 FORMATS: Final[Mapping[str, Format]] = {
-    "beir": Format(
-        read=beir.read,
-        files="a folder with corpus.jsonl, queries.jsonl and qrels/*.tsv",
-        suffixes=("corpus.jsonl", "queries.jsonl", ".tsv"),
-    ),
-    "csv": Format(read=csv_table.read, files="tables with a header", suffixes=(".csv", ".tsv")),
-    "deepeval": Format(
-        read=deepeval.read,
-        files="goldens in JSON, JSON Lines or CSV",
-        suffixes=(".json", ".jsonl", ".csv"),
-    ),
-    "json": Format(
-        read=suite.read,
-        files="suites in JSON, with expected_references",
-        suffixes=(".json", ".jsonl"),
-    ),
-    "promptfoo": Format(
-        read=promptfoo.read,
-        files="a config or tests in YAML, JSON or CSV",
-        suffixes=(".yaml", ".yml", ".json", ".jsonl", ".csv"),
-    ),
-    "ragas": Format(
-        read=ragas.read,
-        files="test sets and evaluation datasets in JSON, JSON Lines or CSV",
-        suffixes=(".json", ".jsonl", ".csv"),
-    ),
-    "trec": Format(
-        read=trec.read,
-        files="topics, qrels and runs",
-        suffixes=(".tsv", ".txt", ".run", ".qrels", ".topics", ".test"),
-    ),
-    "unrag": Format(
-        read=unrag.read, files="datasets and reports of unrag in JSON", suffixes=(".json",)
-    ),
-    "yaml": Format(read=suite.read, files="suites in YAML, as json", suffixes=(".yaml", ".yml")),
+    "beir": Format("beir", ("corpus.jsonl", "queries.jsonl", ".tsv")),
+    "csv": Format("suite", (".csv", ".tsv"), "read_tables"),
+    "deepeval": Format("deepeval", (".json", ".jsonl", ".csv")),
+    "json": Format("suite", (".json", ".jsonl")),
+    "promptfoo": Format("promptfoo", (".yaml", ".yml", ".json", ".jsonl", ".csv")),
+    "ragas": Format("ragas", (".json", ".jsonl", ".csv")),
+    "trec": Format("trec", (".tsv", ".txt", ".run", ".qrels", ".topics", ".test")),
+    "unrag": Format("unrag", (".json",)),
+    "yaml": Format("suite", (".yaml", ".yml")),
 }

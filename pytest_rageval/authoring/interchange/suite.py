@@ -1,25 +1,28 @@
-"""Suites in JSON or YAML: a list of cases, with ``expected_references`` as their golds.
+"""Suites in JSON or YAML, and tables: one case per object or row.
 
-Such a file is a list of objects, or an object that holds one under ``cases``, ``test_cases``,
+A suite is a list of objects, or an object that holds one under ``cases``, ``test_cases``,
 ``tests``, ``questions`` or ``items``. Fields have our names or common alternatives
 (``fields.ALIASES``). An expected reference is ``{"vault", "rel_path", "heading_path"}``, or a text
 such as ``notes/setup.md#Setup > Install``.
+
+A header of a table names a field in the same way; ``--column FIELD=HEADER`` maps any other. Golds
+are ``path#Heading > Sub``, separated by ``|`` or a line break; or one gold in the columns
+``rel_path``, ``heading_path`` and ``snippet``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from pytest_rageval.authoring.interchange.fields import BadFieldError, read_fields
-from pytest_rageval.authoring.interchange.ids import UniqueIds
-from pytest_rageval.authoring.interchange.parsing import (
-    is_yaml,
-    parse_json,
-    parse_json_lines,
-    parse_records,
-    parse_yaml,
+from pytest_rageval.authoring.interchange.fields import (
+    ALIASES,
+    ANCHOR_COLUMNS,
+    BadFieldError,
+    read_fields,
 )
+from pytest_rageval.authoring.interchange.ids import UniqueIds
+from pytest_rageval.authoring.interchange.parsing import parse_document, parse_records, parse_table
 from pytest_rageval.authoring.interchange.values import (
     Imported,
     Ledger,
@@ -28,7 +31,7 @@ from pytest_rageval.authoring.interchange.values import (
     fault,
     keep_in_metadata,
 )
-from pytest_rageval.support.text import shown
+from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.errors import Fault, faults_error
 
 _LISTS: Final = ("cases", "test_cases", "tests", "questions", "items")
@@ -60,9 +63,7 @@ def read(source: Source) -> Imported:
 
 
 def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]:
-    if file.name.lower().endswith((".jsonl", ".ndjson")):
-        return [value for _, value in parse_json_lines(file, ledger)], {}
-    value = parse_yaml(file, ledger) if is_yaml(file) else parse_json(file, ledger)
+    value = parse_document(file, ledger)
     if isinstance(value, list):
         return value, {}
     if not isinstance(value, dict):
@@ -99,6 +100,55 @@ def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any
         keep_in_metadata(line, room, "id", given)
     return {"id": case_id, **line}
 
+
+def read_tables(source: Source) -> Imported:
+    """Read tables.
+
+    Raises:
+        DatasetError: with every row that cannot be read, or a missing column.
+    """
+    columns = source.options.columns
+    known = [*ALIASES, *ANCHOR_COLUMNS]
+    for field in columns:
+        if field not in known:
+            hint = did_you_mean(field, known) or f", expected one of {', '.join(known)}"
+            raise fault("--column", f"no field {shown(field)}{hint}")
+    ledger, ids = Ledger(), UniqueIds()
+    faults: list[Fault] = []
+    lines: list[dict[str, Any]] = []
+    for file in source.files:
+        table = parse_table(file, delimiter=source.options.delimiter)
+        _check_headers(file, table.headers, source)
+        for row in table.rows:
+            try:
+                line = read_fields(row.cells, ledger, room="csv", columns=columns)
+                lines.append(with_id(line, ids, room="csv"))
+            except BadFieldError as error:
+                faults.append(
+                    Fault(file=file.name, line=row.line, field=error.name, message=str(error))
+                )
+    if faults:
+        raise faults_error(faults)
+    return ledger.close(cases=tuple(lines))
+
+
+def _check_headers(file: SourceFile, headers: Sequence[str], source: Source) -> None:
+    for field, header in source.options.columns.items():
+        if header not in headers:
+            message = f"--column {field}={header}: no such header; there are {', '.join(headers)}"
+            raise fault(file.name, message)
+    if "question" in source.options.columns:
+        return
+    folded = {header.casefold().replace(" ", "_").replace("-", "_") for header in headers}
+    if folded.isdisjoint(ALIASES["question"]):
+        message = (
+            f"no column of questions among {', '.join(map(shown, headers[:20]))}; name it with "
+            "--column question=HEADER"
+        )
+        raise fault(file.name, message)
+
+
+# --- rows of other tools ---------------------------------------------------------------------
 
 Convert = Callable[
     [dict[str, Any], UniqueIds, Ledger], tuple[dict[str, Any], dict[str, Any] | None] | None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,9 +20,11 @@ from pytest_rageval.authoring.interchange.values import (
     Ledger,
     Source,
     SourceFile,
+    case_grades,
+    case_line,
     fault,
-    judged_not_relevant,
     keep_in_metadata,
+    kept_in_metadata,
 )
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
@@ -34,6 +36,8 @@ _TOP: Final = re.compile(
 _PART: Final = re.compile(r"<(?P<name>\w+)[^>]*>(?P<text>[^<]*)")
 _NUMBER: Final = re.compile(r"\bnumber\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"^\s*(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
+_SAID: Final = frozenset({"id", "question", "answerable", "gold_supports", "metadata"})
+"""Fields of a case that are written, or reported by their values."""
 _BREAKS: Final = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
@@ -188,8 +192,7 @@ def _line(topic: _Topic, case_id: str, grades: Mapping[str, int], ledger: Ledger
         line["gold_supports"] = golds
     if case_id != topic.id:
         keep_in_metadata(line, _ROOM, "id", topic.id)
-    below = {name: grade for name, grade in grades.items() if grade < 1}
-    if below:
+    if below := {name: grade for name, grade in grades.items() if grade < 1}:
         keep_in_metadata(line, _ROOM, "judged_not_relevant", below)
         ledger.keep("qrels with a grade below 1", len(below))
     odd = [name for name in grades if docno(Anchor(**anchor_fields(name))) != name]
@@ -224,28 +227,28 @@ def write(cases: Sequence[Case]) -> tuple[dict[str, str], Imported]:
             ledger.leave("question", "line breaks and tabs became spaces")
         topics.append(f"{case.id}\t{question}\n")
         ledger.carry("case")
-        rows += [f"{case.id} 0 {name} {grade}\n" for name, grade in case_grades(case).items()]
+        grades = case_grades(case, _ROOM, _names_of(case))
+        rows += [f"{case.id} 0 {name} {grade}\n" for name, grade in grades.items()]
         _leave_the_rest(case, ledger)
     return {"topics.tsv": "".join(topics), "qrels.txt": "".join(rows)}, ledger.close()
 
 
-def case_grades(case: Case) -> dict[str, int]:
-    """Return the judgements of a case: document name to grade, including grades below 1."""
-    kept = case.metadata.get(_ROOM)
-    docnos = kept.get("docnos") if isinstance(kept, dict) else None
+def _names_of(case: Case) -> Callable[[Anchor], str]:
+    """Return the function that names a gold, as the qrels named it that the case came from."""
+    docnos = kept_in_metadata(case, _ROOM, "docnos")
     originals = {
         tuple(anchor_fields(name).items()): name
         for name in (docnos if isinstance(docnos, list) else [])
         if isinstance(name, str)
     }
-    found: dict[str, int] = {}
-    for gold in case.gold_supports:
+
+    def name(gold: Anchor) -> str:
         fields = {"rel_path": gold.rel_path}
         if gold.heading_path:
             fields["heading_path"] = gold.heading_path
-        name = originals.get(tuple(fields.items())) or docno(gold)
-        found[name] = max(gold.grade, found.get(name, 0))
-    return judged_not_relevant(case, _ROOM) | found
+        return originals.get(tuple(fields.items())) or docno(gold)
+
+    return name
 
 
 def _leave_the_rest(case: Case, ledger: Ledger) -> None:
@@ -255,10 +258,8 @@ def _leave_the_rest(case: Case, ledger: Ledger) -> None:
         for name in ("snippets", "vault"):
             if getattr(anchor, name):
                 ledger.leave(f"gold_supports[].{name}", "no column holds it")
-    empty = Case(id="-", question="-")
-    said = {"id", "question", "answerable", "gold_supports", "metadata"}
-    for name in Case.__dataclass_fields__.keys() - said:
-        if getattr(case, name) != getattr(empty, name):
+    for name in case_line(case):
+        if name not in _SAID:
             ledger.leave(name, "no column holds it")
     if case.metadata.keys() - {_ROOM}:
         ledger.leave("metadata", "no column holds it")

@@ -34,7 +34,11 @@ _THRESHOLDS: Final = {
     ("max", "p95TotalMs"): ("latency_ms.p95", "<="),
 }
 _ROOM: Final = "unrag"
-_QUERY: Final = frozenset({"id", "query", "topK", "scopePrefix", "relevant", "notes"})
+_QUERY: Final = frozenset(
+    {"id", "query", "topK", "scopePrefix", "relevant", "notes", "retrieved", "reranked",
+     "rerankTopK"}
+)  # fmt: skip
+"""Fields of a query, of a dataset or of a report."""
 _RELEVANT: Final = frozenset(
     {"sourceIds", "anyOfSourceIdPrefixes", "containsText", "metadataKeyEquals", "chunks",
      "chunkMatchers"}
@@ -193,9 +197,8 @@ class _Reader:
             self._ledger.carry("queries[].notes")
         if case_id != raw_id:
             keep_in_metadata(line, _ROOM, "id", raw_id)
-        for name in sorted(query.keys() - _QUERY - {"retrieved", "reranked", "rerankTopK"}):
-            keep_in_metadata(line, _ROOM, name, query[name])
-            self._ledger.keep(f"queries[].{name}")
+        others = {name: query[name] for name in sorted(query.keys() - _QUERY)}
+        self._ledger.keep_values(line, _ROOM, others, prefix="queries[].")
         self._lines.append(line)
         return case_id
 
@@ -212,12 +215,8 @@ class _Reader:
             else:
                 self._ledger.leave("queries[].relevant.sourceIds[]", "stands twice in its query")
         for begin in _strings(file, where, relevant, "anyOfSourceIdPrefixes"):
-            self._take_any(
-                golds,
-                prefix,
-                "anyOfSourceIdPrefixes[]",
-                (one for one in self._contents if one.startswith(begin)),
-            )
+            fits = [one for one in self._contents if one.startswith(begin)]
+            self._take_any(golds, prefix, "anyOfSourceIdPrefixes[]", fits)
         self._take_matchers(relevant, golds, prefix)
         for name in sorted(relevant.keys() - _RELEVANT):
             self._ledger.leave(f"queries[].relevant.{name}", "no anchor can say it")
@@ -293,13 +292,11 @@ class _Reader:
             else:
                 case_id = self._case_ids.get(raw_id, "")
             if not case_id:
-                why = "the dataset has no query of this id"
-                self._ledger.leave("results.queries[]", why)
+                self._ledger.leave("results.queries[]", "the dataset has no query of this id")
                 continue
             self._responses.append({"id": case_id, "response": self._response(query, prefix)})
             self._ledger.carry("results.queries[].retrieved.sourceIds")
-        why = "computed anew by rageval score"
-        self._ledger.leave("results.aggregates", why)
+        self._ledger.leave("results.aggregates", "computed anew by rageval score")
 
     def _response(self, query: Mapping[str, Any], prefix: str) -> dict[str, Any]:
         before = parse_list(_path(query, "retrieved", "sourceIds"))

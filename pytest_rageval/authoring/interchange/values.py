@@ -1,11 +1,14 @@
-"""Input and output values of readers, the same for every format."""
+"""Input and output values of readers, the same for every format, and values for JSON."""
 
 from __future__ import annotations
 
+import datetime
+import json
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
@@ -110,9 +113,23 @@ class Ledger:
         """Count a field stored in metadata."""
         self.kept[name] += count
 
+    def keep_values(
+        self, line: dict[str, Any], room: str, values: Mapping[str, Any], *, prefix: str = ""
+    ) -> None:
+        """Store values in the metadata of a case, and count each by its name with a prefix."""
+        for name, value in values.items():
+            keep_in_metadata(line, room, name, value)
+            self.keep(f"{prefix}{name}")
+
     def leave(self, name: str, why: str, count: int = 1) -> None:
         """Count a field that is left out."""
         self._left_out[name, why] += count
+
+    def leave_values(self, given: dict[str, Any], reasons: Mapping[str, str]) -> None:
+        """Remove the fields that have a reason to be left out, and count those with a value."""
+        for name, why in reasons.items():
+            if given.pop(name, None) is not None:
+                self.leave(name, why)
 
     def full(self, given: Mapping[str, Any], empty: Sequence[Any] = (None, "")) -> dict[str, Any]:
         """Return the non-empty fields, and count the empty ones."""
@@ -151,12 +168,21 @@ def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> 
     line.setdefault("metadata", {}).setdefault(room, {})[name] = value
 
 
-def judged_not_relevant(case: Case, room: str) -> dict[str, int]:
-    """Return the grades below 1 from the metadata of a case; other values are ignored."""
+def kept_in_metadata(case: Case, room: str, name: str) -> Any:
+    """Return the value under ``metadata.<room>.<name>`` of a case; None: there is none."""
     kept = case.metadata.get(room)
-    found = kept.get("judged_not_relevant") if isinstance(kept, dict) else None
-    grades = found if isinstance(found, dict) else {}
-    return {name: grade for name, grade in grades.items() if type(grade) is int}
+    return kept.get(name) if isinstance(kept, dict) else None
+
+
+def case_grades(case: Case, room: str, name_of: Callable[[Anchor], str]) -> dict[str, int]:
+    """Return the judgements of a case: document name to grade, including grades below 1."""
+    found: dict[str, int] = {}
+    for gold in case.gold_supports:
+        name = name_of(gold)
+        found[name] = max(gold.grade, found.get(name, 0))
+    kept = kept_in_metadata(case, room, "judged_not_relevant")
+    low = kept.items() if isinstance(kept, dict) else ()
+    return {name: grade for name, grade in low if type(grade) is int} | found
 
 
 def fault(file: str, message: str, *, line: int = 0, col: int = 0, field: str = "") -> DatasetError:
@@ -164,38 +190,89 @@ def fault(file: str, message: str, *, line: int = 0, col: int = 0, field: str = 
     return faults_error([Fault(file=file, line=line, col=col, field=field, message=message)])
 
 
-def _defaults(kind: type[Case | Anchor]) -> dict[str, Any]:
-    return {
-        one.name: one.default_factory() if one.default_factory is not MISSING else one.default
-        for one in fields(kind)
-    }
-
-
-_CASE: Final = _defaults(Case)
-_ANCHOR: Final = _defaults(Anchor)
-
-
-def case_line(case: Case) -> dict[str, Any]:
-    """Return the fields of a case that differ from the defaults, as JSON values."""
-    return _said(case, _CASE)
-
-
-def anchor_line(anchor: Anchor) -> dict[str, Any]:
-    """Return the fields of an anchor that differ from the defaults, as JSON values."""
-    return _said(anchor, _ANCHOR)
-
-
-def _said(value: Case | Anchor, defaults: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: _plain(getattr(value, name))
-        for name, default in defaults.items()
-        if getattr(value, name) != default
-    }
+def case_line(given: Case | Anchor) -> dict[str, Any]:
+    """Return the fields of a case or anchor that differ from the defaults, as JSON values."""
+    found: dict[str, Any] = {}
+    for one in fields(given):
+        value = getattr(given, one.name)
+        default = one.default if one.default_factory is MISSING else one.default_factory()
+        if value != default:
+            found[one.name] = _plain(value)
+    return found
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Anchor):
-        return anchor_line(value)
+        return case_line(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return dict(value) if isinstance(value, dict) else value
+
+
+# --- values for JSON ------------------------------------------------------------------------
+
+
+def tidy(value: Any) -> Any:
+    """Return a value for JSON: dates become text, NaN and infinities null."""
+    if isinstance(value, str):
+        return value if value.isascii() else whole(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {whole(_key(key)): tidy(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [tidy(item) for item in value]
+    if isinstance(value, datetime.date | datetime.datetime):
+        return value.isoformat()
+    return whole(str(value))
+
+
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return key
+    return json.dumps(key) if key is None or isinstance(key, bool | int | float) else str(key)
+
+
+def whole(text: str) -> str:
+    """Return a text with U+FFFD for each lone surrogate."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def tidy_counted(value: Any, ledger: Ledger | None) -> Any:
+    """Tidy a value and count the losses."""
+    found = tidy(value)
+    if ledger is not None and found != value:
+        for path, is_number in _losses(value, ""):
+            if is_number:
+                ledger.leave(path or "value", "NaN or infinite, read as null")
+            else:
+                ledger.note(
+                    f"{path or 'value'}: half of a surrogate pair, written as U+FFFD instead"
+                )
+    return found
+
+
+def _losses(value: Any, path: str) -> Iterator[tuple[str, bool]]:
+    """Yield the path of each number (true) and text (false) that ``tidy`` cannot keep."""
+    if isinstance(value, str):
+        if whole(value) != value:
+            yield path, False
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield path, True
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            name = whole(_key(key))
+            inner = f"{path}.{name}" if path else name
+            if name != _key(key):
+                yield inner, False
+            yield from _losses(item, inner)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from _losses(item, f"{path}[]")

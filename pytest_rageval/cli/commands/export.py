@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.output import ExitCode, json_option, print_json
+from pytest_rageval.cli.output import ExitCode, json_option, left_out_lines, print_result
 from pytest_rageval.support.text import clean, counted
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.interchange.trec_run import Level, TrecRun
-    from pytest_rageval.authoring.interchange.values import Imported, LeftOut
     from pytest_rageval.values.case import Case
 
 
@@ -69,10 +68,21 @@ def _export_cases(name: str, paths: Sequence[Path], output: Path, *, as_json: bo
     else:
         files, report = trec.write(cases)
     written = [path.as_posix() for path in write_new_files(output, files)]
-    if as_json:
-        print_json(_document(name, len(cases), report, written))
-    else:
-        _print(name, len(cases), report, written)
+    document = {
+        "format": name,
+        "n_cases": len(cases),
+        "written": written,
+        "carried": dict(report.carried),
+        "left_out": [asdict(one) for one in report.left_out],
+        "notes": list(report.notes),
+    }
+    lines = [
+        f"{name}: {counted(len(cases), 'case')}",
+        *left_out_lines(report.left_out),
+        *(f"note    {clean(note, 500)}" for note in report.notes),
+        *(f"wrote   {clean(path)}" for path in written),
+    ]
+    print_result(document, lines, as_json=as_json)
     return ExitCode.YES
 
 
@@ -118,34 +128,6 @@ def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
     return found, prefix
 
 
-def _document(name: str, n_cases: int, report: Imported, written: list[str]) -> dict[str, Any]:
-    return {
-        "format": name,
-        "n_cases": n_cases,
-        "written": written,
-        "carried": dict(report.carried),
-        "left_out": [asdict(one) for one in report.left_out],
-        "notes": list(report.notes),
-    }
-
-
-def _print(name: str, n_cases: int, report: Imported, written: list[str]) -> None:
-    click.echo(f"{name}: {counted(n_cases, 'case')}")
-    for line in _left_out_lines(report.left_out):
-        click.echo(line)
-    for note in report.notes:
-        click.echo(f"note    {clean(note, 500)}")
-    for path in written:
-        click.echo(f"wrote   {clean(path)}")
-
-
-def _left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
-    if left_out:
-        yield "left out"
-    for one in left_out:
-        yield f"  {one.count:>6}  {clean(f'{one.field}: {one.why}', 500)}"
-
-
 # --- a run -----------------------------------------------------------------------------------
 
 
@@ -161,29 +143,22 @@ def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> Exit
     files = {"run.txt": found.run, "qrels.txt": found.qrels}
     written = [path.as_posix() for path in write_new_files(output, files)]
     line = trec_eval_command(found, written[1], written[0])
-    if as_json:
-        print_json(_run_document(run.run_id, found, written, line))
-        return ExitCode.YES
-    for text in _run_lines(run.run_id, found, written, line):
-        click.echo(text)
-    return ExitCode.YES
-
-
-def _run_document(run_id: str, found: TrecRun, written: list[str], line: str) -> dict[str, Any]:
-    return {
+    document = {
         "format": "trec",
-        "run_id": run_id,
+        "run_id": run.run_id,
         "n_cases": found.n_cases,
         "written": written,
         "left_out": [asdict(one) for one in found.left_out],
         "differing": list(found.differing),
         "command": line,
     }
+    print_result(document, _run_lines(run.run_id, found, written, line), as_json=as_json)
+    return ExitCode.YES
 
 
 def _run_lines(run_id: str, found: TrecRun, written: list[str], line: str) -> Iterator[str]:
     yield f"trec: {counted(found.n_cases, 'case')} of {clean(run_id)}"
-    yield from _left_out_lines(found.left_out)
+    yield from left_out_lines(found.left_out)
     if found.differing:
         shown = ", ".join(map(clean, found.differing[:5]))
         more = " ..." if len(found.differing) > 5 else ""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.output import ExitCode, json_option, print_json
+from pytest_rageval.authoring.interchange.registry import FORMATS
+from pytest_rageval.cli.output import ExitCode, json_option, left_out_lines, print_result
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.errors import DatasetError
 
@@ -19,14 +20,9 @@ if TYPE_CHECKING:
     from pytest_rageval.authoring.interchange.values import Imported, ReadOptions
     from pytest_rageval.project.documents import Document
 
-_FORMATS = (
-    "beir", "csv", "deepeval", "json", "promptfoo", "ragas", "trec", "unrag", "yaml",
-)  # fmt: skip
-"""Those of ``interchange.registry``, which is imported when one is read."""
-
 
 @click.command("import")
-@click.argument("name", metavar="FORMAT", type=click.Choice(_FORMATS))
+@click.argument("name", metavar="FORMAT", type=click.Choice(tuple(FORMATS)))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option(
     "-o",
@@ -85,11 +81,8 @@ def command(
     plan = _plan(found, output, on_clash, responses)
     if not dry_run:
         plan.write()
-    if as_json:
-        print_json(_document(name, found, plan, dry_run=dry_run))
-        return ExitCode.YES
-    for line in _lines(name, found, plan, dry_run=dry_run):
-        click.echo(line)
+    document = _document(name, found, plan, dry_run=dry_run)
+    print_result(document, _lines(name, found, plan, dry_run=dry_run), as_json=as_json)
     return ExitCode.YES
 
 
@@ -118,20 +111,14 @@ def _options(output: Path, given: Mapping[str, Any]) -> ReadOptions:
 
 
 def _read(name: str, files: Sequence[str], options: ReadOptions, *, fetch: bool) -> Imported:
-    from pytest_rageval.authoring.interchange.files import open_source
-    from pytest_rageval.authoring.interchange.registry import FORMATS
+    from pytest_rageval.authoring.interchange.files import fetch_text, open_source
 
-    fetcher: Fetch | None = None
-    if fetch:
-        from pytest_rageval.authoring.interchange.files import fetch_text
-
-        fetcher = fetch_text
+    fetcher = fetch_text if fetch else None
     chosen = FORMATS[name]
     found = chosen.read(open_source(files, options, suffixes=chosen.suffixes, fetch=fetcher))
-    if fetcher is not None:
-        documents = tuple(_with_text(one, fetcher) for one in found.documents)
-        found = replace(found, documents=documents)
-    return found
+    if fetcher is None:
+        return found
+    return replace(found, documents=tuple(_with_text(one, fetcher) for one in found.documents))
 
 
 def _with_text(document: Document, fetch: Fetch) -> Document:
@@ -179,9 +166,12 @@ class _Plan:
 
 def _plan(found: Imported, output: Path, on_clash: OnClash, responses: Path | None) -> _Plan:
     from pytest_rageval.authoring.interchange.files import refuse_existing, without_clashes
+    from pytest_rageval.project.case_reader import load_cases
 
     warnings = _check(found.cases)
-    lines, clashes = without_clashes(found.cases, _taken_ids(output), on_clash)
+    known = load_cases(output).cases if output.exists() else ()
+    taken = {located.case.id: located.lineno for located in known}
+    lines, clashes = without_clashes(found.cases, taken, on_clash)
     documents, document_texts = _planned_documents(found, output)
     if responses is not None:
         refuse_existing([responses])
@@ -223,14 +213,6 @@ def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     if faults:
         raise DatasetError("\n".join(faults))
     return tuple(f"{CASE_WARNINGS[kind]}: {count} cases" for kind, count in warned.items())
-
-
-def _taken_ids(output: Path) -> dict[str, int]:
-    from pytest_rageval.project.case_reader import load_cases
-
-    if not output.exists():
-        return {}
-    return {located.case.id: located.lineno for located in load_cases(output).cases}
 
 
 def _planned_documents(found: Imported, output: Path) -> tuple[Path | None, tuple[str, ...]]:
@@ -283,10 +265,7 @@ def _lines(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> Iterato
     yield clean(f"{name}: {', '.join(parts)}", 500)
     yield from _counts("carried over", found.carried)
     yield from _counts("kept in metadata, where they change nothing", found.kept)
-    if found.left_out:
-        yield "left out"
-        for one in found.left_out:
-            yield f"  {one.count:>6}  {clean(f'{one.field}: {one.why}', 500)}"
+    yield from left_out_lines(found.left_out)
     yield from _clash_lines(plan.clashes)
     for note in (*found.notes, *plan.warnings):
         yield f"note    {clean(note, 500)}"

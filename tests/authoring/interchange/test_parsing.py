@@ -16,8 +16,7 @@ from pytest_rageval.authoring.interchange.parsing import (
     parse_table,
     parse_yaml,
 )
-from pytest_rageval.authoring.interchange.tidying import tidy
-from pytest_rageval.authoring.interchange.values import Ledger, SourceFile
+from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, tidy
 from pytest_rageval.values.errors import DatasetError
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
