@@ -1,1 +1,1 @@
-"""Asks a model behind any OpenAI-compatible API for verdicts; imports openai."""
+"""A judge model behind any OpenAI-compatible API, asked over HTTP for verdicts."""
