@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from math import fsum
+from random import Random
 
 import ir_measures
 import pytest
@@ -209,9 +210,9 @@ def test_grades_are_gains_and_negative_grades_are_not_golds() -> None:
             assert f"{binary[prefix + 'map']:.4f}" == values[topic]["map_cut_20"]
 
 
-# --- recorded runs, at every usual cutoff -----------------------------------------------------
+# --- drawn and recorded runs, at every usual cutoff --------------------------------------------
 
-PIPELINES = ("base", "level_two", "level_three")
+PIPELINES = ("drawn", "base", "level_two", "level_three")
 CUTOFFS = (1, 3, 5, 10, 20)
 IR_MEASURES = {
     "P": ir_measures.P,
@@ -223,8 +224,25 @@ IR_MEASURES = {
 }
 
 
+def drawn() -> tuple[Qrels, Run]:
+    """A hundred questions of graded documents; lists of any length, and none for the last."""
+    rng = Random(7)
+    documents = [f"d{i}" for i in range(40)]
+    qrels: Qrels = {}
+    run: Run = {}
+    for topic in map(str, range(100)):
+        judged = rng.sample(documents, rng.randint(1, 12))
+        grades = {document: rng.choice((0, 0, 1, 1, 2, 3)) for document in judged}
+        qrels[topic] = {**grades, judged[0]: rng.randint(1, 3)}
+        run[topic] = rng.sample(documents, rng.randint(1, 30))
+    del run["99"]
+    return qrels, run
+
+
 @cache
 def recorded(pipeline: str) -> tuple[Qrels, Run]:
+    if pipeline == "drawn":
+        return drawn()
     folder = shared_path("data", "ir", "claude_docs")
     return read_qrels(folder / "qrels.txt"), read_run(folder / f"{pipeline}.run")
 
@@ -265,8 +283,9 @@ def test_ir_measures_agrees_on_every_question(pipeline: str, k: int) -> None:
     assert compared == len(run) * len(measures)
 
 
-def test_means_with_errors_as_worst_are_those_over_all_questions() -> None:
-    qrels, run = recorded("base")
+@pytest.mark.parametrize("pipeline", ["drawn", "base"])
+def test_means_with_errors_as_worst_are_those_over_all_questions(pipeline: str) -> None:
+    qrels, run = recorded(pipeline)
     theirs = ir_measures.calc_aggregate([ir_measures.R @ 3], qrels, falling_scores(run))
     records = [
         record(topic, {"recall_at_k": recall_at_k(trec_ranking(grades, run[topic], k=3))})
