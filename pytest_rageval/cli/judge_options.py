@@ -99,7 +99,7 @@ class JudgeWatch:
 
     def notes(self, settings: Settings) -> list[str]:
         """Return what a reader of the judged scores should know of the judge."""
-        from pytest_rageval.engine.judge_notes import judge_notes
+        from pytest_rageval.engine.labels import judge_notes
 
         return judge_notes(self._examples.values(), settings)
 

@@ -9,8 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, judge_ms
-from pytest_rageval.metrics.rescoring import score_settings, seems_to_report_headings
-from pytest_rageval.metrics.scoring import case_cluster, score_case
+from pytest_rageval.metrics.scoring import (
+    case_cluster,
+    score_case,
+    score_settings,
+    seems_to_report_headings,
+)
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.support.slots import Slots

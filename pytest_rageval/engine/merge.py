@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_rageval.analysis.trust.reliability import JudgeLabels
 from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun, finish_run
-from pytest_rageval.engine.judge_notes import judge_notes
+from pytest_rageval.engine.labels import judge_notes
 from pytest_rageval.engine.parts import (
     missing_shards,
     put_together,
@@ -18,7 +18,7 @@ from pytest_rageval.engine.parts import (
     selection_of,
     skipped_cases,
 )
-from pytest_rageval.metrics.rescoring import headings_reported, score_settings
+from pytest_rageval.metrics.scoring import headings_reported, score_settings
 from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.options import SETTINGS
 from pytest_rageval.project.thresholds import project_thresholds

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.compare.settings import listed, setting_differences
-from pytest_rageval.metrics.rescoring import headings_reported, settle_headings
+from pytest_rageval.metrics.scoring import headings_reported, settle_headings
 from pytest_rageval.project.discovery import Shard
 from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.runs.read import read_documents, records_of_run

@@ -20,7 +20,7 @@ from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
 from pytest_rageval.judges.asking import Judges
-from pytest_rageval.metrics.rescoring import any_heading
+from pytest_rageval.metrics.scoring import any_heading
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.target.calling import answered

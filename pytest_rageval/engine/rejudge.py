@@ -12,8 +12,7 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, rubric_keys
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.rescoring import response_of
-from pytest_rageval.metrics.scoring import score_case
+from pytest_rageval.metrics.scoring import response_of, score_case
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.runs.record_json import STORED_CHUNK_CHARS, record_to_json
 from pytest_rageval.values.errors import StorageError

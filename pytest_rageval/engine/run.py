@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.engine.case import Trial, not_attempted
-from pytest_rageval.engine.judge_notes import judge_notes
+from pytest_rageval.engine.labels import judge_notes
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
 from pytest_rageval.engine.run_cases import RunCases, progress_text
 from pytest_rageval.engine.run_state import RunState
 from pytest_rageval.judges.asking import Judges
-from pytest_rageval.metrics.rescoring import headings_reported, score_settings
+from pytest_rageval.metrics.scoring import headings_reported, score_settings
 from pytest_rageval.project.case_reader import LoadedSet
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.runs.documents import RunFacts, config_document, git_state, set_document

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
-from pytest_rageval.metrics.rescoring import headings_reported, settle_headings
+from pytest_rageval.metrics.scoring import headings_reported, settle_headings
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, dataset_hash
 from pytest_rageval.values.gate import Selection
 from pytest_rageval.values.record import CaseRecord, Outcome

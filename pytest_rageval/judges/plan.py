@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_rageval.judges.asking import Judges, judge_case
 from pytest_rageval.judges.opening import open_model, second_settings
 from pytest_rageval.judges.spot_check import asks_second_judge, choose_cases, repeated_rubrics
-from pytest_rageval.metrics.rescoring import response_of, score_settings
+from pytest_rageval.metrics.scoring import response_of, score_settings
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings

@@ -208,7 +208,7 @@ def _check_target(target: TargetSettings, environ: Mapping[str, str]) -> None:
     if target.url is not None:
         resolve_headers(target.headers, environ)
     if target.request is not None or target.response is not None:
-        from pytest_rageval.target.mappings import compile_mapping
+        from pytest_rageval.target.client import compile_mapping
 
         compile_mapping(target.request, "request")
         compile_mapping(target.response, "response")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.metrics.rescoring import headings_reported, score_settings, settle_headings
+from pytest_rageval.metrics.scoring import headings_reported, score_settings, settle_headings
 from pytest_rageval.project.option_values import read_option_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine.case import Trial, ask_request, measure, not_attempted
-from pytest_rageval.metrics.rescoring import settle_headings
+from pytest_rageval.metrics.scoring import settle_headings
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskRequest

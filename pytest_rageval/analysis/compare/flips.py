@@ -9,7 +9,7 @@ from typing import Final, Literal
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome
 from pytest_rageval.metrics.matching import in_scope
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.support.numbers import TOLERANCE
+from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, RetrievedChunk

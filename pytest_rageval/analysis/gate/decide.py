@@ -14,8 +14,7 @@ from pytest_rageval.analysis.gate.differences import GateBaseline, decide_differ
 from pytest_rageval.analysis.gate.figures import Figure, GateRun, find_figure
 from pytest_rageval.analysis.gate.limits import LimitDecision, decide_limit
 from pytest_rageval.metrics.registry import metric_info
-from pytest_rageval.support.numbers import format_limit_pair, format_value, unit_of
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, format_limit_pair, format_value, unit_of
 from pytest_rageval.values.gate import (
     BaselineInfo,
     Check,

@@ -18,7 +18,7 @@ from pytest_rageval.analysis.aggregate.operational import (
 from pytest_rageval.analysis.stats.intervals import quantile_interval
 from pytest_rageval.analysis.stats.power import minimum_detectable_effect
 from pytest_rageval.metrics.registry import METRICS, MetricInfo, metric_info
-from pytest_rageval.support.numbers import TOLERANCE
+from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.gate import Check
 from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary, no_data_reason
 from pytest_rageval.values.record import CaseRecord

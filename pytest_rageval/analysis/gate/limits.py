@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_rageval.support.numbers import TOLERANCE
+from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.gate import CheckKind, Decide, Proof
 
 LimitOutcome = Literal["pass", "fail", "no_data"]

@@ -85,7 +85,7 @@ def _asked(
 ) -> Iterator[Finding]:
     from pytest_rageval.judges.model.endpoint import ChatEndpoint
     from pytest_rageval.judges.model.judge import OpenAIJudge
-    from pytest_rageval.judges.model.tally import unpinned_alias
+    from pytest_rageval.judges.model.memory import unpinned_alias
     from pytest_rageval.support.http.retry import Pacing
 
     root, pacing = Path(settings.rootdir), Pacing(sleep=sleep)

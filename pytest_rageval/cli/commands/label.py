@@ -202,7 +202,7 @@ def _session(
 ) -> LabelSession | None:
     from pytest_rageval.authoring.labelling.desk import Target
     from pytest_rageval.authoring.labelling.session import LabelSession
-    from pytest_rageval.metrics.rescoring import score_settings
+    from pytest_rageval.metrics.scoring import score_settings
 
     target = Target(ask=asked, k=wanted.k)
     desk, ids = _desk(wanted, loaded, [one.case.id for one in cases], target, settings)
@@ -238,7 +238,7 @@ def _annotator_desk(
     from pytest_rageval import __version__
     from pytest_rageval.authoring.labelling.desk import AnnotatorDesk
     from pytest_rageval.authoring.labelling.store import check_annotator, read_labels
-    from pytest_rageval.metrics.rescoring import score_settings
+    from pytest_rageval.metrics.scoring import score_settings
 
     name = check_annotator(wanted.annotator or "")
     return AnnotatorDesk(

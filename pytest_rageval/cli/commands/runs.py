@@ -124,7 +124,7 @@ def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
 
 def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
     from pytest_rageval.report.text.summary import interval_text
-    from pytest_rageval.support.numbers import format_value
+    from pytest_rageval.support.text import format_value
 
     for key, found in statistics.items():
         if isinstance(found, Mapping) and found.get("n"):

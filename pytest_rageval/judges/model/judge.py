@@ -17,13 +17,14 @@ from pytest_rageval.judges.cost import (
 )
 from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.memory import (
+    Tally,
     document_of,
     document_of_form,
     form_of,
     judgement_of,
     recalled,
+    unpinned_alias,
 )
-from pytest_rageval.judges.model.tally import Tally, unpinned_alias
 from pytest_rageval.judges.model.wire import (
     Form,
     Reply,
@@ -219,7 +220,7 @@ class OpenAIJudge:
         )
 
     def _key(self, form: Form, rubric: Rubric, prompt: Prompt, repeat: int) -> str:
-        from pytest_rageval.judges.cache.keys import key_of
+        from pytest_rageval.judges.cache.store import key_of
 
         return key_of(
             identity=f"{self._endpoint.model} at {self._endpoint.base_url}",

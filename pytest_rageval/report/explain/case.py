@@ -9,14 +9,14 @@ from typing import Final
 from pytest_rageval.metrics.answer import score_abstention, score_citations
 from pytest_rageval.metrics.matching import document_key
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.rerank import order_before_rerank
 from pytest_rageval.metrics.retrieval import (
     anchor_ranking,
     document_ranking,
+    order_before_rerank,
     score_lists,
     score_retrieval,
+    score_scope,
 )
-from pytest_rageval.metrics.scope import score_scope
 from pytest_rageval.metrics.view import CaseView, Verdicts
 from pytest_rageval.report.explain.chunks import explain_chunks
 from pytest_rageval.report.explain.figures import (

@@ -27,8 +27,7 @@ from pytest_rageval.report.explain.values import (
     join,
     ranks,
 )
-from pytest_rageval.support.numbers import format_value
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 

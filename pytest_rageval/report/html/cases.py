@@ -23,7 +23,7 @@ from pytest_rageval.report.html.values import (
     ReportOptions,
 )
 from pytest_rageval.report.html.word_diff import WordDiff, diff_words
-from pytest_rageval.support.numbers import format_value
+from pytest_rageval.support.text import format_value
 from pytest_rageval.values.documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk

@@ -8,8 +8,7 @@ from typing import Final
 
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.values import MetricView
-from pytest_rageval.support.numbers import format_value
-from pytest_rageval.support.text import cut
+from pytest_rageval.support.text import cut, format_value
 
 _NAME_CHARS: Final = 34
 

@@ -14,7 +14,7 @@ from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.report.html.cases import CaseKey, case_key
 from pytest_rageval.report.html.figures import place_on_scale, signed
 from pytest_rageval.report.html.values import ChangeView, CompareView, FlipView
-from pytest_rageval.support.numbers import format_value
+from pytest_rageval.support.text import format_value
 from pytest_rageval.values.record import CaseRecord
 
 _REASONS: Final[tuple[tuple[LeftOutReason, str], ...]] = (

@@ -38,7 +38,7 @@ from pytest_rageval.report.html.values import (
     TrendRow,
 )
 from pytest_rageval.report.text.summary import HEADLINE
-from pytest_rageval.support.numbers import format_value
+from pytest_rageval.support.text import format_value
 from pytest_rageval.values.documents import items, number, text, value
 from pytest_rageval.values.run import StoredRun
 

@@ -25,7 +25,7 @@ from pytest_rageval.report.text.comparison import (
 )
 from pytest_rageval.report.text.gate import detectable_text
 from pytest_rageval.report.text.summary import change_text
-from pytest_rageval.support.numbers import format_value, unit_of
+from pytest_rageval.support.text import format_value, unit_of
 
 GROUP_ROWS: Final = 200
 """Maximum rows by category and tag: a pull request comment has a size limit."""

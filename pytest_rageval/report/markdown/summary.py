@@ -25,8 +25,7 @@ from pytest_rageval.report.text.summary import (
     limit_text,
     parts_of,
 )
-from pytest_rageval.support.numbers import format_value
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, counted, format_value
 from pytest_rageval.values.gate import CheckResult, GateResult
 from pytest_rageval.values.numbers import MetricSummary
 

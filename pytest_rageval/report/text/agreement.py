@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pytest_rageval.report.text.summary import interval_text
-from pytest_rageval.support.numbers import format_value
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, counted, format_value
 
 _CLASSES: Final = {
     "groundedness": "answers that are not grounded",

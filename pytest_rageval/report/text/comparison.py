@@ -18,8 +18,7 @@ from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.text.gate import check_lines
 from pytest_rageval.report.text.lines import Line, Style, fit_line, wrapped
 from pytest_rageval.report.text.summary import HEADLINE, change_text
-from pytest_rageval.support.numbers import format_value, unit_of
-from pytest_rageval.support.text import clean, counted, cut_columns
+from pytest_rageval.support.text import clean, counted, cut_columns, format_value, unit_of
 from pytest_rageval.values.documents import part
 from pytest_rageval.values.gate import CheckResult
 from pytest_rageval.values.run import StoredRun

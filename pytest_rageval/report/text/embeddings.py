@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.report.text.summary import interval_text
 from pytest_rageval.runs.metrics_document import statistics_document
-from pytest_rageval.support.numbers import format_value
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, format_value
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embeddings import (

@@ -22,8 +22,7 @@ from pytest_rageval.report.explain.values import (
     MetricReason,
 )
 from pytest_rageval.report.text.lines import Line, Style
-from pytest_rageval.support.numbers import TOLERANCE, format_value
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import TOLERANCE, clean, format_value
 from pytest_rageval.values.record import CaseRecord
 
 _OUTCOMES: Final[dict[str, tuple[str, Style]]] = {

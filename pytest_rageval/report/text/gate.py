@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.report.text.lines import HEAD, VERDICTS, Line, Style, fit_line, wrapped
-from pytest_rageval.support.numbers import format_value
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, counted, format_value
 from pytest_rageval.values.gate import CheckResult, GateResult
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_rageval.report.text.summary import PARTS, interval_text, parts_of
-from pytest_rageval.support.numbers import format_value
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, counted, format_value
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
 

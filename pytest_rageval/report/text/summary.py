@@ -21,8 +21,14 @@ from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.judged import missing_facts, unsupported_claims
 from pytest_rageval.report.text.gate import detectable_text
 from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line, wrapped
-from pytest_rageval.support.numbers import format_limit_pair, format_value, unit_of
-from pytest_rageval.support.text import clean, counted, cut_columns
+from pytest_rageval.support.text import (
+    clean,
+    counted,
+    cut_columns,
+    format_limit_pair,
+    format_value,
+    unit_of,
+)
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord

@@ -1,7 +1,8 @@
-"""One limit for a whole request over a blocking socket: resolving, connecting, sending, reading.
+"""Connection pools whose requests have one limit: resolving, connecting, sending, reading.
 
 httpx limits each wait by itself, so a server that drips one byte a second is never too slow. Here
-no wait lasts longer than what is left of the whole.
+no wait lasts longer than what is left of the whole. Many small pools take the place of a large
+one: at 128 requests in flight, httpx works longer on one pool than the requests take.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import httpcore
 import httpx
@@ -176,3 +177,55 @@ class _Stream(httpcore.NetworkStream):
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
+
+
+Client = TypeVar("Client")
+
+REQUESTS_PER_CLIENT: Final = 4
+"""At once; few enough for the pool to be cheap, enough to keep clients few."""
+
+
+class ClientPool(Generic[Client]):
+    """Leases clients; opens another where all are busy. Safe to share between threads.
+
+    Args:
+        open_client: makes one more.
+    """
+
+    def __init__(self, open_client: Callable[[], Client]) -> None:
+        self._open = open_client
+        self._lock = threading.Lock()
+        self._clients: list[Client] = []
+        self._busy: list[int] = []
+        self._generation = 0
+
+    @contextmanager
+    def lease(self) -> Iterator[Client]:
+        """Lend a client for one request."""
+        with self._lock:
+            generation = self._generation
+            place = self._place()
+            client = self._clients[place]
+        try:
+            yield client
+        finally:
+            with self._lock:
+                if generation == self._generation:
+                    self._busy[place] -= 1
+
+    def drain(self) -> list[Client]:
+        """Forget all clients and return them, to be closed; later leases open new ones."""
+        with self._lock:
+            clients, self._clients, self._busy = self._clients, [], []
+            self._generation += 1
+        return clients
+
+    def _place(self) -> int:
+        """Find the first client with room, so that a few requests stay on few connections."""
+        place = next((i for i, n in enumerate(self._busy) if n < REQUESTS_PER_CLIENT), None)
+        if place is None:
+            self._clients.append(self._open())
+            self._busy.append(0)
+            place = len(self._clients) - 1
+        self._busy[place] += 1
+        return place

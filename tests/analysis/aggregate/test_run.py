@@ -12,7 +12,7 @@ from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.rescoring import headings_reported
+from pytest_rageval.metrics.scoring import headings_reported
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.judges.cache import database, store
-from pytest_rageval.judges.cache.keys import key_of
-from pytest_rageval.judges.cache.store import JudgeCache
+from pytest_rageval.judges.cache.store import JudgeCache, key_of
 from pytest_rageval.values.errors import ConfigError, StorageError
 from tests.build.root_rights import without_root_rights
 

@@ -15,7 +15,7 @@ import pytest
 import vcr  # type: ignore[import-untyped]
 
 from pytest_rageval.judges.cost import count_tokens
-from pytest_rageval.judges.model.tally import unpinned_alias
+from pytest_rageval.judges.model.memory import unpinned_alias
 from pytest_rageval.support.http import exchange
 from pytest_rageval.support.http.retry import Limiter, Pacing
 from pytest_rageval.values.errors import ConfigError, JudgeError

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from pytest_rageval.engine.case import Trial, record_of
-from pytest_rageval.metrics.rescoring import score_settings
+from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.values import Explanation, MetricReason

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine.case import Trial, record_of
-from pytest_rageval.metrics.rescoring import settle_headings
+from pytest_rageval.metrics.scoring import settle_headings
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.values.case import Case

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.support.numbers import Unit, format_limit_pair, format_value, unit_of
+from pytest_rageval.support.text import Unit, format_limit_pair, format_value, unit_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_rageval.target.mappings import compile_mapping
+from pytest_rageval.target.client import compile_mapping
 from pytest_rageval.values.errors import ConfigError, EndpointError
 
 Direction = Literal["request", "response"]

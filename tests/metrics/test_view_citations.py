@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from pytest_rageval.metrics.citations import distinct_citations, text_citations
-from pytest_rageval.metrics.view import view_case
+from pytest_rageval.metrics.view import distinct_citations, text_citations, view_case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation
 from tests.build.scores import case, chunk, cite, response
