@@ -30,7 +30,6 @@ NAMED_AFTER_BEHAVIOUR = {
 
 TESTED_BY = {
     "analysis/compare/test_groups": "analysis.two_runs",
-    "analysis/gate/test_decide": "analysis.gate.figures",
     "analysis/gate/test_differences_baseline": "engine.finish",
     "authoring/generation/test_generate": "authoring.generation.passages",
     "authoring/labelling/test_agreement": "report.text.agreement",

@@ -17,11 +17,9 @@ import numpy.typing as npt
 from pytest_rageval.analysis.aggregate.case_groups import (
     CaseGroup,
     CaseValue,
-    ValueStatus,
     group_repeats,
 )
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
-from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.cross_lingual import (
     CrossLingualConsistency,
     cross_lingual_consistency,
@@ -235,18 +233,7 @@ def compare_translations(
 def _value(case: CaseGroup, measured: Sequence[Mapping[str, float | None]], key: str) -> CaseValue:
     """Return the mean of the case's scored repeats; an error if none was scored and one erred."""
     values = [v for similarities in measured if (v := similarities.get(key)) is not None]
-    status: ValueStatus = "scored"
-    if not values:
-        erred = any(_erred(record, key) for record in case.records)
-        status = "error" if erred else "not_applicable"
-    return CaseValue(
-        case_id=case.first.name,
-        file=case.first.file,
-        value=fmean(values),
-        status=status,
-        cluster=case.first.cluster,
-        repeats=len(case.records),
-    )
+    return case.value_of(values, erred=any(_erred(record, key) for record in case.records))
 
 
 def _erred(record: CaseRecord, key: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_rageval.analysis.aggregate.run import aggregate
@@ -11,7 +10,7 @@ from pytest_rageval.analysis.compare.metrics import (
     ComparisonSettings,
     compare_records,
 )
-from pytest_rageval.analysis.compare.pairs import CasePair, pair_cases
+from pytest_rageval.analysis.compare.pairs import pair_cases
 from pytest_rageval.analysis.compare.settings import (
     Comparability,
     compare_configs,
@@ -20,8 +19,6 @@ from pytest_rageval.analysis.compare.settings import (
     unaffected_keys,
 )
 from pytest_rageval.analysis.gate.differences import (
-    BaselineRuns,
-    Difference,
     GateBaseline,
     check_differences,
     margins,
@@ -33,9 +30,8 @@ from pytest_rageval.analysis.trust.reliability import (
     judge_reliability,
 )
 from pytest_rageval.judges.spot_check import DISAGREEMENT
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.documents import whole
-from pytest_rageval.values.gate import BaselineInfo, Check, Thresholds, needs_baseline
+from pytest_rageval.values.gate import BaselineInfo, Thresholds
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.run import StoredRun
 
@@ -171,36 +167,7 @@ def _judged(base: StoredRun, new: StoredRun) -> frozenset[str]:
     )
 
 
-# --- the checks ------------------------------------------------------------------------------
-
-
-def baseline_differences(
-    checks: Iterable[Check],
-    base: StoredRun,
-    new: StoredRun,
-    pairs: Sequence[CasePair],
-    *,
-    confidence: float = 0.95,
-    numbers: RunNumbers | None = None,
-) -> dict[Check, Difference]:
-    """Compute what the checks against a baseline are to decide by.
-
-    Args:
-        checks: of the gate.
-        base: the baseline.
-        new: the run that is decided.
-        pairs: their cases in common.
-        confidence: of the proofs, one-sided.
-        numbers: of ``new``, where they are known.
-    """
-    wanted = [check for check in checks if needs_baseline(check)]
-    runs = None
-    if any(c.metric not in METRICS and c.metric != "newly_missed" for c in wanted):
-        runs = BaselineRuns(
-            base=gate_run(base, confidence=confidence),
-            new=gate_run(new, confidence=confidence, numbers=numbers),
-        )
-    return check_differences(wanted, pairs, runs, confidence=confidence)
+# --- the baseline of a gate --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,13 +230,15 @@ def hold_against(
     )
     differences = None
     if problem is None:
-        differences = baseline_differences(
+        sure = thresholds.confidence
+        differences = check_differences(
             thresholds.checks,
-            base,
-            new,
             pairing.pairs,
-            confidence=thresholds.confidence,
-            numbers=numbers,
+            lambda: (
+                gate_run(base, confidence=sure),
+                gate_run(new, confidence=sure, numbers=numbers),
+            ),
+            confidence=sure,
         )
     return Baseline(info=info, differences=differences, comparison=found)
 

@@ -18,7 +18,7 @@ from pytest_rageval.analysis.aggregate.operational import (
 )
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 from pytest_rageval.analysis.compare.pairs import verdict
-from pytest_rageval.analysis.gate.limits import decide_limit
+from pytest_rageval.analysis.gate.figures import decide_limit
 from pytest_rageval.analysis.stats import (
     agreement,
     calibration,

@@ -49,15 +49,22 @@ class CaseGroup:
     def value(self, key: str) -> CaseValue:
         """The mean of the case's scored repeats; an error if none was scored and one erred."""
         values = [v for r in self.records if (v := r.metrics.get(key)) is not None]
-        status: ValueStatus = "scored"
-        if not values:
-            erred = any(key in r.metrics and key not in r.not_applicable for r in self.records)
-            status = "error" if erred else "not_applicable"
+        erred = any(key in r.metrics and key not in r.not_applicable for r in self.records)
+        return self.value_of(values, erred=erred)
+
+    def value_of(self, values: Sequence[float], *, erred: bool = False) -> CaseValue:
+        """The mean of a figure's values in the repeats that have it.
+
+        Args:
+            values: one per scored repeat.
+            erred: whether the figure is an error, and not inapplicable, without any value.
+        """
+        without: ValueStatus = "error" if erred else "not_applicable"
         return CaseValue(
             case_id=self.first.name,
             file=self.first.file,
             value=fmean(values),
-            status=status,
+            status="scored" if values else without,
             cluster=self.first.cluster,
             repeats=len(self.records),
         )

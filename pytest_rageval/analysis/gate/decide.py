@@ -11,8 +11,13 @@ from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.gate.differences import GateBaseline, decide_differences
-from pytest_rageval.analysis.gate.figures import Figure, GateRun, find_figure
-from pytest_rageval.analysis.gate.limits import LimitDecision, decide_limit
+from pytest_rageval.analysis.gate.figures import (
+    Figure,
+    GateRun,
+    LimitDecision,
+    decide_limit,
+    find_figure,
+)
 from pytest_rageval.metrics.registry import metric_info
 from pytest_rageval.support.text import counted, format_limit_pair, format_value, unit_of
 from pytest_rageval.values.gate import (
@@ -59,7 +64,7 @@ def _failed(check: Check) -> CheckStatus:
 
 
 def _proof_note(check: Check, figure: Figure, decision: LimitDecision) -> str:
-    """What is or is not proven, with the bound that decides it."""
+    """Say whether it is proven, with the bound that decides it."""
     lower = (check.kind == "min") == (check.decide == "prove_pass")
     bound = figure.low_one_sided if lower else figure.high_one_sided
     if bound is None:
@@ -157,25 +162,25 @@ def _decide_checks(
 # --- the whole gate --------------------------------------------------------------------------
 
 
-def _names(ids: Sequence[str]) -> str:
-    shown = ", ".join(ids[:_SHOWN_FAILURES])
-    rest = len(ids) - _SHOWN_FAILURES
-    return f"{shown} and {rest} more" if rest > 0 else shown
+def _first_few(texts: Sequence[str], joint: str = ", ", last: str = " and ") -> str:
+    shown = joint.join(texts[:_SHOWN_FAILURES])
+    rest = len(texts) - _SHOWN_FAILURES
+    return f"{shown}{last}{rest} more" if rest > 0 else shown
 
 
 def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
-    """What fails the run whatever the checks say."""
+    """Name the cases that fail the run whatever the checks say."""
     found = []
     required = [c.first.name for c in cases if c.first.required and c.outcome == "missed"]
     erred = [c.first.name for c in cases if c.first.required and c.outcome == "error"]
     if required:
-        found.append(f"{counted(len(required), 'required case')} missed: {_names(required)}")
+        found.append(f"{counted(len(required), 'required case')} missed: {_first_few(required)}")
     if erred:
-        found.append(f"{counted(len(erred), 'required case')} failed: {_names(erred)}")
+        found.append(f"{counted(len(erred), 'required case')} failed: {_first_few(erred)}")
     if on_miss == "fail":
         missed = [c.first.name for c in cases if c.outcome == "missed" and not c.first.required]
         if missed:
-            found.append(f"{counted(len(missed), 'case')} missed: {_names(missed)}")
+            found.append(f"{counted(len(missed), 'case')} missed: {_first_few(missed)}")
     return found
 
 
@@ -207,7 +212,9 @@ def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[
     decided = len(results) - len(skipped)
     shown = [f"{r.check.name} {r.message}" for r in failed]
     if failed:
-        return len(failed), f"{len(failed)} of {counted(decided, 'check')}: {_names_of(shown)}"
+        return len(
+            failed
+        ), f"{len(failed)} of {counted(decided, 'check')}: {_first_few(shown, '; ', '; and ')}"
     warned = sum(r.status == "warn" for r in results)
     parts = [counted(decided, "check")]
     if warned:
@@ -215,12 +222,6 @@ def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[
     if skipped:
         parts.append(f"{len(skipped)} skipped{why_skipped}")
     return 0, ", ".join(parts)
-
-
-def _names_of(sentences: Sequence[str]) -> str:
-    shown = "; ".join(sentences[:_SHOWN_FAILURES])
-    rest = len(sentences) - _SHOWN_FAILURES
-    return f"{shown}; and {rest} more" if rest > 0 else shown
 
 
 def decide_gate(

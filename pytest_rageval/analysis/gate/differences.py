@@ -5,7 +5,7 @@ Defined in docs/statistics.md#what-a-gate-decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,8 +16,14 @@ from pytest_rageval.analysis.compare.pairs import (
     newly_missed,
     paired_values,
 )
-from pytest_rageval.analysis.gate.figures import GateRun, find_figure
-from pytest_rageval.analysis.gate.limits import LimitDecision, LimitOutcome, decide_limit
+from pytest_rageval.analysis.gate.figures import (
+    GateRun,
+    LimitDecision,
+    LimitOutcome,
+    decide_limit,
+    find_figure,
+    in_table,
+)
 from pytest_rageval.analysis.stats.intervals import NO_INTERVAL, Interval
 from pytest_rageval.analysis.stats.paired import regression_p
 from pytest_rageval.analysis.stats.power import holm, minimum_detectable_effect
@@ -35,7 +41,7 @@ from pytest_rageval.values.gate import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What a check against a baseline holds: candidate - baseline over pairs of cases."""
+    """Figure of a check against a baseline: candidate - baseline over pairs of cases."""
 
     estimate: float | None
     """A mean difference, or the count ``newly_missed``; None: no pair."""
@@ -170,31 +176,24 @@ def _message(
 _MAX_CASES: Final = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineRuns:
-    """Both runs, as far as checks ask for figures of a whole run."""
-
-    base: GateRun
-    new: GateRun
-
-
 def check_differences(
     checks: Iterable[Check],
     pairs: Sequence[CasePair],
-    runs: BaselineRuns | None = None,
+    runs: Callable[[], tuple[GateRun, GateRun]],
     *,
-    confidence: float = 0.95,
+    confidence: float,
 ) -> dict[Check, Difference]:
     """Compute what each check against the baseline is to decide by.
 
     Args:
         checks: of the gate; those that need no baseline are left alone.
         pairs: cases of the same content in both runs.
-        runs: for figures that no single case has, such as ``latency_ms.p95``; not paired, and
-            without an interval. None: no check asks for one.
+        runs: gives baseline and candidate, once, for figures that no single case has, such as
+            ``latency_ms.p95``; not paired, and without an interval.
         confidence: of the proofs, one-sided.
     """
     found = {}
+    both = None
     for check in checks:
         if not needs_baseline(check):
             continue
@@ -203,7 +202,8 @@ def check_differences(
         elif check.metric in METRICS:
             found[check] = _paired(check, METRICS[check.metric], pairs, confidence)
         else:
-            found[check] = Difference(estimate=None) if runs is None else _of_figures(check, runs)
+            both = both or runs()
+            found[check] = _of_figures(check, *both)
     return found
 
 
@@ -217,9 +217,9 @@ def _newly_missed(pairs: Sequence[CasePair]) -> Difference:
     )
 
 
-def _of_figures(check: Check, runs: BaselineRuns) -> Difference:
+def _of_figures(check: Check, base_run: GateRun, new_run: GateRun) -> Difference:
     plain = replace(check, kind="max")
-    base, new = find_figure(plain, runs.base), find_figure(plain, runs.new)
+    base, new = find_figure(plain, base_run), find_figure(plain, new_run)
     if base.estimate is None or new.estimate is None:
         return Difference(estimate=None)
     n = min((count for count in (base.n, new.n) if count is not None), default=0)
@@ -229,7 +229,7 @@ def _of_figures(check: Check, runs: BaselineRuns) -> Difference:
 def _paired(
     check: Check, info: MetricInfo, pairs: Sequence[CasePair], confidence: float
 ) -> Difference:
-    pairs = [pair for pair in pairs if _in_table(pair, check)]
+    pairs = [pair for pair in pairs if in_table(pair.new.first, check)]
     values = paired_values(pairs, info.key)
     lost = sum(
         pair.base.value(info.key).status == "scored" and pair.new.outcome == "error"
@@ -248,7 +248,7 @@ def _paired(
             hi=high,
             binary=info.binary and not values.repeated,
             clusters=values.clusters,
-            # A drop is held against its limit, or a rise: whichever way of the metric is better.
+            # The limit is one of a drop or of a rise: whichever is worse for the metric.
             direction="higher" if check.kind == "max_drop" else "lower",
         )
     return Difference(
@@ -259,18 +259,6 @@ def _paired(
         p=p,
         n_lost=lost,
         missed_cases=_worst(check, values),
-    )
-
-
-def _in_table(pair: CasePair, check: Check) -> bool:
-    """Say whether a case is of the check's group, by what its file says today."""
-    if check.table == "overall":
-        return True
-    record = pair.new.first
-    return (
-        check.group == record.category
-        if check.table == "category"
-        else (check.group in record.tags)
     )
 
 

@@ -1,13 +1,19 @@
-"""The figure that a check holds against its limit: where it comes from, and how sure it is."""
+"""The figure of a check with its uncertainty, and the decision of one limit about one figure.
+
+Defined in docs/statistics.md#what-a-gate-decides.
+
+Numbers are compared unrounded with a tolerance of 1e-9 in favour of passing: in binary floats
+0.90 - 0.85 is more than 0.05.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseValue, group_repeats
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.aggregate.operational import (
     attempt_status,
     judge_verdicts,
@@ -19,7 +25,7 @@ from pytest_rageval.analysis.stats.intervals import quantile_interval
 from pytest_rageval.analysis.stats.power import minimum_detectable_effect
 from pytest_rageval.metrics.registry import METRICS, MetricInfo, metric_info
 from pytest_rageval.support.text import TOLERANCE
-from pytest_rageval.values.gate import Check
+from pytest_rageval.values.gate import Check, CheckKind, Decide, Proof
 from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary, no_data_reason
 from pytest_rageval.values.record import CaseRecord
 
@@ -29,7 +35,7 @@ _PERCENTILES: Final = {"p50": 0.50, "p95": 0.95}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRun:
-    """What the gate knows of a run."""
+    """The parts of a run that checks are decided by."""
 
     aggregate: Aggregate
     records: tuple[CaseRecord, ...]
@@ -64,7 +70,7 @@ class Figure:
 def find_figure(check: Check, run: GateRun) -> Figure:
     """The figure of an absolute check, over the cases of its table."""
     counted = (record for record in run.records if record.counted)
-    cases = [case for case in group_repeats(counted) if _in_table(case, check)]
+    cases = [case for case in group_repeats(counted) if in_table(case.first, check)]
     if check.metric in run.extra_figures:
         return Figure(estimate=run.extra_figures[check.metric])
     if check.metric.startswith("latency_ms."):
@@ -75,14 +81,11 @@ def find_figure(check: Check, run: GateRun) -> Figure:
     return _run_figure(check, run, cases)
 
 
-def _in_table(case: CaseGroup, check: Check) -> bool:
-    if check.table == "overall":
-        return True
-    return (
-        check.group == case.first.category
-        if check.table == "category"
-        else (check.group in case.first.tags)
-    )
+def in_table(record: CaseRecord, check: Check) -> bool:
+    """Tell whether a case is of the check's group."""
+    if check.table == "category":
+        return check.group == record.category
+    return check.table == "overall" or check.group in record.tags
 
 
 def _summary(check: Check, run: GateRun, key: str) -> MetricSummary | None:
@@ -119,7 +122,14 @@ def _mean_figure(
     if summary is None:
         where = "the run" if check.table == "overall" else f"{check.table} {check.group}"
         return Figure(estimate=None, n=0, is_mean=True, no_data=f"no case of {where} was run")
-    scored = [v for v in values if v.value is not None]
+    missed = _beyond(check, [(v.value, v.case_id) for v in values if v.value is not None])
+    found = _of_summary(summary, run.confidence, no_data_reason(summary), missed)
+    return replace(found, is_mean=True)
+
+
+def _of_summary(
+    summary: MetricSummary, confidence: float, no_data: str, missed_cases: tuple[str, ...]
+) -> Figure:
     return Figure(
         estimate=summary.mean,
         n=summary.n,
@@ -127,10 +137,9 @@ def _mean_figure(
         high=summary.high,
         low_one_sided=summary.low_one_sided,
         high_one_sided=summary.high_one_sided,
-        mde=minimum_detectable_effect(summary.detectable_se, confidence=run.confidence),
-        is_mean=True,
-        no_data=no_data_reason(summary),
-        missed_cases=_beyond(check, [(v.value, v.case_id) for v in scored if v.value is not None]),
+        mde=minimum_detectable_effect(summary.detectable_se, confidence=confidence),
+        no_data=no_data,
+        missed_cases=missed_cases,
     )
 
 
@@ -203,30 +212,11 @@ def _rate_figure(
     # Needs numpy, which is not worth importing before a run has ended.
     from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 
-    scored = [
-        CaseValue(
-            case_id=case.first.name,
-            value=value,
-            status="scored",
-            cluster=case.first.cluster,
-            repeats=len(case.records),
-        )
-        for case in cases
-        if (value := share(case)) is not None
-    ]
+    shares = [(case, value) for case in cases if (value := share(case)) is not None]
+    scored = [case.value_of([value]) for case, value in shares]
     summary = summarise_metric(scored, _SHARE, confidence=confidence)
-    bad = [(abs(v.value), v.case_id) for v in scored if v.value is not None and is_bad(v.value)]
-    return Figure(
-        estimate=summary.mean,
-        n=summary.n,
-        low=summary.low,
-        high=summary.high,
-        low_one_sided=summary.low_one_sided,
-        high_one_sided=summary.high_one_sided,
-        mde=minimum_detectable_effect(summary.detectable_se, confidence=confidence),
-        no_data="no case was asked, or none could be checked",
-        missed_cases=_worst_first(bad),
-    )
+    bad = _worst_first((abs(value), case.first.name) for case, value in shares if is_bad(value))
+    return _of_summary(summary, confidence, "no case was asked, or none could be checked", bad)
 
 
 _SHARE: Final = MetricInfo(
@@ -266,9 +256,8 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Figur
         return Figure(estimate=failed / needed, n=needed)
     if metric in {"cost_usd.total", "cost_usd.uncached", "judge_tokens"}:
         cost = record_cost(records)
-        totals = (cost.cost_usd, cost.cost_usd_uncached, float(cost.tokens))
-        keys = ("cost_usd.total", "cost_usd.uncached", "judge_tokens")
-        estimate = dict(zip(keys, totals, strict=True))[metric]
+        totals = {"cost_usd.total": cost.cost_usd, "cost_usd.uncached": cost.cost_usd_uncached}
+        estimate = totals.get(metric, float(cost.tokens))
         return Figure(estimate=estimate, no_data="the price of the judge's tokens is unknown")
     if metric == "cross_lingual_consistency":
         pairs = run.aggregate.cross_lingual
@@ -276,3 +265,61 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Figur
         return Figure(estimate=pairs.get("mean"), n=int(pairs.get("n") or 0), no_data=no_pairs)
     found = run.aggregate.rates.get(metric, run.aggregate.indexing.get(metric))
     return Figure(estimate=found, no_data=f"the run did not measure {metric}")
+
+
+# --- one limit -------------------------------------------------------------------------------
+
+
+LimitOutcome = Literal["pass", "fail", "no_data"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitDecision:
+    """Result of one limit for one estimate."""
+
+    outcome: LimitOutcome
+    proof: Proof | None
+    """None: there is no interval to prove anything with."""
+
+
+def decide_limit(
+    kind: CheckKind,
+    limit: float,
+    *,
+    decide: Decide = "estimate",
+    estimate: float | None,
+    low: float | None = None,
+    high: float | None = None,
+) -> LimitDecision:
+    """Decide one limit.
+
+    Args:
+        kind: ``min`` and ``max`` hold a value; ``max_drop`` and ``max_rise`` hold the difference
+            candidate - baseline.
+        limit: absolute, at least 0 for the last two.
+        decide: ``estimate`` goes by the estimate; ``prove_fail`` fails only what is proven
+            beyond the limit; ``prove_pass`` passes only what is proven within it.
+        estimate: the value or difference; None: no data.
+        low: one-sided lower bound of the estimate, where there is one.
+        high: one-sided upper bound.
+    """
+    if estimate is None:
+        return LimitDecision(outcome="no_data", proof=None)
+    # Mirror the upper limits, so that below only "too low" is bad.
+    if kind in {"max", "max_rise"}:
+        estimate, limit = -estimate, -limit
+        low, high = (None if high is None else -high), (None if low is None else -low)
+    elif kind == "max_drop":
+        limit = -limit
+    floor = limit - TOLERANCE
+    proof: Proof | None = None
+    if low is not None and low >= floor:
+        proof = "proven_pass"
+    elif high is not None and high < floor:
+        proof = "proven_fail"
+    elif low is not None or high is not None:
+        proof = "unproven"
+    needed = {"estimate": estimate, "prove_pass": low, "prove_fail": high}[decide]
+    if needed is None:
+        return LimitDecision(outcome="no_data", proof=proof)
+    return LimitDecision(outcome="pass" if needed >= floor else "fail", proof=proof)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.analysis.compare.pairs import verdict
-from pytest_rageval.analysis.gate.limits import decide_limit
+from pytest_rageval.analysis.gate.figures import decide_limit
 from pytest_rageval.values.gate import CheckKind, Decide
 
 KINDS: tuple[CheckKind, ...] = ("min", "max", "max_drop", "max_rise")
