@@ -31,9 +31,7 @@ NAMED_AFTER_BEHAVIOUR = {
 TESTED_BY = {
     "analysis/compare/test_groups": "analysis.two_runs",
     "analysis/gate/test_differences_baseline": "engine.finish",
-    "authoring/generation/test_generate": "authoring.generation.passages",
     "authoring/labelling/test_agreement": "report.text.agreement",
-    "authoring/labelling/web/test_guard": "authoring.labelling.web.app",
     "cli/commands/test_compare": (
         "report.comparison_document report.markdown.comparison report.text.comparison"
     ),

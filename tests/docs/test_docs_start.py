@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from pytest_rageval.authoring.linting.findings import Rule
-from pytest_rageval.authoring.scaffold.writing import read_project
+from pytest_rageval.authoring.scaffold.plan import read_project
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from pytest_rageval.authoring.generation.drafts import Draft
-from pytest_rageval.authoring.generation.passages import passages_of
-from pytest_rageval.authoring.linting.duplicates import resembles
-from pytest_rageval.authoring.linting.shingles import find_resemblances, words
+from pytest_rageval.authoring.generation.drafts import Draft, passages_of
+from pytest_rageval.authoring.linting.duplicates import find_resemblances, resembles, words
 from pytest_rageval.metrics.matching import anchor_segments, norm_text, starts_with
 from pytest_rageval.values.case import Anchor, Case
 

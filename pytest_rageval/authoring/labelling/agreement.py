@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from pytest_rageval.analysis.stats.agreement import bootstrap_agreement, kappa, krippendorff_alpha
-from pytest_rageval.authoring.labelling.entries import LabelEntry, latest
+from pytest_rageval.authoring.labelling.store import LabelEntry, latest
 
 Statistic = Literal["cohen_kappa", "krippendorff_alpha"]
 _Units = Mapping[Hashable, Mapping[str, bool]]

@@ -13,7 +13,7 @@ from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from pytest_rageval.authoring.labelling import text
+from pytest_rageval.authoring.labelling import view as screen
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.view import SessionView, view_of
 
@@ -156,14 +156,14 @@ class LabelApp(App[None]):
         if view is None or not self.is_running:
             return
         width, height = self.size
-        head = text.head_lines(view, width, most=max(min(_MOST_HEAD, height // 4), 2))
+        head = screen.head_lines(view, width, most=max(min(_MOST_HEAD, height // 4), 2))
         foot = _foot(view, width)
         # Two borders; the remaining height is split between the rows and the text of the row.
         room = max((height - len(head) - len(foot) - 2) // 2, 2)
-        rows = text.window(view.rows, min(len(view.rows), room)) if view.rows else ()
+        rows = screen.window(view.rows, min(len(view.rows), room)) if view.rows else ()
         if view.help:  # it needs the space
             rows = ()
-        shown = [text.row_line(row, width) for row in rows]
+        shown = [screen.row_line(row, width) for row in rows]
         marks = [_row_style(row.current, row.marked) for row in rows]
         self.query_one("#head", Static).update(_plain(head))
         self.query_one("#rows", Static).update(_styled(shown, marks) if shown else _plain(["-"]))
@@ -178,28 +178,28 @@ class LabelApp(App[None]):
 def _foot(view: SessionView, width: int) -> list[str]:
     if view.prompt:
         said = f"{view.prompt}: {view.typed}_"
-        return [*text.wrapped(said, width)[-2:], text.key_line(view, width)]
+        return [*screen.wrapped(said, width)[-2:], screen.key_line(view, width)]
     said = view.notice or (f"filter: {view.filter}" if view.filter else "")
-    return [text.wrapped(said, width)[0] if said.strip() else "", text.key_line(view, width)]
+    return [screen.wrapped(said, width)[0] if said.strip() else "", screen.key_line(view, width)]
 
 
 def _body(view: SessionView, width: int) -> tuple[list[str], int]:
     """Return the lines of the lower half and the line that must be visible."""
     if view.conflict:
-        return text.conflict_lines(view, width), 0
+        return screen.conflict_lines(view, width), 0
     if view.help:
-        return text.help_lines(width), 0
+        return screen.help_lines(width), 0
     if view.passages:
         lines: list[str] = []
         seen = 0
         for passage in view.passages:
             if passage.current:
                 seen = len(lines)
-            lines += text.passage_lines(passage, width)
+            lines += screen.passage_lines(passage, width)
         return lines, seen
     row = view.current
-    known = text.row_text(row, width) if row is not None else []
-    return [*known, "", *text.gold_lines(view, width)], 0
+    known = screen.row_text(row, width) if row is not None else []
+    return [*known, "", *screen.gold_lines(view, width)], 0
 
 
 def _row_style(current: bool, marked: bool) -> str:

@@ -12,23 +12,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pytest_rageval.authoring.labelling.anchors import place_of
-from pytest_rageval.authoring.labelling.draft import Draft, groups_text
-from pytest_rageval.authoring.labelling.entries import (
+from pytest_rageval.authoring.labelling.draft import (
+    Candidate,
+    Draft,
+    Fetched,
+    LabelCase,
+    SaveResult,
+    groups_text,
+    place_of,
+)
+from pytest_rageval.authoring.labelling.store import (
+    ADJUDICATED,
     LabelEntry,
+    Labels,
     agreed_draft,
+    append_entry,
     differences,
     entry_document,
+    labels_path,
     latest,
     open_points,
     seen_chunks,
-)
-from pytest_rageval.authoring.labelling.queue import Candidate, Fetched, LabelCase, SaveResult
-from pytest_rageval.authoring.labelling.store import (
-    ADJUDICATED,
-    Labels,
-    append_entry,
-    labels_path,
 )
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.project.case_edit import (

@@ -1,14 +1,125 @@
-"""A draft decision about one case. Pure; every change returns a new draft."""
+"""The cases of a session: their golds, the draft of a decision, and the desk that saves it. Pure.
+
+A gold is a dictionary as in the case file, so that unknown keys are kept. Every change of a draft
+returns a new one.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
 
-from pytest_rageval.authoring.labelling.anchors import Gold
-from pytest_rageval.values.case import Review
+from pytest_rageval.metrics.matching import anchor_segments, matches_anchor, norm_path, norm_text
+from pytest_rageval.values.case import Anchor, Case, Review
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
+
+Gold = Mapping[str, Any]
+"""One of ``gold_supports`` as in the line."""
+
+_HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
+_KNOWN: Final = ("rel_path", "heading_path", "snippets", "grade", "vault")
+
+
+def anchor_of(gold: Gold) -> Anchor:
+    """Return the anchor of a gold, without unknown keys."""
+    known = {key: gold[key] for key in _KNOWN if key in gold}
+    if "snippets" in known:
+        known["snippets"] = tuple(known["snippets"])
+    return Anchor(**known)
+
+
+def matches(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
+    """Whether a chunk contains the evidence of a gold, including its snippets.
+
+    If the text of the chunk is not known completely, the section decides.
+
+    Args:
+        gold: the anchor.
+        chunk: as retrieved.
+        settings: only ``path_case`` is used; snippets are always compared here, to distinguish two
+            chunks of one section.
+    """
+    known = chunk.text is not None and not chunk.text_truncated
+    strict = ScoreSettings(
+        path_case=settings.path_case,
+        snippets="all" if known else "off",
+        coarse_chunks=known and settings.coarse_chunks,
+    )
+    return matches_anchor(anchor_of(gold), chunk, strict)
+
+
+def unusable(chunk: RetrievedChunk) -> str | None:
+    """Return the reason why an anchor cannot refer to a chunk; None: it can."""
+    if not norm_path(chunk.rel_path):
+        return "the target reports no path for this chunk"
+    place = chunk.rel_path + (chunk.heading_path or "") + (chunk.vault or "")
+    if _HALF_CHARACTER.search(place):
+        return "its path or heading holds half of a character, which no file can"
+    return None
+
+
+def gold_for(chunk: RetrievedChunk, snippets: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the anchor of a chunk: path, heading path and quotes."""
+    gold: dict[str, Any] = {"rel_path": chunk.rel_path}
+    if chunk.heading_path is not None:
+        gold["heading_path"] = chunk.heading_path
+    if snippets:
+        gold["snippets"] = list(snippets)
+    if chunk.vault is not None:
+        gold["vault"] = chunk.vault
+    return gold
+
+
+def same_section(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
+    """Whether a gold names exactly the section of a chunk, ignoring snippets."""
+    own = anchor_of(gold_for(chunk))
+    section = RetrievedChunk(
+        rel_path=gold["rel_path"],
+        heading_path=gold.get("heading_path", ""),
+        vault=gold.get("vault"),
+    )
+    plain = ScoreSettings(path_case=settings.path_case)
+    without = {key: value for key, value in gold.items() if key != "snippets"}
+    return matches_anchor(anchor_of(without), chunk, plain) and matches_anchor(own, section, plain)
+
+
+def equal(one: Gold, other: Gold) -> bool:
+    """Whether two golds are equal, which a case file must not contain."""
+    a, b = anchor_of(one), anchor_of(other)
+    return (
+        (norm_path(a.rel_path), anchor_segments(a), a.vault)
+        == (norm_path(b.rel_path), anchor_segments(b), b.vault)
+    ) and set(map(norm_text, a.snippets)) == set(map(norm_text, b.snippets))
+
+
+def quoted(snippet: str, passage: str) -> bool:
+    """Whether a passage contains a snippet, ignoring spelling."""
+    return norm_text(snippet) in norm_text(passage)
+
+
+def quotable(chunk: RetrievedChunk, snippet: str) -> bool:
+    """Whether a snippet of a chunk matches that chunk under every setting."""
+    if _HALF_CHARACTER.search(snippet) or not norm_text(snippet):
+        return False
+    anchor = anchor_of(gold_for(chunk, [snippet]))
+    return all(
+        matches_anchor(anchor, chunk, ScoreSettings(snippets=kind))
+        for kind in ("off", "any", "all")
+    )
+
+
+def place_of(gold: Gold | RetrievedChunk) -> str:
+    """Name document and section on one line."""
+    if isinstance(gold, RetrievedChunk):
+        path, heading, vault = gold.rel_path, gold.heading_path, gold.vault
+    else:
+        path, heading, vault = gold["rel_path"], gold.get("heading_path"), gold.get("vault")
+    where = f"{vault}: {path}" if vault else path
+    return f"{where}  {heading}" if heading else f"{where}  (whole document)"
+
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -125,3 +236,135 @@ def parse_groups(text: str, n_golds: int) -> Groups:
 def groups_text(groups: Groups | None) -> str:
     """Write groups as ``parse_groups`` reads them."""
     return ", ".join("+".join(str(i + 1) for i in group) for group in groups or ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A gold with the names of those who proposed it."""
+
+    gold: Gold
+    names: tuple[str, ...] = ()
+    """Annotators; empty: the case file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelCase:
+    """One case of the queue."""
+
+    case: Case
+    start: Draft
+    """Decision that is already saved."""
+    proposal: Draft | None = None
+    """Initial draft instead of ``start``; saved only when the user confirms or changes it."""
+    candidates: tuple[Candidate, ...] = ()
+    """Further golds to choose from."""
+    doubt: str = ""
+    """Reason why an unchanged ``proposal`` needs confirmation; empty: annotators agree on it."""
+    remarks: tuple[str, ...] = ()
+    """Remarks for the user, such as differences between annotators."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """Result of asking the target for a case."""
+
+    chunks: tuple[RetrievedChunk, ...] = ()
+    problem: str = ""
+    """Reason for missing chunks; empty: no error."""
+    show_scores: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveResult:
+    """Result of saving."""
+
+    ok: bool
+    message: str = ""
+    written: bool = True
+    """Whether a change was written, if it is ``ok``."""
+    conflict: str = ""
+    """The line as another program left it; empty: there is no conflict."""
+
+
+class Desk(Protocol):
+    """Asks the target and saves decisions: the input and output of a session."""
+
+    def fetch(self, case: LabelCase) -> Fetched:
+        """Ask the target for the chunks of a case."""
+        ...
+
+    def save(
+        self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
+    ) -> SaveResult:
+        """Save a decision.
+
+        Args:
+            case: of the queue.
+            before: decision saved last.
+            after: decision to save.
+            confirmed: the user confirmed the decision, even if nothing changed.
+            over: overwrite a change by another program that the user has seen.
+        """
+        ...
+
+    def reload(self, case: LabelCase) -> LabelCase:
+        """Read a case again after another program changed it."""
+        ...
+
+
+@dataclass(slots=True)
+class Work:
+    """State of one case of the queue during a session."""
+
+    item: LabelCase
+    draft: Draft
+    saved: Draft
+    """Saved draft."""
+    untouched: Draft
+    """Draft shown first or saved last; only a different one needs saving."""
+    fetched: Fetched | None = None
+    doubted: Draft | None = None
+    """Draft that needs a second confirmation before it is saved."""
+    past: list[Draft] = field(default_factory=list)
+    future: list[Draft] = field(default_factory=list)
+
+    @classmethod
+    def on(cls, item: LabelCase, fetched: Fetched | None = None) -> Work:
+        """Return the initial state of a case."""
+        shown = item.proposal or item.start
+        return cls(item=item, draft=shown, saved=item.start, untouched=shown, fetched=fetched)
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is an unsaved decision."""
+        return self.draft != self.untouched
+
+    @property
+    def doubt(self) -> str:
+        """Reason to confirm the decision again before saving; empty: none."""
+        ungrouped = self.draft.ungrouped
+        if ungrouped:
+            numbers = ", ".join(str(i + 1) for i in ungrouped)
+            noun = f"gold {numbers} is" if len(ungrouped) == 1 else f"golds {numbers} are"
+            return f"{noun} in no group and so not needed (g sets groups)"
+        if self.item.proposal is None:
+            return ""
+        if self.item.doubt and not self.changed and self.untouched == self.item.proposal:
+            return self.item.doubt
+        bare = self.draft.answerable and not self.draft.golds
+        return "the case is answerable and nothing is marked as its evidence" if bare else ""
+
+    @property
+    def chunks(self) -> tuple[RetrievedChunk, ...]:
+        """Chunks that the target retrieved."""
+        return self.fetched.chunks if self.fetched is not None else ()
+
+    @property
+    def known_golds(self) -> tuple[Candidate, ...]:
+        """Saved golds, and golds of other annotators."""
+        named = self.item.candidates
+        before = (
+            next((known for known in named if known.gold == gold), Candidate(gold=gold))
+            for gold in self.item.start.golds
+        )
+        return (*before, *named)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from pytest_rageval.authoring.labelling import text
+from pytest_rageval.authoring.labelling import view as screen
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession, Mode
 from pytest_rageval.authoring.labelling.view import SessionView, view_of
 
@@ -33,7 +33,7 @@ def run_plain(session: LabelSession, lines: Iterable[str], echo: Echo, *, width:
     """
     face = _PlainFace(session, echo, width)
     for line in INTRODUCTION, "":
-        for part in text.wrapped(line, width) or [""]:
+        for part in screen.wrapped(line, width) or [""]:
             echo(part)
     face.show()
     for line in lines:
@@ -102,52 +102,52 @@ class _PlainFace:
         self._seen = view
         lines = list(self._news(view, seen))
         if view.notice:
-            lines += text.wrapped(view.notice, self._width)
+            lines += screen.wrapped(view.notice, self._width)
         if self._left_out:
-            lines += text.wrapped(f"left out: {self._left_out}", self._width)
+            lines += screen.wrapped(f"left out: {self._left_out}", self._width)
             self._left_out = ""
         if view.prompt:
-            lines += text.wrapped(f"{view.prompt}:", self._width)
+            lines += screen.wrapped(f"{view.prompt}:", self._width)
         for line in lines:
             self._echo(line)
 
     def _news(self, view: SessionView, seen: SessionView | None) -> Iterator[str]:
         if view.conflict:
-            yield from text.conflict_lines(view, self._width)
-            yield text.key_line(view, self._width)
+            yield from screen.conflict_lines(view, self._width)
+            yield screen.key_line(view, self._width)
         elif view.passages:
             for passage in view.passages:
                 if seen is None or passage not in seen.passages:
-                    yield from text.passage_lines(passage, self._width)
+                    yield from screen.passage_lines(passage, self._width)
             if seen is None or not seen.passages:
-                yield text.key_line(view, self._width)
+                yield screen.key_line(view, self._width)
         elif seen is None or (view.position, view.filter) != (seen.position, seen.filter):
             yield from self._whole(view)
         else:
             yield from self._changes(view, seen)
 
     def _whole(self, view: SessionView) -> Iterator[str]:
-        yield from text.head_lines(view, self._width)
+        yield from screen.head_lines(view, self._width)
         for row in view.rows:
-            yield text.row_line(row, self._width)
-            for line in text.body_lines(row, self._width - 8)[:_EXCERPT_LINES]:
+            yield screen.row_line(row, self._width)
+            for line in screen.body_lines(row, self._width - 8)[:_EXCERPT_LINES]:
                 yield f"        {line}".rstrip()
-        yield from text.gold_lines(view, self._width)
+        yield from screen.gold_lines(view, self._width)
 
     def _changes(self, view: SessionView, seen: SessionView) -> Iterator[str]:
         if view.help and not seen.help:
-            yield from text.help_lines(self._width)
+            yield from screen.help_lines(self._width)
         before = {row.number: row for row in seen.rows}
         for row in view.rows:
             if row != before.get(row.number):
-                yield text.row_line(row, self._width)
+                yield screen.row_line(row, self._width)
         facts = (view.answerable, view.groups, view.notes, view.unreviewed, view.problem)
         if facts != (seen.answerable, seen.groups, seen.notes, seen.unreviewed, seen.problem):
-            yield from text.head_lines(view, self._width)
+            yield from screen.head_lines(view, self._width)
         if view.golds != seen.golds:
-            yield from text.gold_lines(view, self._width)
+            yield from screen.gold_lines(view, self._width)
 
     def _show_text(self) -> None:
         row = view_of(self._session).current
-        for line in text.row_text(row, self._width) if row is not None else ():
+        for line in screen.row_text(row, self._width) if row is not None else ():
             self._echo(line)

@@ -11,10 +11,22 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from pytest_rageval.authoring.labelling import anchors
-from pytest_rageval.authoring.labelling.anchors import Gold
-from pytest_rageval.authoring.labelling.draft import Draft, parse_groups
-from pytest_rageval.authoring.labelling.queue import Candidate, Desk, LabelCase, Work
+from pytest_rageval.authoring.labelling.draft import (
+    Candidate,
+    Desk,
+    Draft,
+    Gold,
+    LabelCase,
+    Work,
+    equal,
+    gold_for,
+    matches,
+    parse_groups,
+    place_of,
+    quotable,
+    same_section,
+    unusable,
+)
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice, split_passages
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
@@ -165,7 +177,7 @@ class LabelSession:
         return tuple(found.values())
 
     def _covered(self, gold: Gold) -> bool:
-        return any(anchors.matches(gold, chunk, self.settings) for chunk in self.work.chunks)
+        return any(matches(gold, chunk, self.settings) for chunk in self.work.chunks)
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -178,8 +190,8 @@ class LabelSession:
     def _searched(self, row: int) -> str:
         chunks = self.work.chunks
         if row < len(chunks):
-            return f"{anchors.place_of(chunks[row])}\n{chunks[row].text or ''}"
-        return anchors.place_of(self.loose_golds[row - len(chunks)].gold)
+            return f"{place_of(chunks[row])}\n{chunks[row].text or ''}"
+        return place_of(self.loose_golds[row - len(chunks)].gold)
 
     @property
     def row(self) -> int | None:
@@ -193,7 +205,7 @@ class LabelSession:
         golds = enumerate(work.draft.golds)
         if row < len(work.chunks):
             chunk = work.chunks[row]
-            return tuple(i for i, g in golds if anchors.matches(g, chunk, self.settings))
+            return tuple(i for i, g in golds if matches(g, chunk, self.settings))
         wanted = self.loose_golds[row - len(work.chunks)].gold
         return tuple(i for i, gold in golds if gold == wanted)
 
@@ -203,9 +215,7 @@ class LabelSession:
         if row >= len(work.chunks):
             return False
         bad = work.item.case.irrelevant_supports
-        return any(
-            anchors.matches(_as_gold(anchor), work.chunks[row], self.settings) for anchor in bad
-        )
+        return any(matches(_as_gold(anchor), work.chunks[row], self.settings) for anchor in bad)
 
     # --- keys ----------------------------------------------------------------------------------
 
@@ -327,13 +337,13 @@ class LabelSession:
             self._add([self.loose_golds[row - len(chunks)].gold], f"gold of row {row + 1} kept")
             return
         chunk = chunks[row]
-        problem = anchors.unusable(chunk) or self._against(row)
+        problem = unusable(chunk) or self._against(row)
         if problem is not None:
             self.notice = f"row {row + 1} cannot be marked: {problem}"
             return
-        known = [c.gold for c in work.known_golds if anchors.matches(c.gold, chunk, self.settings)]
+        known = [c.gold for c in work.known_golds if matches(c.gold, chunk, self.settings)]
         distinct = [known[i] for i in dict.fromkeys(map(known.index, known))]
-        golds = distinct or [anchors.gold_for(chunk)]
+        golds = distinct or [gold_for(chunk)]
         notice = f"row {row + 1} is evidence"
         if not chunk.heading_path:
             notice += ", and so is its whole document: s narrows it to a sentence"
@@ -414,13 +424,13 @@ class LabelSession:
             self.notice = "no text here to quote from"
             return
         chunk = chunks[row]
-        problem = anchors.unusable(chunk) or self._against(row)
+        problem = unusable(chunk) or self._against(row)
         sentences = split_passages(chunk.text or "")
-        quotable = tuple(s for s in sentences if anchors.quotable(chunk, s))
-        if problem is not None or not quotable:
+        quotes = tuple(s for s in sentences if quotable(chunk, s))
+        if problem is not None or not quotes:
             self.notice = f"row {row + 1}: {problem or 'no sentence to quote'}"
             return
-        self.choice = SnippetChoice(quotable, self._snippets_of(self._own_gold(chunk)))
+        self.choice = SnippetChoice(quotes, self._snippets_of(self._own_gold(chunk)))
         self.mode = Mode.SNIPPET
 
     def _against(self, row: int) -> str | None:
@@ -434,8 +444,7 @@ class LabelSession:
         own = [
             i
             for i, gold in enumerate(golds)
-            if anchors.same_section(gold, chunk, self.settings)
-            and anchors.matches(gold, chunk, self.settings)
+            if same_section(gold, chunk, self.settings) and matches(gold, chunk, self.settings)
         ]
         return max(own, key=lambda i: len(golds[i].get("snippets", ())), default=None)
 
@@ -462,12 +471,12 @@ class LabelSession:
             gold = dict(draft.golds[own])
             if snippets or "snippets" in gold:
                 gold["snippets"] = snippets
-            same = any(i != own and anchors.equal(gold, g) for i, g in enumerate(draft.golds))
+            same = any(i != own and equal(gold, g) for i, g in enumerate(draft.golds))
             if same and (losses := draft.losses([own])):
                 notice += f"; {'; '.join(losses)}; g sets groups again"
             self._decide(draft.without_golds([own]) if same else draft.with_gold(own, gold), notice)
         elif snippets:
-            self._add([anchors.gold_for(chunk, snippets)], notice)
+            self._add([gold_for(chunk, snippets)], notice)
 
     # --- the queue -------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pytest_rageval.authoring.labelling.anchors import quoted
+from pytest_rageval.authoring.labelling.draft import quoted
 from pytest_rageval.judges.offline.claims import sentences
 
 

@@ -1,16 +1,20 @@
-"""The files of annotators beside a case file: ``labels/<name>.jsonl``, append-only."""
+"""Decisions of annotators: their files beside a case file, ``labels/<name>.jsonl``, append-only.
+
+A line is a complete decision about one case; a later one of the same case replaces it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.authoring.labelling.entries import LabelEntry, parse_entry
+from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor_of, matches
+from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines
 from pytest_rageval.values.errors import (
     ConfigError,
@@ -18,6 +22,267 @@ from pytest_rageval.values.errors import (
     StorageError,
     faults_error,
 )
+from pytest_rageval.values.record import SCHEMA_VERSION, ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
+
+Section = tuple[str | None, str, tuple[str, ...]]
+"""Vault, normalised path and heading segments of an anchor, compared between annotators."""
+
+EXPECTED: Final = 'expected {"id": case id, "answerable": true or false, "gold_supports": [...]}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenChunk:
+    """A chunk that was shown, identified by its content and never by an id of the target."""
+
+    rel_path: str
+    heading_path: str | None
+    text_hash: str
+    marked: bool
+
+    @property
+    def key(self) -> tuple[str, tuple[str, ...], str]:
+        """Identity of the chunk, the same for all annotators."""
+        return norm_path(self.rel_path), norm_heading(self.heading_path) or (), self.text_hash
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelEntry:
+    """One annotator's decision about one case."""
+
+    annotator: str
+    file: str
+    """Name of the case file, without its folder."""
+    case_id: str
+    draft: Draft
+    chunks: tuple[SeenChunk, ...] = ()
+    at: str = ""
+    """Time of the decision, UTC, ISO 8601."""
+
+    @property
+    def sections(self) -> frozenset[Section]:
+        """The sections that are evidence."""
+        return frozenset(map(section_of, self.draft.golds))
+
+
+def section_of(gold: Gold) -> Section:
+    """Return the section of an anchor, ignoring snippets and spelling."""
+    anchor = anchor_of(gold)
+    return anchor.vault, norm_path(anchor.rel_path), anchor_segments(anchor)
+
+
+def seen_chunks(
+    draft: Draft, chunks: Iterable[RetrievedChunk], settings: ScoreSettings
+) -> tuple[SeenChunk, ...]:
+    """Return the chunks that were shown, and whether each was marked."""
+    return tuple(
+        SeenChunk(
+            rel_path=chunk.rel_path,
+            heading_path=chunk.heading_path,
+            text_hash=chunk.text_hash or text_hash(chunk.text or ""),
+            marked=any(matches(gold, chunk, settings) for gold in draft.golds),
+        )
+        for chunk in chunks
+    )
+
+
+def entry_document(entry: LabelEntry, *, seconds: float, tool_version: str) -> dict[str, Any]:
+    """Return an entry as JSON values."""
+    draft = entry.draft
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "file": entry.file,
+        "id": entry.case_id,
+        "answerable": draft.answerable,
+        "gold_supports": [dict(gold) for gold in draft.golds],
+        "required_support_groups": None if draft.groups is None else [*map(list, draft.groups)],
+        "notes": draft.notes,
+        "chunks": [
+            {
+                "rel_path": chunk.rel_path,
+                "heading_path": chunk.heading_path,
+                "text_hash": chunk.text_hash,
+                "marked": chunk.marked,
+            }
+            for chunk in entry.chunks
+        ],
+        "seconds": round(seconds, 1),
+        "at": entry.at,
+        "tool_version": tool_version,
+    }
+
+
+def parse_entry(document: Any, *, annotator: str) -> LabelEntry:
+    """Validate a line of a label file.
+
+    Raises:
+        ValueError: it is not an entry; the text says what came and what was expected.
+    """
+    if not isinstance(document, Mapping):
+        raise ValueError(f"{document!r:.40}, {EXPECTED}")
+    version = document.get("schema_version", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION:
+        raise ValueError(f"schema_version: {version!r:.40}, expected {SCHEMA_VERSION}")
+    case_id, answerable = document.get("id"), document.get("answerable")
+    if not isinstance(case_id, str):
+        raise ValueError(f"id: {case_id!r:.40}, {EXPECTED}")
+    if not isinstance(answerable, bool):
+        raise ValueError(f"answerable: {answerable!r:.40}, {EXPECTED}")
+    golds = tuple(map(_parse_gold, _list(document, "gold_supports")))
+    return LabelEntry(
+        annotator=annotator,
+        file=_string(document, "file"),
+        case_id=case_id,
+        draft=Draft(
+            golds=golds,
+            answerable=answerable,
+            groups=_parse_groups(document, len(golds)),
+            notes=_string(document, "notes"),
+        ),
+        chunks=tuple(map(_parse_chunk, _list(document, "chunks"))),
+        at=_string(document, "at"),
+    )
+
+
+def _list(document: Mapping[str, Any], name: str) -> Sequence[Any]:
+    found = document.get(name)
+    if found is None:
+        return ()
+    if not isinstance(found, list):
+        raise ValueError(f"{name}: {found!r:.40}, expected a list")
+    return found
+
+
+def _string(document: Mapping[str, Any], name: str) -> str:
+    found = document.get(name)
+    if found is None:
+        return ""
+    if not isinstance(found, str):
+        raise ValueError(f"{name}: {found!r:.40}, expected a string")
+    return found
+
+
+def _parse_gold(gold: Any) -> Gold:
+    sound = (
+        isinstance(gold, dict)
+        and isinstance(gold.get("rel_path"), str)
+        and isinstance(gold.get("heading_path", ""), str)
+        and isinstance(gold.get("vault"), str | None)
+        and isinstance(gold.get("snippets", []), list)
+        and all(isinstance(snippet, str) for snippet in gold.get("snippets", []))
+    )
+    if not sound:
+        raise ValueError(f"gold_supports: {gold!r:.60}, expected a list of anchors")
+    found: Gold = gold
+    return found
+
+
+def _parse_groups(document: Mapping[str, Any], n_golds: int) -> Groups | None:
+    groups = _list(document, "required_support_groups")
+    for group in groups:
+        if not isinstance(group, list) or not all(
+            type(i) is int and 0 <= i < n_golds for i in group
+        ):
+            raise ValueError(
+                f"required_support_groups: {group!r:.40}, expected indices into gold_supports"
+            )
+    return tuple(tuple(group) for group in groups if group) or None
+
+
+def _parse_chunk(chunk: Any) -> SeenChunk:
+    if (
+        not isinstance(chunk, dict)
+        or not isinstance(chunk.get("rel_path"), str)
+        or not isinstance(chunk.get("heading_path"), str | None)
+        or not isinstance(chunk.get("text_hash"), str)
+        or not isinstance(chunk.get("marked"), bool)
+    ):
+        raise ValueError(f"chunks: {chunk!r:.60}, expected rel_path, text_hash and marked")
+    return SeenChunk(
+        rel_path=chunk["rel_path"],
+        heading_path=chunk.get("heading_path"),
+        text_hash=chunk["text_hash"],
+        marked=chunk["marked"],
+    )
+
+
+def latest(entries: Iterable[LabelEntry]) -> dict[str, dict[str, LabelEntry]]:
+    """Return the last entry of each case by case id and annotator, in the order given."""
+    found: dict[str, dict[str, LabelEntry]] = {}
+    for entry in entries:
+        found.setdefault(entry.case_id, {})[entry.annotator] = entry
+    return found
+
+
+def differences(entries: Mapping[str, LabelEntry]) -> tuple[str, ...]:
+    """Describe the differences between annotators about one case; empty: they agree."""
+    found = []
+    by_answerable: dict[bool, list[str]] = {}
+    for name, entry in entries.items():
+        by_answerable.setdefault(entry.draft.answerable, []).append(name)
+    if len(by_answerable) > 1:
+        yes, no = ", ".join(by_answerable[True]), ", ".join(by_answerable[False])
+        found.append(f"answerable says {yes}; unanswerable says {no}")
+    every = frozenset().union(*(entry.sections for entry in entries.values()))
+    shared = sum(all(s in entry.sections for entry in entries.values()) for s in every)
+    if shared < len(every):
+        found.append(f"{shared} of {len(every)} sections named by all of {', '.join(entries)}")
+    return tuple(found)
+
+
+def open_points(entries: Mapping[str, LabelEntry]) -> str:
+    """Describe points without any agreement, for which ``agreed_draft`` uses the case file.
+
+    Args:
+        entries: of one case by annotator, at least one.
+
+    Returns:
+        One clause; empty: there is some agreement.
+    """
+    if len({entry.draft.answerable for entry in entries.values()}) > 1:
+        return "annotators differ on whether there is an answer"
+    every = [entry.sections for entry in entries.values()]
+    if any(every) and not frozenset.intersection(*every):
+        return "annotators agree on no evidence"
+    return ""
+
+
+def agreed_draft(entries: Mapping[str, LabelEntry], start: Draft) -> Draft:
+    """Return the common decision of all annotators; where they differ, that of the case file.
+
+    If they have no evidence in common, that of the case file is kept.
+
+    Args:
+        entries: of one case by annotator, at least one.
+        start: the case as its file has it.
+    """
+    drafts = [entry.draft for entry in entries.values()]
+    first = next(iter(entries.values()))
+    kept = [
+        gold
+        for gold in first.draft.golds
+        if all(section_of(gold) in entry.sections for entry in entries.values())
+    ]
+    answers = {draft.answerable for draft in drafts}
+    answerable = answers.pop() if len(answers) == 1 else start.answerable
+    if answerable and not kept and any(entry.sections for entry in entries.values()):
+        return replace(start, answerable=True)
+    same = len(kept) == len(first.draft.golds) and len({draft.groups for draft in drafts}) == 1
+    agreed = Draft(
+        golds=tuple(_as_in(start, gold) for gold in kept) if answerable else (),
+        answerable=answerable,
+        groups=first.draft.groups if same and answerable else None,
+        notes=start.notes,
+        review=start.review,
+    )
+    return agreed
+
+
+def _as_in(start: Draft, gold: Gold) -> Gold:
+    """Return an anchor as the case file writes it, if it has it."""
+    known = [one for one in start.golds if section_of(one) == section_of(gold)]
+    return known[0] if known else gold
+
 
 LABELS: Final = "labels"
 ADJUDICATED: Final = "adjudicated"

@@ -21,7 +21,7 @@ def command(folder: Path) -> None:
     files are never overwritten: they are listed as kept, and lines to add to them are printed.
     Notes are left out if you already have cases. The last line is the command to run next.
     """
-    from pytest_rageval.authoring.scaffold.writing import read_project, write_scaffold
+    from pytest_rageval.authoring.scaffold.plan import read_project, write_scaffold
 
     scaffold = read_project(folder)
     done: Counter[bool] = Counter()

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rageval.authoring.labelling.desk import CaseDesk, Target
-from pytest_rageval.authoring.labelling.draft import Draft
-from pytest_rageval.authoring.labelling.queue import Fetched, LabelCase, SaveResult
+from pytest_rageval.authoring.labelling.draft import Draft, Fetched, LabelCase, SaveResult
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.project.case_edit import load_editable
 from pytest_rageval.project.case_reader import parse_case

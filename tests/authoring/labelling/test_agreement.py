@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytest_rageval.analysis.stats.agreement import kappa, krippendorff_alpha
 from pytest_rageval.authoring.labelling.agreement import agreement_document
 from pytest_rageval.authoring.labelling.draft import Draft
-from pytest_rageval.authoring.labelling.entries import LabelEntry, SeenChunk
+from pytest_rageval.authoring.labelling.store import LabelEntry, SeenChunk
 from pytest_rageval.report.text.agreement import agreement_lines
 
 

@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rageval.authoring.labelling.draft import Draft
-from pytest_rageval.authoring.labelling.queue import Candidate, Fetched, LabelCase, SaveResult
+from pytest_rageval.authoring.labelling.draft import (
+    Candidate,
+    Draft,
+    Fetched,
+    LabelCase,
+    SaveResult,
+)
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.view import view_of
 from pytest_rageval.project.case_reader import parse_case
@@ -467,7 +472,7 @@ def test_what_is_marked_is_what_the_matcher_finds(
     chunks: list[RetrievedChunk], keys: list[str]
 ) -> None:
     """Of whatever chunks, under every setting of snippets."""
-    from pytest_rageval.authoring.labelling.anchors import anchor_of
+    from pytest_rageval.authoring.labelling.draft import anchor_of
     from pytest_rageval.metrics.matching import matches_anchor
     from pytest_rageval.values.record import ScoreSettings
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.authoring.scaffold.plan import Addition, Scaffold, plan_scaffold
-from pytest_rageval.authoring.scaffold.writing import read_templates
+from pytest_rageval.authoring.scaffold.plan import Addition, Scaffold, plan_scaffold, read_templates
 
 TEMPLATES = read_templates()
 PYTEST_TABLE = b"[tool.pytest.ini_options]\n"

@@ -1,26 +1,143 @@
-"""Serves the page on a loopback socket in the foreground until the session ends."""
+"""Serves the page on a loopback socket in the foreground until the session ends.
+
+There are two requests: the page itself, and one per key.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import socket
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import asdict
+from http import HTTPStatus
 from typing import Final, TypeVar
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
 
-from pytest_rageval.authoring.labelling.session import LabelSession
-from pytest_rageval.authoring.labelling.web.app import create_app
+from pytest_rageval.authoring.labelling.session import MAX_INPUT, LabelSession
 from pytest_rageval.authoring.labelling.web.guard import Entrance, Guard
-from pytest_rageval.authoring.labelling.web.page import WebFace
+from pytest_rageval.authoring.labelling.web.page import Key, WebFace, page_policy
 from pytest_rageval.support.threads import Worker
 from pytest_rageval.values.errors import ConfigError
 
 HOST: Final = "127.0.0.1"
-_GRACE_S: Final = 5
+_SHUTDOWN_S: Final = 5
+_MAX_BODY: Final = 16 * MAX_INPUT
+"""Maximum bytes of a request: a character takes up to twelve in JSON."""
+_POLL_S: Final = 0.1
+_GRACE_S: Final = 2.0
+"""Time for the current key to finish when the command ends: enough for a save."""
+_ENDED: Final = "The command in the terminal has ended.\n"
+_FAILED: Final = "An error ended the session; the terminal says which.\n"
 
 _Result = TypeVar("_Result")
+
+
+class _EndedError(Exception):
+    """The command ended before an answer was available."""
+
+
+def _create_app(face: WebFace, running: LabelServer) -> Starlette:
+    """Build the app; only jobs of the server touch the face of the session."""
+
+    async def page(request: Request) -> Response:
+        html = await _result(running, face.page)
+        return HTMLResponse(html, headers={"Content-Security-Policy": page_policy()})
+
+    async def press(request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return _refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
+        body = await _body(request)
+        if body is None:
+            return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the text is too long")
+        try:
+            key = _key(body)
+        except ValueError as error:
+            return _refused(HTTPStatus.BAD_REQUEST, str(error))
+        shown = await _result(running, lambda: face.press(key))
+        status = HTTPStatus.CONFLICT if shown.stale else HTTPStatus.OK
+        return JSONResponse(asdict(shown), status_code=status)
+
+    async def ended(request: Request, error: Exception) -> Response:
+        return _refused(HTTPStatus.SERVICE_UNAVAILABLE, _ENDED)
+
+    async def failed(request: Request, error: Exception) -> Response:
+        running.fail(error)
+        return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, _FAILED)
+
+    async def gone(request: Request, error: Exception) -> Response:
+        return _refused(HTTPStatus.BAD_REQUEST, "the request was cut short")
+
+    routes = [
+        Route("/", page, methods=["GET"]),
+        Route("/key", press, methods=["POST"]),
+    ]
+    handlers = {_EndedError: ended, _JobError: failed, ClientDisconnect: gone}
+    return Starlette(routes=routes, exception_handlers=handlers)
+
+
+class _JobError(Exception):
+    """A job raised an error, which is the cause."""
+
+
+def _refused(status: HTTPStatus, sentence: str) -> Response:
+    return PlainTextResponse(f"{sentence.rstrip()}\n", status_code=status)
+
+
+async def _result(running: LabelServer, job: Callable[[], _Result]) -> _Result:
+    """Wait for a job, but not for a slow target when the command ends.
+
+    Raises:
+        _EndedError: the command ended first.
+        _JobError: the job raised an error, which is the cause.
+    """
+    future = asyncio.wrap_future(running.submit(job))
+    left_s = _GRACE_S
+    while not future.done():
+        await asyncio.wait({future}, timeout=_POLL_S)
+        left_s -= _POLL_S if running.stopping else 0
+        if left_s <= 0 and not future.done():
+            future.cancel()  # otherwise it would call back into a closed loop
+            raise _EndedError
+    error = future.exception()
+    if error is not None:
+        raise _JobError from error
+    return future.result()
+
+
+async def _body(request: Request) -> bytes | None:
+    """Read a body; None: it is too long."""
+    found = bytearray()
+    async for part in request.stream():
+        found += part
+        if len(found) > _MAX_BODY:
+            return None
+    return bytes(found)
+
+
+def _key(body: bytes) -> Key:
+    """Read a key.
+
+    Raises:
+        ValueError: it is not a key.
+    """
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ValueError("expected JSON") from None
+    if not isinstance(given, dict):
+        raise ValueError("expected an object")
+    key, text, revision = given.get("key"), given.get("text", ""), given.get("revision")
+    if not (isinstance(key, str) and isinstance(text, str) and type(revision) is int):
+        raise ValueError("expected key, revision and perhaps text")
+    return Key(key=key[:MAX_INPUT], text=text, revision=revision)
 
 
 class LabelServer:
@@ -48,7 +165,7 @@ class LabelServer:
         self._entrance = Entrance(
             cookie_name=f"rageval-label-{self.port}", on_used=lambda _: announce(self.address)
         )
-        app = create_app(WebFace(session), self)
+        app = _create_app(WebFace(session), self)
         self._server = _Server(_config(Guard(app, self._entrance)), lambda: announce(self.address))
 
     @property
@@ -122,7 +239,7 @@ def _config(app: Guard) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=_GRACE_S,
+        timeout_graceful_shutdown=_SHUTDOWN_S,
     )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.authoring.labelling.queue import Candidate, Fetched, LabelCase
+from pytest_rageval.authoring.labelling.draft import Candidate, Fetched, LabelCase
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.web.page import CONFLICT, STALE
 from pytest_rageval.values.reply import RetrievedChunk

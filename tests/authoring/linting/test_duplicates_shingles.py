@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.authoring.linting.shingles import NEAR, find_resemblances, jaccard, shingles
+from pytest_rageval.authoring.linting.duplicates import NEAR, find_resemblances, jaccard, shingles
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=9).map(" ".join), max_size=8)
 

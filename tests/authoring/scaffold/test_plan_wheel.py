@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from pytest_rageval.authoring.scaffold.writing import read_templates
+from pytest_rageval.authoring.scaffold.plan import read_templates
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.authoring.labelling.snippets import split_passages
-from pytest_rageval.authoring.labelling.text import row_line, window, wrapped
-from pytest_rageval.authoring.labelling.view import RowView
+from pytest_rageval.authoring.labelling.view import RowView, row_line, window, wrapped
 from pytest_rageval.metrics.matching import norm_text
 
 

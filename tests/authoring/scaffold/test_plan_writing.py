@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.authoring.scaffold.writing import (
+from pytest_rageval.authoring.scaffold.plan import (
     ScaffoldError,
     read_project,
     read_templates,
