@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.authoring.generation.drafts import Draft, passages_of
@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 _MARKUP: Final = re.compile(
     r"[*_`~]+|!?\[(?P<text>[^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?|<[^<>]*>|\\"
 )
-
-
-@dataclass(slots=True)
-class Dropped:
-    """Number of dropped drafts, by reason."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def add(self, reason: str) -> None:
-        """Count one."""
-        self.counts[reason] += 1
 
 
 def comparable(text: str) -> str:
@@ -48,17 +37,17 @@ def anchor_of(draft: Draft) -> Anchor:
     )
 
 
-def grounded(drafts: Iterable[Draft], note: Note, dropped: Dropped) -> Iterator[Draft]:
+def grounded(drafts: Iterable[Draft], note: Note, dropped: Counter[str]) -> Iterator[Draft]:
     """Yield the drafts whose snippet and facts are in the note under their heading.
 
-    Missing facts are removed, and a draft without any facts left is dropped.
+    Missing facts are removed, and a draft without any facts left is dropped and counted by reason.
     """
     for draft in drafts:
         wanted = anchor_segments(anchor_of(draft))
         within = [one for one in note.sections if starts_with(one.segments, wanted)]
         snippet = norm_text(draft.snippet)
         if not snippet or not any(snippet in section.normal_text for section in within):
-            dropped.add("the snippet is not in its section")
+            dropped["the snippet is not in its section"] += 1
             continue
         texts = [text for section in within for text in _readings(section)]
         kept = tuple(
@@ -67,7 +56,7 @@ def grounded(drafts: Iterable[Draft], note: Note, dropped: Dropped) -> Iterator[
             if (wanted_fact := comparable(fact)) and any(wanted_fact in text for text in texts)
         )
         if not kept:
-            dropped.add("no key fact is in its section")
+            dropped["no key fact is in its section"] += 1
             continue
         yield replace(draft, facts=kept)
 
@@ -79,7 +68,7 @@ def _readings(section: Section) -> Iterator[str]:
 
 
 def unambiguous(
-    drafts: Sequence[Draft], titles: Mapping[str, str], dropped: Dropped
+    drafts: Sequence[Draft], titles: Mapping[str, str], dropped: Counter[str]
 ) -> list[Draft]:
     """Return the drafts whose question is unambiguous.
 
@@ -105,11 +94,11 @@ def unambiguous(
         elif draft.kind != "definition" and len(notes) == len(found) and len(same) == 1 and title:
             kept.append(replace(draft, question=f"{title}: {draft.question}"))
         else:
-            dropped.add("several sections answer the question")
+            dropped["several sections answer the question"] += 1
     return kept
 
 
-def distinct(cases: Sequence[Case], known: Sequence[Case], dropped: Dropped) -> list[Case]:
+def distinct(cases: Sequence[Case], known: Sequence[Case], dropped: Counter[str]) -> list[Case]:
     """Return the cases that are not near-duplicates of an earlier or a known case."""
     everything = [*known, *cases]
     asked = {words(case.question) for case in known}
@@ -124,5 +113,5 @@ def distinct(cases: Sequence[Case], known: Sequence[Case], dropped: Dropped) -> 
         if resembles(everything[found.index], everything[found.earlier]):
             out.add(found.index)
     for _ in out:
-        dropped.add("nearly the same question stands before")
+        dropped["nearly the same question stands before"] += 1
     return [case for index, case in enumerate(cases, len(known)) if index not in out]

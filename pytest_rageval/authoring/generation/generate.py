@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -14,7 +14,6 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.authoring.generation.checks import (
-    Dropped,
     anchor_of,
     comparable,
     distinct,
@@ -26,9 +25,6 @@ from pytest_rageval.authoring.generation.model import PROMPT_VERSION, ask_about,
 from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.values.case import Case
-
-if TYPE_CHECKING:
-    from pytest_rageval.authoring.notes import Note
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.notes import Note, Section
@@ -85,7 +81,7 @@ def generate(
         JudgeError: the model cannot be reached.
     """
     rng = random.Random(wish.seed)
-    dropped = Dropped()
+    dropped: Counter[str] = Counter()
     held_back = [note for note in notes if _is_withheld(note, wish.withheld)]
     served = [note for note in notes if not _is_withheld(note, wish.withheld)]
     titles = {note.rel_path: title_of(note) for note in notes}
@@ -94,7 +90,7 @@ def generate(
         sections = _sections(served, None if wish.limit is None else 2 * wish.limit, rng)
         drafts += _modelled(model, sections, dropped, progress)
     drafts = unambiguous(drafts, titles, dropped)
-    made_by = STRUCTURE if model is None else f"{model.identity} {PROMPT_VERSION}"
+    made_by = f"{model.identity} {PROMPT_VERSION}" if model is not None else ""
     by_id = {one.id: (one, draft) for draft in drafts for one in [_case(draft, made_by)]}
     fresh = distinct([one for one, _ in by_id.values()], known, dropped)
     n_without = _n_without(wish, len(fresh))
@@ -105,7 +101,7 @@ def generate(
         *swap_subjects(chosen, notes, n_without, rng),
     ]
     cases = [_case(draft, made_by) for draft in chosen]
-    cases += map(unanswerable_case, without)
+    cases += map(_unanswerable_case, without)
     cases = cases[: wish.limit]
     kept = distinct(cases, known, dropped)
     sources = {str(case.metadata["source"]).rpartition(":")[0] for case in kept}
@@ -114,7 +110,7 @@ def generate(
         n_notes=len(notes),
         n_used=len(sources),
         withheld=tuple(note.rel_path for note in held_back),
-        dropped=dict(sorted(dropped.counts.items())),
+        dropped=dict(sorted(dropped.items())),
     )
 
 
@@ -122,7 +118,7 @@ def _is_withheld(note: Note, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(note.rel_path, pattern) for pattern in patterns)
 
 
-def _structured(notes: Sequence[Note], dropped: Dropped) -> Iterator[Draft]:
+def _structured(notes: Sequence[Note], dropped: Counter[str]) -> Iterator[Draft]:
     for note in notes:
         yield from grounded(drafts_of(note), note, dropped)
 
@@ -142,16 +138,12 @@ def _sections(
 def _modelled(
     model: ChatModel,
     sections: Sequence[tuple[Note, Section]],
-    dropped: Dropped,
+    dropped: Counter[str],
     progress: Callable[[int, int], None],
 ) -> Iterator[Draft]:
     for number, (note, section) in enumerate(sections, 1):
         yield from ask_about(model, note, section, dropped)
         progress(number, len(sections))
-
-
-def _case(draft: Draft, made_by: str) -> Case:
-    return case_of(draft, by=made_by if draft.kind == "model" else STRUCTURE)
 
 
 def _n_without(wish: Wish, n_answerable: int) -> int:
@@ -162,18 +154,15 @@ def _n_without(wish: Wish, n_answerable: int) -> int:
     return min(share if wish.unanswerable is None else wish.unanswerable, wish.limit)
 
 
-STRUCTURE: Final = "structure/1"
+_STRUCTURE: Final = "structure/1"
+"""Name of the generator that uses no model."""
 _SLUG_CHARS: Final = 40
 _NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
-def case_of(draft: Draft, *, by: str = STRUCTURE) -> Case:
-    """Return a draft as a case that must be reviewed.
-
-    Args:
-        draft: the question and its place.
-        by: name of the generator.
-    """
+def _case(draft: Draft, model: str) -> Case:
+    """Return a draft as a case that must be reviewed; the model made those of its kind."""
+    by = model if draft.kind == "model" else _STRUCTURE
     return Case(
         id=_id(draft.question, draft.rel_path, draft.heading_path),
         question=draft.question,
@@ -187,7 +176,7 @@ def case_of(draft: Draft, *, by: str = STRUCTURE) -> Case:
     )
 
 
-def unanswerable_case(found: Unanswerable, *, by: str = STRUCTURE) -> Case:
+def _unanswerable_case(found: Unanswerable) -> Case:
     """Return a question without an answer as a case that must be reviewed."""
     draft = found.draft
     return Case(
@@ -198,7 +187,7 @@ def unanswerable_case(found: Unanswerable, *, by: str = STRUCTURE) -> Case:
         tags=("generated", "unanswerable"),
         notes=found.why,
         review="generated",
-        metadata={"generated_by": by, "source": f"{draft.rel_path}:{draft.line}"},
+        metadata={"generated_by": _STRUCTURE, "source": f"{draft.rel_path}:{draft.line}"},
     )
 
 
@@ -289,7 +278,7 @@ def _subject(draft: Draft) -> str:
 
 
 def withhold(
-    drafts: Iterable[Draft], kept: Sequence[Note], dropped: Dropped
+    drafts: Iterable[Draft], kept: Sequence[Note], dropped: Counter[str]
 ) -> Iterator[Unanswerable]:
     """Yield the questions of withheld notes that the other notes do not answer.
 
@@ -303,7 +292,7 @@ def withhold(
         sought = [comparable(text) for text in (*draft.facts, draft.snippet, draft.term) if text]
         asked = comparable(draft.question).rstrip("?")
         if any(part in text for part in [*sought, asked] if part for text in texts):
-            dropped.add("withheld, but another note holds it")
+            dropped["withheld, but another note holds it"] += 1
             continue
         why = f"only {draft.rel_path} answers it, which is withheld"
         yield Unanswerable(question=draft.question, draft=draft, why=why)

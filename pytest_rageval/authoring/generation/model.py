@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.authoring.generation.checks import Dropped, comparable
+from pytest_rageval.authoring.generation.checks import comparable
 from pytest_rageval.authoring.generation.drafts import MAX_ANSWER_CHARS, MAX_FACT_CHARS, Draft
 from pytest_rageval.judges.rubrics.fence import clean_text, derive_boundary, fence, one_line
 from pytest_rageval.metrics.matching import norm_text
@@ -64,7 +65,9 @@ def worth_asking(section: Section) -> bool:
     return len(section.text.split()) >= MIN_WORDS
 
 
-def ask_about(model: ChatModel, note: Note, section: Section, dropped: Dropped) -> Iterator[Draft]:
+def ask_about(
+    model: ChatModel, note: Note, section: Section, dropped: Counter[str]
+) -> Iterator[Draft]:
     """Ask a model about one section and yield the drafts that the section supports.
 
     Raises:
@@ -74,11 +77,11 @@ def ask_about(model: ChatModel, note: Note, section: Section, dropped: Dropped) 
     if reply.failure is not None:
         if reply.failure.kind in {"unreachable", "rate_limited"}:
             raise JudgeError(reply.failure.message)
-        dropped.add(f"the model's reply was {reply.failure.kind}")
+        dropped[f"the model's reply was {reply.failure.kind}"] += 1
         return
     found = read_reply(reply.text)
     if found is None:
-        dropped.add("the model's reply was unparseable")
+        dropped["the model's reply was unparseable"] += 1
         return
     for one in found[:_PER_SECTION]:
         if (draft := _draft(note, section, one, dropped)) is not None:
@@ -123,21 +126,23 @@ def _is_case(value: object) -> bool:
     return all(isinstance(text, str) for text in texts)
 
 
-def _draft(note: Note, section: Section, said: dict[str, Any], dropped: Dropped) -> Draft | None:
+def _draft(
+    note: Note, section: Section, said: dict[str, Any], dropped: Counter[str]
+) -> Draft | None:
     """Return a model's reply as a draft; None: the section does not support it."""
     question = one_line(said["question"])
     quote = " ".join(said["quote"].split())
     if not question.endswith("?") or len(question) > MAX_FACT_CHARS:
-        dropped.add("the model asked no question")
+        dropped["the model asked no question"] += 1
         return None
     if not quote or len(quote) > MAX_ANSWER_CHARS or norm_text(quote) not in section.normal_text:
-        dropped.add("the model's quote is not in its section")
+        dropped["the model's quote is not in its section"] += 1
         return None
     held = comparable(quote)
     facts = [one_line(fact) for fact in said["key_facts"]]
     kept = [fact for fact in facts if (sought := comparable(fact)) and sought in held]
     if not kept:
-        dropped.add("no key fact of the model's is in its quote")
+        dropped["no key fact of the model's is in its quote"] += 1
         return None
     return Draft(
         question=question,

@@ -146,13 +146,13 @@ class CaseDesk:
 
     def reload(self, case: LabelCase) -> LabelCase:
         """Read a case again."""
+        remark = "the case is not in the file any more"
         try:
             one = self._stands_now(case.case.id)
         except DatasetError as error:
+            one = None
             remark = f"the line cannot be read any more: {str(error).splitlines()[0]}"
-            return replace(case, proposal=None, remarks=(remark,))
         if one is None:
-            remark = "the case is not in the file any more"
             return replace(case, proposal=None, remarks=(remark,))
         self._known[case.case.id] = one
         return replace(case, case=one.case, start=draft_of(one), proposal=None)

@@ -23,15 +23,17 @@ _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 _KNOWN: Final = ("rel_path", "heading_path", "snippets", "grade", "vault")
 
 
-def anchor_of(gold: Gold) -> Anchor:
+def anchor_of(gold: Gold | Anchor) -> Anchor:
     """Return the anchor of a gold, without unknown keys."""
+    if isinstance(gold, Anchor):
+        return gold
     known = {key: gold[key] for key in _KNOWN if key in gold}
     if "snippets" in known:
         known["snippets"] = tuple(known["snippets"])
     return Anchor(**known)
 
 
-def matches(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
+def matches(gold: Gold | Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     """Whether a chunk contains the evidence of a gold, including its snippets.
 
     If the text of the chunk is not known completely, the section decides.

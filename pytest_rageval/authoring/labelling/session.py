@@ -92,10 +92,8 @@ class LabelSession:
         self._keys: dict[Mode, Callable[[str], None]] = {
             Mode.BROWSE: self._browse,
             Mode.SNIPPET: self._snippet,
-            Mode.SEARCH: self._type_key,
-            Mode.NOTE: self._type_key,
-            Mode.GROUPS: self._type_key,
             Mode.CONFLICT: self._in_conflict,
+            **dict.fromkeys(TEXT_MODES, self._type_key),
         }
         self._browse_keys = self._bindings()
 
@@ -112,7 +110,8 @@ class LabelSession:
             "g": self._open_groups,
             "t": lambda: self._open(Mode.NOTE),
             "/": lambda: self._open(Mode.SEARCH),
-            "u": self._undo, "r": self._redo,
+            "u": lambda: self._step("undo", self.work.past, self.work.future),
+            "r": lambda: self._step("redo", self.work.future, self.work.past),
             "w": lambda: self._save(confirmed=False, then=lambda: None),
             "enter": self._confirm,
             "n": lambda: self._save(confirmed=False, then=lambda: self._go(1)),
@@ -168,16 +167,15 @@ class LabelSession:
         return self._loose[1]
 
     def _find_loose(self, work: Work) -> tuple[Candidate, ...]:
-        found: dict[int, Candidate] = {}
+        found: list[Candidate] = []
         everything = (*work.known_golds, *(Candidate(gold=gold) for gold in work.draft.golds))
         for candidate in everything:
-            known = [c.gold for c in found.values()]
-            if candidate.gold not in known and not self._covered(candidate.gold):
-                found[len(found)] = candidate
-        return tuple(found.values())
-
-    def _covered(self, gold: Gold) -> bool:
-        return any(matches(gold, chunk, self.settings) for chunk in self.work.chunks)
+            known = [c.gold for c in found]
+            if candidate.gold in known:
+                continue
+            if not any(matches(candidate.gold, chunk, self.settings) for chunk in work.chunks):
+                found.append(candidate)
+        return tuple(found)
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -215,7 +213,7 @@ class LabelSession:
         if row >= len(work.chunks):
             return False
         bad = work.item.case.irrelevant_supports
-        return any(matches(_as_gold(anchor), work.chunks[row], self.settings) for anchor in bad)
+        return any(matches(anchor, work.chunks[row], self.settings) for anchor in bad)
 
     # --- keys ----------------------------------------------------------------------------------
 
@@ -278,23 +276,14 @@ class LabelSession:
             work.draft = draft
         self.notice = notice
 
-    def _undo(self) -> None:
-        work = self.work
-        if not work.past:
-            self.notice = "nothing to undo"
+    def _step(self, verb: str, source: list[Draft], other: list[Draft]) -> None:
+        """Undo or redo: take the last draft of one list, and keep the current one in the other."""
+        if not source:
+            self.notice = f"nothing to {verb}"
             return
-        work.future.append(work.draft)
-        work.draft = work.past.pop()
-        self.notice = "undone"
-
-    def _redo(self) -> None:
-        work = self.work
-        if not work.future:
-            self.notice = "nothing to redo"
-            return
-        work.past.append(work.draft)
-        work.draft = work.future.pop()
-        self.notice = "redone"
+        other.append(self.work.draft)
+        self.work.draft = source.pop()
+        self.notice = f"{verb}ne"
 
     def _toggle_answerable(self) -> None:
         draft = self.work.draft
@@ -430,7 +419,9 @@ class LabelSession:
         if problem is not None or not quotes:
             self.notice = f"row {row + 1}: {problem or 'no sentence to quote'}"
             return
-        self.choice = SnippetChoice(quotes, self._snippets_of(self._own_gold(chunk)))
+        own = self._own_gold(chunk)
+        held = () if own is None else self.work.draft.golds[own].get("snippets", ())
+        self.choice = SnippetChoice(quotes, held)
         self.mode = Mode.SNIPPET
 
     def _against(self, row: int) -> str | None:
@@ -447,9 +438,6 @@ class LabelSession:
             if same_section(gold, chunk, self.settings) and matches(gold, chunk, self.settings)
         ]
         return max(own, key=lambda i: len(golds[i].get("snippets", ())), default=None)
-
-    def _snippets_of(self, gold: int | None) -> tuple[str, ...]:
-        return () if gold is None else tuple(self.work.draft.golds[gold].get("snippets", ()))
 
     def _snippet(self, key: str) -> None:
         if key in {"enter", "s"}:
@@ -527,14 +515,14 @@ class LabelSession:
             then()
 
     def _in_conflict(self, key: str) -> None:
+        if key not in {"m", "t", "escape"}:
+            return
+        self.mode, self.conflict = Mode.BROWSE, ""
         if key == "m":
-            self.mode, self.conflict = Mode.BROWSE, ""
             self._after_save()
         elif key == "t":
-            self.mode, self.conflict = Mode.BROWSE, ""
             self._take_theirs()
-        elif key == "escape":
-            self.mode, self.conflict = Mode.BROWSE, ""
+        else:
             self.notice = "not saved"
 
     def _take_theirs(self) -> None:
@@ -544,11 +532,6 @@ class LabelSession:
         self._works[self.index] = Work.on(item, old.fetched if same_question else None)
         self.cursor = 0
         self.notice = "taken as the file has it now"
-
-
-def _as_gold(anchor: object) -> Gold:
-    names = ("rel_path", "heading_path", "snippets", "vault")
-    return {name: getattr(anchor, name) for name in names}
 
 
 def _listed(noun: str, items: Sequence[object], *, show: bool = True) -> str:

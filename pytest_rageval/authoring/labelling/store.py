@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor_of, matches
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
@@ -24,6 +24,8 @@ from pytest_rageval.values.errors import (
 )
 from pytest_rageval.values.record import SCHEMA_VERSION, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
+
+_Value = TypeVar("_Value", list[Any], str)
 
 Section = tuple[str | None, str, tuple[str, ...]]
 """Vault, normalised path and heading segments of an anchor, compared between annotators."""
@@ -97,15 +99,7 @@ def entry_document(entry: LabelEntry, *, seconds: float, tool_version: str) -> d
         "gold_supports": [dict(gold) for gold in draft.golds],
         "required_support_groups": None if draft.groups is None else [*map(list, draft.groups)],
         "notes": draft.notes,
-        "chunks": [
-            {
-                "rel_path": chunk.rel_path,
-                "heading_path": chunk.heading_path,
-                "text_hash": chunk.text_hash,
-                "marked": chunk.marked,
-            }
-            for chunk in entry.chunks
-        ],
+        "chunks": [asdict(chunk) for chunk in entry.chunks],
         "seconds": round(seconds, 1),
         "at": entry.at,
         "tool_version": tool_version,
@@ -144,21 +138,20 @@ def parse_entry(document: Any, *, annotator: str) -> LabelEntry:
     )
 
 
-def _list(document: Mapping[str, Any], name: str) -> Sequence[Any]:
-    found = document.get(name)
-    if found is None:
-        return ()
-    if not isinstance(found, list):
-        raise ValueError(f"{name}: {found!r:.40}, expected a list")
-    return found
+def _list(document: Mapping[str, Any], name: str) -> list[Any]:
+    return _typed(document, name, list, "a list")
 
 
 def _string(document: Mapping[str, Any], name: str) -> str:
+    return _typed(document, name, str, "a string")
+
+
+def _typed(document: Mapping[str, Any], name: str, kind: type[_Value], expected: str) -> _Value:
     found = document.get(name)
     if found is None:
-        return ""
-    if not isinstance(found, str):
-        raise ValueError(f"{name}: {found!r:.40}, expected a string")
+        return kind()
+    if not isinstance(found, kind):
+        raise ValueError(f"{name}: {found!r:.40}, expected {expected}")
     return found
 
 
@@ -268,14 +261,13 @@ def agreed_draft(entries: Mapping[str, LabelEntry], start: Draft) -> Draft:
     if answerable and not kept and any(entry.sections for entry in entries.values()):
         return replace(start, answerable=True)
     same = len(kept) == len(first.draft.golds) and len({draft.groups for draft in drafts}) == 1
-    agreed = Draft(
+    return Draft(
         golds=tuple(_as_in(start, gold) for gold in kept) if answerable else (),
         answerable=answerable,
         groups=first.draft.groups if same and answerable else None,
         notes=start.notes,
         review=start.review,
     )
-    return agreed
 
 
 def _as_in(start: Draft, gold: Gold) -> Gold:
@@ -388,17 +380,13 @@ def append_entry(path: Path, document: Mapping[str, Any]) -> None:
     text = json.dumps(document, allow_nan=False)
     try:
         path.parent.mkdir(exist_ok=True)
-        with path.open("ab") as file:
-            # An incomplete last line must not absorb this one.
-            lead = b"" if file.tell() == 0 or _ends_in_newline(path) else b"\n"
+        with path.open("ab+") as file:
+            lead = b""
+            if file.tell():  # an incomplete last line must not absorb this one
+                file.seek(-1, os.SEEK_END)
+                lead = b"" if file.read() == b"\n" else b"\n"
             file.write(lead + text.encode("ascii") + b"\n")
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from error
-
-
-def _ends_in_newline(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"

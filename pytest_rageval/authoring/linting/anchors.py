@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase, anchors_of, finding
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text, starts_with
-from pytest_rageval.support.text import cut, nearest
+from pytest_rageval.support.text import cut, did_you_mean, nearest
 from pytest_rageval.values.case import Anchor
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class AnchorIndex:
     def __init__(self, notes: Iterable[Note]) -> None:
         self._notes = {note.normal_path: note for note in notes}
         self._by_name: dict[str, list[str]] = defaultdict(list)
-        self._guesses: dict[str, list[str]] = {}
+        self._guesses: dict[str, str] = {}
         for path, note in self._notes.items():
             self._by_name[_name(path)].append(note.rel_path)
 
@@ -66,29 +66,25 @@ class AnchorIndex:
         for number, snippet in enumerate(anchor.snippets):
             wanted_text = norm_text(snippet)
             if not any(wanted_text in section.normal_text for section in within):
-                message = f"{_short(snippet)!r} is not in {_where(note, anchor)}"
+                where = f"{note.rel_path} {anchor.heading_path}".rstrip()
+                message = f"{_short(snippet)!r} is not in {where}"
                 hint = _other_text(note, within, wanted_text)
                 place = f"{field}.snippets[{number}]"
                 yield finding(placed, "error", "unknown-snippet", f"{message}{hint}", field=place)
 
     def _other_path(self, anchor: Anchor) -> str:
         path = norm_path(anchor.rel_path)
-        paths = [note.rel_path for note in self._notes.values()]
         moved = self._by_name.get(_name(path), [])
-        near = [moved[0]] if len(moved) == 1 else []
-        if not near and path not in self._guesses and len(self._guesses) < _MOST_GUESSES:
-            alike = nearest(anchor.rel_path, paths, cutoff=_NEAR)
-            self._guesses[path] = [] if alike is None else [alike]
-        near = near or self._guesses.get(path, [])
-        return f", did you mean {near[0]!r}?" if near else ""
+        if len(moved) == 1:
+            return f", did you mean {moved[0]!r}?"
+        if path not in self._guesses and len(self._guesses) < _MOST_GUESSES:
+            paths = [note.rel_path for note in self._notes.values()]
+            self._guesses[path] = did_you_mean(anchor.rel_path, paths, cutoff=_NEAR)
+        return self._guesses.get(path, "")
 
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2].casefold()
-
-
-def _where(note: Note, anchor: Anchor) -> str:
-    return f"{note.rel_path} {anchor.heading_path}".rstrip()
 
 
 def _other_section(note: Note, anchor: Anchor, wanted: Sequence[str]) -> str:

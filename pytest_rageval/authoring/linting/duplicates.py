@@ -20,7 +20,6 @@ from pytest_rageval.authoring.linting.findings import (
     LintFinding,
     PlacedCase,
     Rule,
-    Severity,
     finding,
 )
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text
@@ -178,14 +177,13 @@ def resembles(one: Case, other: Case) -> bool:
 def _nearly(
     placed: PlacedCase, other: PlacedCase, similarity: float, *, elsewhere: bool
 ) -> LintFinding:
-    severity: Severity = "warning"
     rule: Rule = "leakage" if elsewhere else "near-duplicate"
     set_of = " of another set" if elsewhere else ""
     message = (
         f"nearly the same question as {other.place} ({other.case.id}){set_of}, "
         f"{similarity:.0%} alike"
     )
-    return finding(placed, severity, rule, message, field="question")
+    return finding(placed, "warning", rule, message, field="question")
 
 
 def _asked(case: Case) -> tuple[str, ...] | str:

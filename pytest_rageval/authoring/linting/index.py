@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase, anchors_of, finding
@@ -29,6 +30,7 @@ DEPTH: Final = 20
 """Number of chunks requested."""
 _WORDS: Final = 40
 _NEAR: Final = 0.6
+_SECTIONS: Final = ScoreSettings(snippets="off")
 
 AnchorKey = tuple[str | None, str, tuple[str, ...], tuple[str, ...]]
 
@@ -51,12 +53,6 @@ def probes(placed: PlacedCase, anchor: Anchor) -> tuple[AskRequest, ...]:
     vaults = () if anchor.vault is None else (anchor.vault,)
     asked = dict.fromkeys(" ".join(text.split()[:_WORDS]) for text in texts)
     return tuple(AskRequest(question=text, k=DEPTH, vaults=vaults) for text in asked if text)
-
-
-def is_there(anchor: Anchor, chunks: Iterable[RetrievedChunk]) -> bool:
-    """Whether one of the chunks matches an anchor, ignoring snippets."""
-    settings = ScoreSettings(snippets="off")
-    return any(matches_anchor(anchor, chunk, settings) for chunk in chunks)
 
 
 def lost_anchor(
@@ -105,14 +101,6 @@ def _nearest(wanted: tuple[str, ...], paths: Sequence[str]) -> str:
     return "" if near is None else f", did you mean {by_text[near]!r}?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
-    """One anchor to look up, with the first case that names it."""
-
-    anchor: Anchor
-    requests: tuple[AskRequest, ...]
-
-
 def find_lost_anchors(
     cases: Sequence[PlacedCase], settings: Settings, *, environ: Mapping[str, str]
 ) -> Iterator[LintFinding]:
@@ -127,20 +115,17 @@ def find_lost_anchors(
         EndpointError: the target failed, or reports no chunks.
         ConfigError: its settings are wrong.
     """
-    looks: dict[AnchorKey, _Look] = {}
+    looks: dict[AnchorKey, tuple[Anchor, list[AskRequest]]] = {}
     for placed in cases:
         for _, anchor in anchors_of(placed):
-            requests = tuple(
-                replace(request, params=settings.params) for request in probes(placed, anchor)
-            )
-            looks.setdefault(anchor_key(anchor), _Look(anchor=anchor, requests=requests))
-    client = HttpRagClient(settings.target, environ=environ)
-    try:
-        with ThreadPoolExecutor(max_workers=settings.concurrency) as pool:
-            chunks = list(pool.map(lambda one: _look(client, one), looks.values()))
-    finally:
-        client.close()
-    found = dict(zip(looks, chunks, strict=True))
+            requests = [replace(one, params=settings.params) for one in probes(placed, anchor)]
+            looks.setdefault(anchor_key(anchor), (anchor, requests))
+    with (
+        closing(HttpRagClient(settings.target, environ=environ)) as client,
+        ThreadPoolExecutor(max_workers=settings.concurrency) as pool,
+    ):
+        chunks = pool.map(lambda one: _look(client, *one), looks.values())
+        found = dict(zip(looks, chunks, strict=True))
     for placed in cases:
         for field, anchor in anchors_of(placed):
             seen = found[anchor_key(anchor)]
@@ -148,12 +133,14 @@ def find_lost_anchors(
                 yield lost_anchor(placed, field, anchor, seen)
 
 
-def _look(client: HttpRagClient, look: _Look) -> list[RetrievedChunk] | None:
-    """Return the retrieved chunks if none matches; None: the anchor was found."""
+def _look(
+    client: HttpRagClient, anchor: Anchor, requests: Iterable[AskRequest]
+) -> list[RetrievedChunk] | None:
+    """Return the retrieved chunks if none matches an anchor; None: it was found."""
     seen: list[RetrievedChunk] = []
-    for request in look.requests:
+    for request in requests:
         chunks = _retrieved(client, request)
-        if is_there(look.anchor, chunks):
+        if any(matches_anchor(anchor, chunk, _SECTIONS) for chunk in chunks):
             return None
         seen.extend(chunks)
     return seen

@@ -44,15 +44,6 @@ _OWN_CASES_TEMPLATES: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedFile:
-    """A file that the project should have."""
-
-    path: str
-    """Relative to the project, ``/``-separated."""
-    content: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
     """Lines that the user must add to an existing file."""
 
@@ -66,8 +57,9 @@ class Addition:
 class Scaffold:
     """Files to write, and messages for the user."""
 
-    files: tuple[PlannedFile, ...]
-    """Every file of the project, including existing ones."""
+    files: Mapping[str, bytes]
+    """Content of every file of the project, including existing ones, by its path below the
+    project, ``/``-separated."""
     additions: tuple[Addition, ...] = ()
     notes: tuple[str, ...] = ()
     """One sentence each."""
@@ -94,10 +86,9 @@ def plan_scaffold(templates: Mapping[str, bytes], existing: Mapping[str, bytes])
         sources[PYPROJECT] = _OWN_CASES_TEMPLATES[PYPROJECT]
     else:
         sources |= vault
-    files = tuple(PlannedFile(path=path, content=templates[name]) for path, name in sources.items())
     pyproject, notes = _pyproject_addition(existing, _TARGET_URL if own_target else _TARGET_VAULT)
     return Scaffold(
-        files=files,
+        files={path: templates[name] for path, name in sources.items()},
         additions=(*pyproject, *_gitignore_addition(templates, existing)),
         notes=notes,
         first=_first(existing, pyproject, notes, own_target=own_target),
@@ -176,15 +167,6 @@ class ScaffoldError(RagEvalError):
     """The project's folder cannot be read or written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """Result for one planned file."""
-
-    path: str
-    created: bool
-    """False: it existed and was kept."""
-
-
 def read_templates() -> dict[str, bytes]:
     """Return every template file of the package by its name."""
     root = files("pytest_rageval.authoring.scaffold") / "files"
@@ -206,8 +188,8 @@ def read_project(folder: Path) -> Scaffold:
         ScaffoldError: the path is a file, or a file in the folder cannot be read.
     """
     templates = read_templates()
-    names = [one.path for one in plan_scaffold(templates, {}).files]
-    return plan_scaffold(templates, dict(_existing(folder, [*names, *PYTEST_FILES])))
+    names = [*plan_scaffold(templates, {}).files, *PYTEST_FILES]
+    return plan_scaffold(templates, dict(_existing(folder, names)))
 
 
 def _existing(folder: Path, names: list[str]) -> Iterator[tuple[str, bytes]]:
@@ -221,8 +203,8 @@ def _existing(folder: Path, names: list[str]) -> Iterator[tuple[str, bytes]]:
             raise ScaffoldError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def write_scaffold(folder: Path, scaffold: Scaffold) -> Iterator[Written]:
-    """Write each missing file, and yield the result for each as it is done.
+def write_scaffold(folder: Path, scaffold: Scaffold) -> Iterator[tuple[str, bool]]:
+    """Write each missing file; yield each path, and whether it was created, as it is done.
 
     A file appears whole or not at all. Existing files are kept, even empty ones and broken links.
     Running it again completes an interrupted run.
@@ -230,11 +212,11 @@ def write_scaffold(folder: Path, scaffold: Scaffold) -> Iterator[Written]:
     Raises:
         ScaffoldError: a folder or file cannot be created; names it.
     """
-    for planned in scaffold.files:
-        path = folder / planned.path
+    for name, content in scaffold.files.items():
+        path = folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            created = write_new_file(path, [planned.content])
+            created = write_new_file(path, [content])
         except (FileExistsError, NotADirectoryError) as error:
             where = error.filename or path.parent
             raise ScaffoldError(
@@ -245,4 +227,4 @@ def write_scaffold(folder: Path, scaffold: Scaffold) -> Iterator[Written]:
             raise ScaffoldError(
                 f"{path}: cannot be written: {error.strerror}; name a folder that you may write to"
             ) from error
-        yield Written(path=planned.path, created=created)
+        yield name, created

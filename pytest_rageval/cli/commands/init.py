@@ -25,9 +25,9 @@ def command(folder: Path) -> None:
 
     scaffold = read_project(folder)
     done: Counter[bool] = Counter()
-    for written in write_scaffold(folder, scaffold):
-        done[written.created] += 1
-        click.echo(f"{'created' if written.created else 'kept   '}  {written.path}")
+    for path, created in write_scaffold(folder, scaffold):
+        done[created] += 1
+        click.echo(f"{'created' if created else 'kept   '}  {path}")
     click.echo(f"{done[True]} created, {done[False]} kept as they are")
     for note in _notes(folder, scaffold.notes):
         click.echo(clean(f"note: {note}"), err=True)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.generation.checks import Dropped
 from pytest_rageval.authoring.generation.drafts import Draft
 from pytest_rageval.authoring.generation.generate import (
     NAMES,
@@ -263,4 +262,3 @@ def test_spread_keeps_the_order_and_takes_from_every_note() -> None:
 def test_nothing_comes_of_nothing() -> None:
     assert generate([], Wish()).cases == ()
     assert generate(notes(a="", b="only text"), Wish(unanswerable=9)).cases == ()
-    assert Dropped().counts == {}

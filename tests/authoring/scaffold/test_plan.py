@@ -16,7 +16,7 @@ def plan(**existing: bytes) -> Scaffold:
 
 
 def content(scaffold: Scaffold, path: str) -> str:
-    return next(one.content.decode() for one in scaffold.files if one.path == path)
+    return scaffold.files[path].decode()
 
 
 def additions(**existing: bytes) -> list[Addition]:
@@ -25,20 +25,20 @@ def additions(**existing: bytes) -> list[Addition]:
 
 def test_an_empty_folder_needs_every_file_and_no_addition() -> None:
     scaffold = plan()
-    assert [one.path for one in scaffold.files][:5] == [
+    assert [*scaffold.files][:5] == [
         "evals/eval_set.jsonl",
         "thresholds.toml",
         "pyproject.toml",
         ".gitignore",
         ".github/workflows/evals.yml",
     ]
-    assert sum(one.path.startswith("evals/vault/") for one in scaffold.files) == 7
+    assert sum(path.startswith("evals/vault/") for path in scaffold.files) == 7
     assert (scaffold.additions, scaffold.notes) == ((), ())
 
 
 def test_every_template_is_used_by_one_of_the_two_plans() -> None:
     own = plan_scaffold(TEMPLATES, {"evals/eval_set.jsonl": b""})
-    used = {one.content for one in (*plan().files, *own.files)}
+    used = {*plan().files.values(), *own.files.values()}
     assert used == set(TEMPLATES.values())
 
 
@@ -56,7 +56,7 @@ def test_cases_of_the_users_own_get_limits_that_ask_nothing_of_their_categories(
 def test_cases_of_the_users_own_are_asked_of_a_system_and_get_no_notes() -> None:
     own = {"evals/eval_set.jsonl": b'{"id": "a", "question": "q"}\n'}
     scaffold = plan_scaffold(TEMPLATES, {**own, "pyproject.toml": PYTEST_TABLE})
-    assert not any(one.path.startswith("evals/vault/") for one in scaffold.files)
+    assert not any(path.startswith("evals/vault/") for path in scaffold.files)
     assert scaffold.additions[0].lines[-1] == 'url = "http://127.0.0.1:8000"'
     assert scaffold.first == (
         "add the lines above, with the address of your system, to pyproject.toml"
@@ -67,7 +67,7 @@ def test_example_cases_that_were_changed_keep_their_notes() -> None:
     name = "vault/opening-hours.md"
     existing = {"evals/eval_set.jsonl": b"{}", f"evals/{name}": TEMPLATES[name]}
     scaffold = plan_scaffold(TEMPLATES, existing)
-    assert sum(one.path.startswith("evals/vault/") for one in scaffold.files) == 7
+    assert sum(path.startswith("evals/vault/") for path in scaffold.files) == 7
     assert 'vault = "evals/vault"' in content(scaffold, "pyproject.toml").splitlines()
     assert scaffold.first == ""
 

@@ -16,7 +16,7 @@ from tests.build.root_rights import without_root_rights
 
 
 def start(folder: Path) -> dict[str, bool]:
-    return {one.path: one.created for one in write_scaffold(folder, read_project(folder))}
+    return dict(write_scaffold(folder, read_project(folder)))
 
 
 def tree(folder: Path) -> dict[str, bytes]:

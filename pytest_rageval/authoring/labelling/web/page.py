@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
 from pytest_rageval.authoring.labelling.view import HELP, RowView, SessionView, view_of
@@ -16,53 +16,46 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
+class Control(NamedTuple):
     """One button, which presses a key."""
 
     key: str
     label: str
-    shown: str
-    """Label of the key."""
-
-
-def _control(key: str, label: str, shown: str = "") -> Control:
-    return Control(key=key, label=label, shown=shown or key)
 
 
 _BROWSE: Final = (
-    _control("space", "Mark or unmark"),
-    _control("s", "Quote sentences"),
-    _control("a", "Answerable or not"),
-    _control("g", "Groups"),
-    _control("t", "Note"),
-    _control("/", "Filter rows"),
-    _control("u", "Undo"),
-    _control("r", "Redo"),
-    _control("enter", "Save and next"),
-    _control("w", "Save and stay"),
-    _control("p", "Previous case"),
-    _control("n", "Next case"),
-    _control("R", "Ask the target again"),
-    _control("?", "Keys"),
-    _control("q", "Save and leave"),
-    _control("Q", "Leave without saving"),
+    Control("space", "Mark or unmark"),
+    Control("s", "Quote sentences"),
+    Control("a", "Answerable or not"),
+    Control("g", "Groups"),
+    Control("t", "Note"),
+    Control("/", "Filter rows"),
+    Control("u", "Undo"),
+    Control("r", "Redo"),
+    Control("enter", "Save and next"),
+    Control("w", "Save and stay"),
+    Control("p", "Previous case"),
+    Control("n", "Next case"),
+    Control("R", "Ask the target again"),
+    Control("?", "Keys"),
+    Control("q", "Save and leave"),
+    Control("Q", "Leave without saving"),
 )
-_TEXT: Final = (_control("enter", "Keep"), _control("escape", "Leave as it was"))
+_TEXT: Final = (Control("enter", "Keep"), Control("escape", "Leave as it was"))
 CONTROLS: Final = {
     "browse": _BROWSE,
     "snippet": (
-        _control("space", "Pick or drop"),
-        _control("enter", "Keep what is picked"),
-        _control("escape", "Leave as it was"),
+        Control("space", "Pick or drop"),
+        Control("enter", "Keep what is picked"),
+        Control("escape", "Leave as it was"),
     ),
     "note": _TEXT,
     "groups": _TEXT,
-    "search": (_control("enter", "Filter"), _control("escape", "Leave as it was")),
+    "search": (Control("enter", "Filter"), Control("escape", "Leave as it was")),
     "conflict": (
-        _control("m", "Write mine over it"),
-        _control("t", "Take theirs"),
-        _control("escape", "Decide later"),
+        Control("m", "Write mine over it"),
+        Control("t", "Take theirs"),
+        Control("escape", "Decide later"),
     ),
 }
 """Controls by mode, most used first."""
