@@ -255,8 +255,8 @@ def test_postgresql_tables_of_another_version_are_refused(postgres: str) -> None
 
 
 @pytest.mark.slow
-def test_a_server_that_is_not_there_is_named_without_the_password(server: str) -> None:
-    nowhere = server.replace("host=", "host=/nowhere")
+def test_a_server_that_is_not_there_is_named_without_the_password(postgres: str) -> None:
+    nowhere = postgres.replace("host=", "host=/nowhere")
     with pytest.raises(StorageError) as caught:
         JudgeCache(nowhere)
     assert str(caught.value).startswith("postgresql+psycopg:///postgres: connection")
