@@ -1,4 +1,4 @@
 """Judging of answers: rubrics, the offline judge, a model behind an API, its cache and its cost.
 
-What scores mean for a run, and how far a judge can be trusted, is ``analysis.trust``.
+``analysis.trust`` holds the meaning of scores for a run and the trust in a judge.
 """

@@ -1,6 +1,6 @@
-"""One answer through a judge: which rubrics it needs, what comes back, what the record keeps.
+"""Judging of one answer: the rubrics it needs, the result, and the fields of its record.
 
-Knows neither pytest nor which judge it is: a judge is whatever the ``judge`` fixture returned.
+Independent of pytest and of the kind of judge: a judge is the value of the ``judge`` fixture.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NO_TEXT: Final = "The target reports chunks without their text."
 
 
 def rubric_keys(rubric: str) -> tuple[str, ...]:
-    """Return the metric keys that a rubric gives; a user's own are known from its verdicts."""
+    """Return the metric keys that a rubric gives; those of a custom rubric are in its verdicts."""
     return _KEYS.get(rubric, ())
 
 
@@ -65,16 +65,16 @@ class Judged:
 
     verdicts: Verdicts
     judgements: tuple[Judgement, ...] = ()
-    """Every one that was asked for, in the order of asking."""
+    """All judgements of the first judge, in the order of asking."""
     extra_scores: Mapping[str, float | None] = field(default_factory=dict)
-    """Scores of a user's own rubrics, which no registry knows; None: that verdict failed."""
+    """Scores of custom rubrics, which the registry lacks; None: that verdict failed."""
     source: str = "target"
     """Source of the statement whether the answer abstains: ``target`` or ``judge``."""
     context_chunk_ids: tuple[str | None, ...] = ()
     repeated: tuple[str, ...] = ()
-    """Rubrics that a second judge was to repeat."""
+    """Rubrics for a second judge to repeat."""
     second: tuple[Judgement, ...] = ()
-    """What it said; of verdicts that the first judge failed to give it is not asked."""
+    """Judgements of the second judge, which is not asked where the first one failed."""
 
 
 def judge_case(
@@ -85,14 +85,14 @@ def judge_case(
     repeat: int = 0,
     slots: Slots | None = None,
 ) -> Judged:
-    """Ask a judge whatever one case needs; failures are data.
+    """Ask a judge for the verdicts that one case needs; failures are data.
 
     Args:
-        view: the case with its response; where the target failed no judge is asked.
-        judges: of the answer.
-        rubrics: those in use.
-        repeat: of the case.
-        slots: of which a judge that takes none by itself holds one; None: no limit.
+        view: the case with its response; if the target failed, the judge is not asked.
+        judges: the judges to ask.
+        rubrics: rubrics in use.
+        repeat: number of the case's repeat, from 0.
+        slots: slots held around a judge that does not take them itself; None: no limit.
 
     Raises:
         ConfigError: a judge cannot work as it is set up.
@@ -102,7 +102,7 @@ def judge_case(
     if response is None or view.failed:
         return Judged(
             verdicts=Verdicts(judged_keys=in_use),
-            # Whatever the target failed to answer, a rubric of the user's own would have rated.
+            # A custom rubric would have rated the answer that the target failed to give.
             extra_scores=_extra_scores({}, rubrics, judges.first) if case.answerable else {},
         )
     request = _request(view, response.answer)
@@ -186,7 +186,7 @@ class _Asker:
         except ConfigError:
             raise
         except Exception as error:
-            # A judge of the user's own may raise anything; what it could not judge is an error.
+            # A custom judge may raise anything; an answer that it could not judge is an error.
             lines = str(error).strip().splitlines()
             message = f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
             failure = JudgeFailure(kind="unreachable", message=message[:300])
@@ -241,7 +241,7 @@ def _verdicts(
                 outside[key] = verdict.not_applicable[key]
     if textless:
         outside |= {key: _NO_TEXT for rubric in _GROUNDED for key in rubric_keys(rubric)}
-    # What one rubric scored is not without object because another found nothing to score.
+    # A score of one rubric is applicable even if another rubric found nothing to score.
     outside = {key: reason for key, reason in outside.items() if scores.get(key) is None}
     return Verdicts(
         abstained=abstained,
@@ -255,7 +255,7 @@ def _verdicts(
 def _extra_scores(
     found: Mapping[str, Judgement], rubrics: Sequence[str], judge: Judge
 ) -> dict[str, float | None]:
-    """Return the scores of a user's own rubrics; None: no verdict came, which is an error."""
+    """Return the scores of custom rubrics; None: the verdict is missing, which is an error."""
     extra: dict[str, float | None] = {}
     for rubric in rubrics:
         if rubric in RUBRICS:
@@ -264,26 +264,26 @@ def _extra_scores(
         if verdict is None:
             extra |= dict.fromkeys(_own_keys(judge, rubric))
         else:
-            # What the rubric lets a judge leave out, and it did, is not applicable.
+            # An optional score that the judge left out is not applicable.
             extra |= verdict.scores
     return extra
 
 
 def _own_keys(judge: Judge, rubric: str) -> tuple[str, ...]:
-    """Return the metric keys of a user's own rubric, as far as the judge knows them."""
+    """Return the metric keys of a custom rubric, as far as the judge knows them."""
     metric_keys = getattr(judge, "metric_keys", None)
     return tuple(metric_keys(rubric)) if callable(metric_keys) else ()
 
 
-# --- what a record keeps -----------------------------------------------------------------------
+# --- fields of a record ------------------------------------------------------------------------
 
 
 def case_verdicts(view: CaseView, judged: Judged | None) -> CaseVerdicts:
-    """Return what a record keeps of judging.
+    """Return the fields of a record about judging.
 
     Args:
         view: the case with its response.
-        judged: result of judging it; None: no judge was asked.
+        judged: result of judging it; None: it was not judged.
     """
     if judged is None or view.response is None:
         return CaseVerdicts()
@@ -386,7 +386,7 @@ def _judge_input(judged: Judged, question: str, answer: str) -> dict[str, Any] |
 
 
 def judge_cost(judgements: Iterable[Judgement]) -> dict[str, Any]:
-    """Sum tokens and money of judgements that a model was asked for; empty: none was."""
+    """Sum tokens and cost of the judgements by a model; empty without such judgements."""
     usages = [j.usage for j in judgements if j.level != "offline"]
     if not usages:
         return {}

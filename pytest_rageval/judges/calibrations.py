@@ -19,7 +19,7 @@ _MAX_NAME: Final = 120
 
 
 def calibration_folder(settings: Settings) -> Path:
-    """Return where calibrations are kept: below the first test path, beside its cases."""
+    """Return the folder of calibrations: below the first test path, beside its cases."""
     first = Path(settings.rootdir) / settings.testpaths[0]
     return (first.parent if first.is_file() else first) / FOLDER
 
@@ -34,7 +34,7 @@ def calibration_path(folder: Path, judge: str, rubric: str) -> Path:
 
 
 def read_calibration(path: Path) -> dict[str, Any] | None:
-    """Read one stored calibration; None: there is none.
+    """Read one stored calibration; None: the file does not exist.
 
     Raises:
         StorageError: the file is there and cannot be read.
@@ -55,7 +55,7 @@ def read_calibration(path: Path) -> dict[str, Any] | None:
 
 
 def read_calibrations(folder: Path) -> list[dict[str, Any]]:
-    """Read every stored calibration of a folder, by name; a folder that is not there holds none.
+    """Read every stored calibration of a folder, by name; none if the folder does not exist.
 
     Raises:
         StorageError: one of them cannot be read.

@@ -1,7 +1,7 @@
 """Estimates of the calls, tokens and cost of judging, before any call is made. Pure.
 
-Tokens are estimated from characters by a rule of thumb, since every model counts them its own way,
-and a reply's length is a typical one: the true figures may well differ by a third.
+Tokens are estimated from characters by a rule of thumb, since models count them differently, and
+a typical length of replies is assumed: actual figures may differ by a third.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _ASCII_PER_TOKEN: Final = 4.0
 _OTHER_PER_TOKEN: Final = 1.5
 """Characters beyond ASCII: about two letters of Cyrillic or Greek, one Chinese character."""
 _MESSAGE_TOKENS: Final = 4
-"""What the chat format adds to each message."""
+"""Tokens that the chat format adds to each message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCall:
-    """One verdict that will be needed."""
+    """A verdict that will be needed."""
 
     prompt_tokens: int
     """Estimated."""
     cached: bool = False
-    """Whether the cache holds it, so that nobody is asked."""
+    """Whether the cache holds it, so that the model is not asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +40,14 @@ class Estimate:
 
     verdicts: int
     cached: int
-    """Of the verdicts: those that the cache holds."""
+    """Number of verdicts that the cache holds."""
     calls: int
     prompt_tokens: int
     completion_tokens: int
     completion_tokens_max: int
-    """If every reply were as long as it may be."""
+    """Tokens if every reply had the maximum length."""
     cost_usd: float | None
-    """None, as the next: the price is unknown, which is not 0."""
+    """None here and below: the price is unknown, which is not 0."""
     cost_usd_max: float | None
     price_source: str
     """``settings``, the price table and its version, or ``unknown``."""
@@ -69,12 +69,12 @@ def count_prompt_tokens(messages: Iterable[str]) -> int:
 
 
 def estimate(calls: Iterable[PlannedCall], price: Price, *, max_tokens: int) -> Estimate:
-    """Sum up what verdicts will take.
+    """Estimate the calls, tokens and cost of verdicts.
 
     Args:
         calls: the verdicts needed.
-        price: of the model.
-        max_tokens: longest reply.
+        price: price of the model.
+        max_tokens: maximum length of a reply in tokens.
     """
     planned = list(calls)
     asked = [call for call in planned if not call.cached]
@@ -94,7 +94,7 @@ def estimate(calls: Iterable[PlannedCall], price: Price, *, max_tokens: int) -> 
 
 
 def describe(estimate: Estimate) -> str:
-    """Say an estimate in one line."""
+    """Describe an estimate in one line."""
     calls = f"{estimate.calls:,} call{'' if estimate.calls == 1 else 's'}"
     cached = f" ({estimate.cached:,} more from the cache)" if estimate.cached else ""
     tokens = f"about {estimate.prompt_tokens + estimate.completion_tokens:,} tokens"
@@ -121,29 +121,29 @@ class Price:
     """Price of the calls to one model."""
 
     model: str
-    """Its name as it is asked for."""
+    """Name of the model, as in requests."""
     base_url: str = OPENAI_URL
-    """Of the API that serves it, without credentials."""
+    """URL of the API that serves it, without credentials."""
     input_per_mtok: float | None = None
-    """US dollars per million tokens of prompts; None, as the next: what the table says."""
+    """US dollars per million tokens of prompts; None here and below: the price of the table."""
     output_per_mtok: float | None = None
     """US dollars per million tokens of replies."""
 
     @property
     def source(self) -> str:
-        """Say where prices come from: ``settings``, or the bundled table and its version."""
+        """Return the source of prices: ``settings``, or the bundled table and its version."""
         return table_version() if self.input_per_mtok is None else "settings"
 
     def cost_usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
-        """Return what one call costs in US dollars; None: the price is unknown.
+        """Return the cost of one call in US dollars; None: the price is unknown.
 
-        The table knows a model by the address that serves it: a model of a well-known name on a
-        server of one's own has no known price. Some models cost more per token from a length of
-        prompt on, so calls are priced one by one.
+        The table looks a model up by the address that serves it: a well-known model on a private
+        server has no known price. Some models cost more per token above a certain prompt length,
+        so calls are priced one by one.
 
         Args:
-            prompt_tokens: of one call, from 0.
-            completion_tokens: of its reply, from 0.
+            prompt_tokens: tokens of the prompt, from 0.
+            completion_tokens: tokens of the reply, from 0.
 
         >>> Price(model="any", input_per_mtok=2.5, output_per_mtok=10.0).cost_usd(1000, 100)
         0.0035
@@ -161,15 +161,15 @@ class Price:
 
 
 def find_price(model: str, settings: JudgeSettings, base_url: str | None = None) -> Price:
-    """Say how calls to a model are priced: by the settings where they say, else by the table.
+    """Return the price of a model: that of the settings if set, else that of the table.
 
     Args:
-        model: its name as it is asked for.
-        settings: of the judge.
-        base_url: of the API, without credentials; None: the settings', or OpenAI's.
+        model: name of the model, as in requests.
+        settings: settings of the judge.
+        base_url: URL of the API, without credentials; None: that of the settings, or OpenAI's.
 
     Raises:
-        ConfigError: only one of the two prices is set, or one is no finite number from 0 on.
+        ConfigError: only one of the two prices is set, or one is not a finite number from 0 on.
     """
     stated = {
         "input_per_mtok": settings.input_per_mtok,

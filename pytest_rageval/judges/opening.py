@@ -1,4 +1,4 @@
-"""Opens the judges that the settings name."""
+"""Opening of the judges that the settings name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def open_judge(
     sleep: Sleep = time.sleep,
     slots: Slots | None = None,
 ) -> Iterator[Judge | None]:
-    """Yield the judge and close it afterwards; None where answers are not judged.
+    """Yield the judge and close it afterwards; None if answers are not judged.
 
     Args:
         settings: the run's settings.
@@ -110,9 +110,9 @@ def open_second_judge(
     sleep: Sleep = time.sleep,
     slots: Slots | None = None,
 ) -> Iterator[Judge | None]:
-    """Yield the judge of the spot check and close it afterwards; None where there is none.
+    """Yield the judge of the spot check and close it afterwards; None without a spot check.
 
-    It is opened when it is first asked: a run may come to choose no case that needs it.
+    It is opened when it is first asked: a run may contain no case that needs it.
 
     Args:
         settings: the run's settings.
@@ -151,7 +151,7 @@ def _open_second(settings: Settings, environ: Mapping[str, str], pacing: Pacing)
 
 
 class _Unopened:
-    """A judge that is opened when it is first asked; safe to share between threads."""
+    """A judge opened at its first question; safe to share between threads."""
 
     takes_slots = True
 
@@ -174,7 +174,7 @@ class _Unopened:
         return self._judge().judge(rubric, request, repeat=repeat)
 
     def forget(self) -> None:
-        """Let a model forget how its endpoint wants to be asked."""
+        """Discard the form of request that a model's endpoint was found to accept."""
         forget = getattr(self._opened, "forget", None)
         if forget is not None:
             forget()
@@ -188,7 +188,7 @@ class _Unopened:
 
 @contextmanager
 def open_cache(settings: Settings) -> Iterator[JudgeCache | None]:
-    """Yield the cache of verdicts and close it afterwards; None where none is wanted.
+    """Yield the cache of verdicts and close it afterwards; None if the cache is off.
 
     Raises:
         ConfigError: its URL is wrong.

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Planner:
-    """Takes the place of a judge, and only notes what it is asked."""
+    """Stand-in for a judge that only notes the verdicts it is asked for."""
 
     judge_in_question: OpenAIJudge
     rubrics: frozenset[str] | None = None
-    """Those that count; None: all."""
+    """Rubrics that count; None: all."""
     planned: list[PlannedCall] = field(default_factory=list)
 
     @property
@@ -36,7 +36,7 @@ class _Planner:
     def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
         if self.rubrics is None or rubric in self.rubrics:
             self.planned.append(self.judge_in_question.plan(rubric, request, repeat=repeat))
-        # Taken as no abstention, so that the estimate errs on the side of more.
+        # Assumed not to be an abstention, so that the estimate is rather too high.
         verdict = Verdict(abstained=False)
         return Judgement(rubric=rubric, rubric_version=rubric, judge=self.identity, verdict=verdict)
 
@@ -44,7 +44,7 @@ class _Planner:
 def plan_verdicts(
     records: Iterable[CaseRecord], settings: Settings, environ: Mapping[str, str]
 ) -> str:
-    """Say what verdicts on stored answers would take, one line for each judge; nobody is asked.
+    """Estimate verdicts on stored answers without asking, one line for each judge.
 
     Args:
         records: with their cases and whole texts.

@@ -1,4 +1,4 @@
-"""A second judge for some cases of a run: which cases, which scores, what is kept of it. Pure."""
+"""Choice of cases and scores for a second judge, and the fields of its record. Pure."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def repeated_rubrics(rubrics: Iterable[str]) -> tuple[str, ...]:
 
 
 def asks_second_judge(settings: Settings) -> bool:
-    """Say whether a second judge is wanted, and there is a first one for it to follow."""
+    """Return whether a second judge is configured beside a first one."""
     return (
         settings.judging.spot_check > 0 and settings.judge != "none" and not settings.retrieval_only
     )
 
 
 def check_second_judge(settings: Settings) -> None:
-    """Refuse a spot check that could tell nothing.
+    """Refuse a spot check that could not yield a comparison.
 
     Raises:
-        ConfigError: there is no second judge, or no score that it could repeat.
+        ConfigError: the second judge, or a score that it could repeat, is missing.
     """
     if not asks_second_judge(settings):
         return
@@ -73,13 +73,12 @@ def check_second_judge(settings: Settings) -> None:
 def choose_cases(cases: Iterable[tuple[str, Case]], settings: Settings) -> frozenset[CaseKey]:
     """Choose the cases that are judged twice.
 
-    The same ones in every process and whatever their order. Cases without a verdict to repeat are
-    left out as far as that is known beforehand: an unanswerable one is judged by
-    ``five_dimensions`` alone.
+    The choice is the same in every process and for every order. Cases known beforehand to have no
+    verdict to repeat are left out: an unanswerable one is judged by ``five_dimensions`` alone.
 
     Args:
         cases: file and case of every selected case.
-        settings: of the run.
+        settings: settings of the run.
     """
     if not asks_second_judge(settings):
         return frozenset()
@@ -88,15 +87,15 @@ def choose_cases(cases: Iterable[tuple[str, Case]], settings: Settings) -> froze
     return frozenset(choose_spot_check(keys, settings.judging.spot_check))
 
 
-# --- what a record keeps -------------------------------------------------------------------------
+# --- fields of a record --------------------------------------------------------------------------
 
 
 def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> dict[str, Any] | None:
-    """Return a record's ``spot_check``; None: the case had no verdict to repeat.
+    """Return a record's ``spot_check``; None if the case had no verdict to repeat.
 
     Args:
-        rubrics: those that were to be repeated.
-        second: the second judge's judgements; none for a rubric whose first verdict failed.
+        rubrics: rubrics to repeat.
+        second: the second judge's judgements, without rubrics whose first verdict failed.
     """
     if not rubrics:
         return None
@@ -125,7 +124,7 @@ def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> di
     }
 
 
-# --- what a run says -----------------------------------------------------------------------------
+# --- choice of cases -----------------------------------------------------------------------------
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -134,13 +133,13 @@ Key = TypeVar("Key", bound=Hashable)
 def choose_spot_check(case_keys: Iterable[Key], n: int, seed: int = 0) -> tuple[Key, ...]:
     """Choose cases for a second judge.
 
-    The choice depends on the keys and the seed alone: not on their order, nor on which process
-    asks, and a further case replaces at most one of the chosen.
+    The choice depends on the keys and the seed alone, not on their order or the process, and an
+    additional case replaces at most one of the chosen.
 
     Args:
         case_keys: strings, or tuples of strings and numbers; repeats count once.
-        n: how many, or all if there are fewer.
-        seed: another one chooses others.
+        n: number of cases to choose; all if there are fewer.
+        seed: seed of the choice.
 
     Returns:
         The chosen keys in the order given.

@@ -1,4 +1,4 @@
-"""One connection to a database that processes and threads share, and what goes wrong with it."""
+"""Connection to a database that processes and threads share, and its errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUSY_S: Final = 30.0
-"""How long one waits for others that write; a write takes less than a millisecond."""
+"""Maximum wait for other writers in seconds; a write takes less than a millisecond."""
 _EXAMPLES: Final = "sqlite:///evals/cache/judge.sqlite or postgresql+psycopg://user@host/database"
 _UNWRITABLE: Final = frozenset(
     {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
@@ -30,16 +30,16 @@ _UNWRITABLE: Final = frozenset(
 
 
 class Database:
-    """An SQLite file or a PostgreSQL database; every statement commits by itself.
+    """An SQLite file or a PostgreSQL database; every statement is its own transaction.
 
     One connection under a lock serves all threads: a statement takes well under a millisecond,
     and a judge's answer takes seconds. After a fork, the child opens its own.
 
     Args:
         url_or_path: path of an SQLite file, or an SQLAlchemy URL.
-        prepare: called with each new connection, the name to show and whether it is to be written,
-            to make or check the tables. It raises StorageError if they are not as they should be,
-            and lets through what SQLite says of a file that cannot be written.
+        prepare: called with each new connection, the name to show and whether it can be written,
+            to make or check the tables. It raises StorageError if they are not as expected, and
+            passes on SQLite's errors about a file that cannot be written.
 
     Raises:
         ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
@@ -55,7 +55,7 @@ class Database:
         """File or URL without credentials and query, for messages."""
         self.is_sqlite: Final = self._place.is_sqlite
         self.warning: str | None = None
-        """One line for the user about what is not kept; None: all is well."""
+        """One line for the user about data that is not kept; None: no problem."""
         self.writable = True
         self._inherited: list[Connection] = []
         self._start()
@@ -68,11 +68,11 @@ class Database:
             self._open()
 
     def warn(self, text: str) -> None:
-        """Keep the first thing that went wrong, for the user."""
+        """Store the first problem as the warning for the user."""
         self.warning = self.warning or f"{self.shown}: {text}"
 
     def close(self) -> None:
-        """Let go of the database; a second call does nothing."""
+        """Close the connection; a second call does nothing."""
         connection, self._connection = self._connection, None
         if connection is not None and os.getpid() == self._pid:
             connection.close()
@@ -86,20 +86,20 @@ class Database:
         """Return all rows of a query.
 
         Raises:
-            StorageError: it could not be answered.
+            StorageError: the query failed.
         """
         with self._named_errors():
             return self._execute(statement, values, lambda result: result.all())
 
     def look_up(self, statement: Select[Any], key: str) -> Sequence[Any] | None:
-        """Return the row that a query with the parameter ``the_key`` finds; None: there is none.
+        """Return the row that a query with the parameter ``the_key`` finds; None: not found.
 
         Raises:
-            StorageError: it could not be answered.
+            StorageError: the query failed.
         """
         if self.is_sqlite:
-            # Past SQLAlchemy, which takes three times as long as SQLite to find a row. What goes
-            # wrong here goes wrong below too, where it gets its name.
+            # Past SQLAlchemy, which takes three times as long as SQLite to find a row. An error
+            # here occurs below too, where it is translated.
             with suppress(sqlite3.Error):
                 return self._look_up_plainly(_sqlite_text(statement), key)
         rows = self.read(statement, {"the_key": key})
@@ -112,7 +112,7 @@ class Database:
         return row
 
     def change(self, statement: Executable, values: Mapping[str, Any] | None = None) -> int:
-        """Run a statement that writes; return how many rows it touched.
+        """Run a statement that writes; return the number of rows affected.
 
         Raises:
             StorageError: it failed.
@@ -121,9 +121,9 @@ class Database:
             return self._execute(statement, values, lambda result: result.rowcount)
 
     def keep(self, statement: Executable, values: Mapping[str, Any]) -> bool:
-        """Run a statement that writes, where that can be done; say whether it was.
+        """Run a statement that writes, if the database can be written; return whether it ran.
 
-        The first failure ends all writing and becomes the warning: a full disk should not end a
+        The first failure stops all writing and becomes the warning: a full disk should not end a
         run whose verdicts are paid for.
 
         Raises:
@@ -157,15 +157,15 @@ class Database:
             except DBAPIError as error:
                 if not error.connection_invalidated:
                     raise
-                # The server was restarted, or cut a quiet connection: once more on a new one.
+                # The server restarted or closed an idle connection: retry on a new one.
                 connection.rollback()
                 return take(connection.execute(statement, values))
 
     @contextmanager
     def _held(self) -> Iterator[Connection]:
         if os.getpid() != self._pid:
-            # Neither SQLite nor PostgreSQL lets a child use a connection of its parent, nor close
-            # it: the server would then end the parent's session.
+            # A child must neither use nor close a connection of its parent: the server would then
+            # end the parent's session.
             if self._connection is None:
                 raise StorageError(f"{self.shown}: the cache is closed")
             self._inherited.append(self._connection)
@@ -199,7 +199,7 @@ class Database:
             self._open_read_only(file, self._place.reason(error))
 
     def _open_read_only(self, file: Path, reason: str) -> None:
-        """Read the file without a right to write it or its folder; without a file, be empty."""
+        """Open the file without permission to write it or its folder; empty without a file."""
         from sqlalchemy.exc import OperationalError
 
         self._stop_writing(reason)
@@ -215,7 +215,7 @@ class Database:
         self.warn(f"new verdicts are not kept: {reason}")
 
     def _connect(self, *, write: bool, prepare: bool) -> Connection:
-        # Committing each statement by itself leaves no transaction open between two judgements.
+        # Autocommit leaves no transaction open between two judgements.
         engine = self._place.engine(patience_s=BUSY_S, write=write, isolation_level="AUTOCOMMIT")
         return connect(engine, lambda opened: self._prepare(opened, self.shown, prepare))
 
@@ -225,7 +225,7 @@ class Database:
 
 @cache
 def _sqlite_text(statement: Select[Any]) -> str:
-    """Return a query as SQLite reads it."""
+    """Return a query in the SQL of SQLite."""
     from sqlalchemy.dialects import sqlite
 
     return str(statement.compile(dialect=sqlite.dialect()))

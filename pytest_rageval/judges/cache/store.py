@@ -1,4 +1,4 @@
-"""Verdicts and output levels, stored by keys that hash all they depend on."""
+"""Verdicts and output levels, stored by hashes of everything they depend on."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class CacheStats:
 
     entries: int
     document_bytes: int
-    """Of all documents together; a file is a little larger."""
+    """Total size of the documents; a file is a little larger."""
     by_identity: Mapping[str, int]
     """Judge to its number of entries, in the order of their names."""
     oldest_use: datetime | None
-    """To the day; None: there is no entry."""
+    """To the day; None: the cache is empty."""
     newest_use: datetime | None
 
 
 class JudgeCache:
     """Verdicts that the processes and threads of many runs share; usable as a context manager.
 
-    A file that cannot be written is read all the same, and ``warning`` says so.
+    A file that cannot be written is still read, and sets ``warning``.
 
     Args:
         url_or_path: path of an SQLite file, whose folder is made where it is missing, or an
@@ -75,16 +75,16 @@ class JudgeCache:
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing new is kept; ``warning`` says why."""
+        """Whether new verdicts are not kept; ``warning`` holds the reason."""
         return not self._database.writable
 
     @property
     def warning(self) -> str | None:
-        """One line for the user about what is not kept; None: all is well."""
+        """One line for the user about data that is not kept; None: no problem."""
         return self._database.warning
 
     def close(self) -> None:
-        """Note the last uses and let go of the database; a second call does nothing."""
+        """Note the last uses and close the database; a second call does nothing."""
         with suppress(StorageError):
             self._note_uses()
         self._database.close()
@@ -92,7 +92,7 @@ class JudgeCache:
     # --- entries ---------------------------------------------------------------------------
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """Return the document of a key; None: there is none, or it is no longer a JSON object.
+        """Return the document of a key; None: it is missing, or is not a JSON object any more.
 
         Raises:
             StorageError: the database cannot be read, or the cache is closed.
@@ -110,15 +110,15 @@ class JudgeCache:
 
         Args:
             key: from ``key_of``.
-            document: JSON values, none of them secret.
-            identity: the judge's, to prune by; credentials in a URL are cut off.
+            document: JSON values without secrets.
+            identity: identity of the judge, to prune by; credentials in a URL are removed.
 
         Returns:
-            Whether it was kept: one of more than ``MAX_DOCUMENT_BYTES`` is not, nor anything where
-            the database cannot be written; then there is a ``warning``.
+            Whether it was kept. Documents above ``MAX_DOCUMENT_BYTES`` are not, nor are any if the
+            database cannot be written; both set ``warning``.
 
         Raises:
-            ValueError: something in the document is no JSON value, such as NaN.
+            ValueError: the document contains a value that is not JSON, such as NaN.
             StorageError: the file is broken, or the cache is closed.
         """
         now = int(self._clock())
@@ -127,13 +127,13 @@ class JudgeCache:
         return self._put(self._sql.put, values, document)
 
     def get_level(self, endpoint: str, model: str) -> dict[str, Any] | None:
-        """Return what is known of how an endpoint and model take requests; see ``get``."""
+        """Return the form of request that an endpoint and model accept; see ``get``."""
         key = level_key(endpoint, model)
         row = self._database.look_up(self._sql.get_level, key)
         return None if row is None else self._document(key, row[0])
 
     def put_level(self, endpoint: str, model: str, document: Mapping[str, Any]) -> bool:
-        """Remember how an endpoint and model take requests; see ``put``."""
+        """Store the form of request that an endpoint and model accept; see ``put``."""
         return self._put(self._sql.put_level, {"key": level_key(endpoint, model)}, document)
 
     def _document(self, key: str, text: str) -> dict[str, Any] | None:
@@ -143,7 +143,7 @@ class JudgeCache:
             document = None
         if isinstance(document, dict):
             return document
-        # It costs one question, and the answer takes the place of what broke.
+        # It costs one question, and the answer replaces the broken entry.
         self._database.warn(f"entry {key[:12]}: no JSON object, asked again")
         return None
 
@@ -161,13 +161,13 @@ class JudgeCache:
             self._used.add(key)
             full = len(self._used) >= _MAX_USED
         if full:
-            # Another process may be writing for long; nothing but an age is lost.
+            # Another process may be writing for a long time; only an age is lost.
             with suppress(StorageError):
                 self._note_uses()
 
     def _note_uses(self) -> None:
         with self._lock:
-            # Sorted, so that two processes lock the rows of PostgreSQL in one order.
+            # Sorted, so that two processes lock the rows of PostgreSQL in the same order.
             used, self._used = sorted(self._used), set()
         if used and self._database.writable:
             values = {"keys": used, "now": int(self._clock())}
@@ -180,16 +180,15 @@ class JudgeCache:
         identity: str | None = None,
         max_entries: int | None = None,
     ) -> int:
-        """Delete verdicts and return how many; the file shrinks unless others are reading it.
+        """Delete verdicts and return their number; the file shrinks unless others read it.
 
         Args:
-            older_than: only those that nobody used for so long, to the day.
-            identity: only those of one judge.
-            max_entries: how many of what is left (of that judge) stay, used last; with neither
-                of the others, of all.
+            older_than: delete only verdicts that were not used for so long, to the day.
+            identity: delete only verdicts of this judge.
+            max_entries: number of remaining verdicts (of that judge) to keep, last used first.
 
         Raises:
-            ValueError: nothing to go by, or a value below 0.
+            ValueError: all three are None, or a value is below 0.
             StorageError: the database cannot be written.
         """
         if older_than is None and identity is None and max_entries is None:
@@ -213,7 +212,7 @@ class JudgeCache:
         return gone
 
     def stats(self) -> CacheStats:
-        """Count what the cache holds.
+        """Count the entries of the cache.
 
         Raises:
             StorageError: the database cannot be read.
@@ -252,16 +251,16 @@ def key_of(
     Neither the order of parameters nor the way a number is written matters: 0 is 0.0.
 
     Args:
-        identity: the judge's, with base URL and model; credentials in the URL do not count, so
-            that a new key of an API finds what was paid for with the old one.
-        parameters: what is sent besides the prompt; JSON values, none of them secret.
+        identity: identity of the judge, with base URL and model; credentials in the URL do not
+            count, so that a new API key finds verdicts paid for with the old one.
+        parameters: parameters sent besides the prompt; JSON values without secrets.
         rubric_version: name and hash of the rubric.
-        level: how the reply's structure is asked for.
-        prompt_sha256: of the rendered prompt, 64 hex digits.
-        repeat: which sampling repeat, from 0.
+        level: output level of the request.
+        prompt_sha256: hash of the rendered prompt, 64 hex digits.
+        repeat: number of the sampling repeat, from 0.
 
     Raises:
-        ValueError: the hash is none, or a parameter is no JSON value.
+        ValueError: the hash is malformed, or a parameter is not a JSON value.
     """
     if not _SHA256.fullmatch(prompt_sha256):
         raise ValueError(f"prompt_sha256: got {prompt_sha256[:70]!r}, expected 64 hex digits")
@@ -283,7 +282,7 @@ def level_key(endpoint: str, model: str) -> str:
 
 
 def public_identity(identity: str) -> str:
-    """Cut what could be a secret off a judge's identity that holds a URL.
+    """Remove possible secrets from a judge's identity that contains a URL.
 
     >>> public_identity("gpt-5 at https://user:s3cret@example.org/v1?key=s3cret")
     'gpt-5 at https://example.org/v1'
@@ -298,10 +297,10 @@ def _without_credentials(text: str) -> str:
 
 
 def encode(value: Any) -> str:
-    """Write a JSON value as ASCII, so that half of a surrogate pair and NUL can be kept too.
+    """Encode a JSON value as ASCII, so that halves of surrogate pairs and NUL can be kept too.
 
     Raises:
-        ValueError: NaN, an infinite number, or no JSON value.
+        ValueError: NaN, an infinite number, or not a JSON value.
     """
     try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False)

@@ -30,7 +30,7 @@ class _Tables:
 def _tables() -> _Tables:
     from sqlalchemy import BigInteger, Column, MetaData, String, Table, Text
 
-    # Prefixed, since a PostgreSQL database may hold much else.
+    # Prefixed, since a PostgreSQL database may hold other tables.
     metadata = MetaData()
     return _Tables(
         version=version_table("rageval_judge_cache", metadata),
@@ -56,7 +56,7 @@ def prepare(connection: Connection, shown: str, writable: bool) -> None:
     """Make the tables where they are missing, and refuse those of another version.
 
     Args:
-        connection: commits each statement by itself.
+        connection: a connection in autocommit mode.
         shown: name of the database, for messages.
         writable: whether tables can be made.
 
@@ -82,7 +82,7 @@ def prepare(connection: Connection, shown: str, writable: bool) -> None:
             "what it held is asked again"
         )
     if writable and is_file:
-        # SQLite opens a file without a right to write it all the same; only a write tells.
+        # SQLite also opens a file that it may not write; only a write shows it.
         connection.execute(version.update().where(false()).values(id=1))
 
 
@@ -97,7 +97,7 @@ def _create(connection: Connection) -> None:
                 connection.execute(CreateTable(table, if_not_exists=True))
             break
         except (IntegrityError, ProgrammingError):
-            # PostgreSQL lets IF NOT EXISTS fail where two processes make one table at once.
+            # IF NOT EXISTS can fail in PostgreSQL if two processes create a table at once.
             if attempt + 1 == _CREATE_ATTEMPTS:
                 raise
     statement = _insert(connection.dialect.name)(tables.version)
@@ -106,7 +106,7 @@ def _create(connection: Connection) -> None:
 
 
 def _insert(dialect: str) -> Callable[[Table], Any]:
-    # Typed by hand: the two have no common type with ``on_conflict_…``.
+    # Typed as Any: the two have no common type with ``on_conflict_…``.
     from sqlalchemy.dialects import postgresql, sqlite
 
     return sqlite.insert if dialect == "sqlite" else postgresql.insert
@@ -151,7 +151,7 @@ class Statements:
 
 @cache
 def statements(dialect: str) -> Statements:
-    """Return the statements in the words of ``sqlite`` or ``postgresql``."""
+    """Return the statements in the dialect ``sqlite`` or ``postgresql``."""
     from sqlalchemy import bindparam, func, select, text, update
 
     verdicts, levels = _tables().verdicts, _tables().levels
@@ -179,7 +179,7 @@ def statements(dialect: str) -> Statements:
 
 
 def _upsert(dialect: str, table: Table, columns: tuple[str, ...]) -> Executable:
-    # An update, so that an entry that no longer can be read is healed by the next answer.
+    # An update, so that the next answer replaces an entry that cannot be read.
     statement = _insert(dialect)(table)
     changes = {name: statement.excluded[name] for name in columns}
     upsert: Executable = statement.on_conflict_do_update(index_elements=["key"], set_=changes)

@@ -1,4 +1,4 @@
-"""One question to a model that is no verdict, asked the way that a judge is asked."""
+"""Questions to a model other than for verdicts, sent in the same way as to a judge."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class ChatReply:
     text: str = ""
     failure: JudgeFailure | None = None
     status: int | None = None
-    """HTTP status of the reply; None: no reply came."""
+    """HTTP status of the reply; None: no reply was received."""
     level: OutputLevel
-    """How the shape was asked for in the end."""
+    """Output level of the last request."""
     prompt_tokens: int | None = None
-    """As the server counted them; None: it did not say."""
+    """Tokens as counted by the server; None: not reported."""
     model: str | None = None
-    """As the server names itself."""
+    """Name of the model as reported by the server."""
 
 
 class ChatModel:
@@ -96,10 +96,10 @@ class ChatModel:
         """Ask one question; failures are data.
 
         Args:
-            system: instructions. Where the endpoint takes no schema they alone say what shape the
-                reply has, so they must.
-            user: what to work on.
-            name: of the schema.
+            system: instructions; they must describe the shape of the reply, for endpoints that
+                take no schema.
+            user: the text to work on.
+            name: name of the schema.
             schema: JSON schema of the reply; None: plain text.
         """
         expected = count_prompt_tokens([system, user]) + self._settings.max_tokens

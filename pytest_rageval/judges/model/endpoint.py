@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
 CONNECT_TIMEOUT_S: Final = 10.0
 TIMEOUT_RETRIES: Final = 1
-"""A slow endpoint has already cost the whole limit, and may bill what nobody read."""
+"""A slow endpoint has already taken the whole limit, and may bill replies that were not read."""
 _RETRYABLE: Final = frozenset({408, 409, 429})
 _PATH: Final = "chat/completions"
 _ACCOUNT: Final = {
     "OpenAI-Organization": "OPENAI_ORG_ID",
     "OpenAI-Project": "OPENAI_PROJECT_ID",
 }
-"""Header by header, the variable that names whose account is billed."""
+"""Environment variable of each header that names the account to bill."""
 _HEADERS: Final = {
     "Accept": "application/json",
     "Content-Type": "application/json",
@@ -66,11 +66,11 @@ class Answer:
     """Outcome of one question, its retries included."""
 
     body: Any = None
-    """JSON value of a reply with a 2xx status, or of a refusal; its text where it is no JSON."""
+    """JSON value of a reply with a 2xx status, or of a refusal; its text if it is not JSON."""
     status: int | None = None
-    """None: no reply came."""
+    """HTTP status; None: no reply was received."""
     failure: JudgeFailure | None = None
-    """None: a reply came that may hold a completion."""
+    """Reason for a missing reply; None: the reply may hold a completion."""
     calls: int = 0
     duration_ms: float = 0.0
     """Time spent asking, without pauses."""
@@ -81,7 +81,7 @@ class _Attempt:
     status: int | None = None
     body: Any = None
     fault: str = ""
-    """Says what went wrong, where no status does."""
+    """Description of the fault if the status does not show it."""
     timed_out: bool = False
     retry_after_s: float | None = None
     retryable: bool = True
@@ -97,8 +97,8 @@ class ChatEndpoint:
     Args:
         model: its name as the endpoint knows it.
         settings: of the judge.
-        environ: where the key is, looked up once.
-        needs_key: whether a missing key is an error; False where nobody will be asked.
+        environ: variables that hold the key, looked up once.
+        needs_key: whether a missing key is an error; False if the model will not be asked.
         pacing: of the requests; without a limiter, all processes of this machine share one where
             the settings name limits.
 
@@ -121,7 +121,7 @@ class ChatEndpoint:
         self._address = _address(settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL)
         self._key = _key(settings.api_key_env, environ, needed=needs_key and not self.loopback)
         self._headers = {**_HEADERS, **_account(environ)}
-        # A server of one's own asks for no key, but some want the header.
+        # A private server does not require a key, but some require the header.
         self._headers["Authorization"] = f"Bearer {self._key or 'none'}"
         self.pacing: Final = pacing or Pacing()
         self._limiter = self.pacing.limiter or shared_limiter(self.base_url, model, settings)
@@ -137,12 +137,12 @@ class ChatEndpoint:
 
     @property
     def base_url(self) -> str:
-        """Without credentials."""
+        """URL of the API, without credentials."""
         return self._address.shown.removesuffix(f"/{_PATH}")
 
     @property
     def host(self) -> str:
-        """Host and port, for people."""
+        """Host and port, for messages."""
         return urlsplit(self.base_url).netloc
 
     @property
@@ -152,7 +152,7 @@ class ChatEndpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Texts that must not be shown: the key, also as it may be written elsewhere."""
+        """Texts that must not be shown: the key in all of its encodings."""
         key = self._key
         if not key:
             return self._address.secrets
@@ -160,7 +160,7 @@ class ChatEndpoint:
         return (*self._address.secrets, key, quote(key, safe=""), coded)
 
     def blot(self, text: str) -> str:
-        """Replace every secret in a text, and what looks like the part of a key."""
+        """Replace every secret in a text, and every text that looks like part of a key."""
         text = _KEY_LIKE.sub("***", blot_out(text, self.secrets))
         if self._key and len(self._key) >= 2 * _MIN_HEAD:
             text = re.sub(re.escape(self._key[:_MIN_HEAD]) + f"{_KEY_REST}*", "***", text)
@@ -182,8 +182,8 @@ class ChatEndpoint:
 
         Args:
             request: arguments of ``chat.completions.create``.
-            tokens: how many the request is expected to use.
-            is_refusal: says of a status and a body whether to ask in another way instead of again.
+            tokens: number of tokens that the request is expected to use.
+            is_refusal: whether a status and a body call for another form instead of a retry.
         """
         content = json.dumps(request).encode("ascii")
         timeouts, spent_s = 0, 0.0
@@ -206,7 +206,7 @@ class ChatEndpoint:
         return replace(self._answer(last, calls), calls=calls, duration_ms=spent_s * 1000)
 
     def settle(self, expected: int, used: int) -> None:
-        """Tell the rate limits how many tokens a request really used."""
+        """Report the tokens that a request used to the rate limits."""
         if self._limiter is not None:
             self._limiter.settle(expected, used)
 
@@ -215,8 +215,8 @@ class ChatEndpoint:
     def _wait(self, tokens: int) -> None:
         if self._limiter is None:
             return
-        # Opened before: opening takes so long that the request would leave late, and those of
-        # several processes all at once.
+        # Opened before: opening is so slow that the request would be late, and those of several
+        # processes would leave at the same time.
         with self._clients.lease():
             pass
         with waiting():
@@ -236,7 +236,7 @@ class ChatEndpoint:
             try:
                 with within(self.settings.timeout_s):
                     reply = send(http, request)
-            except Exception as error:  # such as that of a cassette that holds no such request
+            except Exception as error:  # such as that of a cassette without this request
                 return self._broken("no connection", error)
         return self._read(reply)
 
@@ -322,7 +322,7 @@ class ChatEndpoint:
 
 
 def _may_pass(attempt: _Attempt) -> bool:
-    """Say whether the same request may do better later."""
+    """Return whether the same request may succeed later."""
     if attempt.status is None:
         return True
     # Without money on the account, waiting does not help.
@@ -332,7 +332,7 @@ def _may_pass(attempt: _Attempt) -> bool:
 
 
 def _hidden_error(attempt: _Attempt) -> _Attempt:
-    """Unveil an error that came as 200: some gateways send one in place of the completion."""
+    """Detect an error with status 200, which some gateways send in place of a completion."""
     body = attempt.body
     if not isinstance(body, dict) or not body.get("error") or body.get("choices"):
         return attempt
@@ -354,7 +354,7 @@ def _address(base_url: str) -> Address:
 
 
 def _account(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that name whose account is billed, where variables name it."""
+    """Return the headers that name the account to bill, from the variables that are set."""
     found = {name: environ.get(variable, "").strip() for name, variable in _ACCOUNT.items()}
     for name, value in found.items():
         _check_sendable(value, f"the environment variable {_ACCOUNT[name]}")
@@ -362,9 +362,9 @@ def _account(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _key(variable: str, environ: Mapping[str, str], *, needed: bool) -> str | None:
-    """Return the key; None: there is none, and none is needed."""
+    """Return the key; None: it is not set and not needed."""
     where = "[tool.rageval.judge] api_key_env"
-    # Where a key was given in place of its name, no message may repeat it.
+    # If a key was given in place of its name, messages must not repeat it.
     shown = variable if _NAME.fullmatch(variable) else "that it names"
     key = environ.get(variable, "").strip()
     if not key:
@@ -383,10 +383,10 @@ def _check_sendable(value: str, where: str) -> None:
 
 
 def shared_limiter(base_url: str, model: str, settings: JudgeSettings) -> RateLimiter | None:
-    """Open the rate limits that all processes of this user share; None: there are none.
+    """Open the rate limits that all processes of this user share; None without limits.
 
     Raises:
-        ConfigError: a limit is no number above 0.
+        ConfigError: a limit is not a number above 0.
     """
     limits = (settings.requests_per_minute, settings.tokens_per_minute)
     if limits == (None, None):

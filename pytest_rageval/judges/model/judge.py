@@ -1,4 +1,4 @@
-"""A judge that asks a model: finds how it wants to be asked, reads what it says, remembers it."""
+"""A judge that asks a model, adapts to the form its endpoint accepts, and caches verdicts."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ class Cache(Protocol):
     """Store of verdicts, and of the form of request that each endpoint accepts."""
 
     def get(self, key: str) -> Mapping[str, Any] | None:
-        """Return what is kept under a key."""
+        """Return the document of a key."""
 
     def put(self, key: str, document: Mapping[str, Any], *, identity: str) -> bool:
         """Keep a document."""
 
     def get_level(self, endpoint: str, model: str) -> Mapping[str, Any] | None:
-        """Return how an endpoint wants to be asked."""
+        """Return the form of request that an endpoint accepts."""
 
     def put_level(self, endpoint: str, model: str, document: Mapping[str, Any]) -> bool:
-        """Remember how an endpoint wants to be asked."""
+        """Store the form of request that an endpoint accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +88,8 @@ class OpenAIJudge:
     Usable as a context manager; the endpoint is closed with it, the cache is not.
 
     Args:
-        endpoint: the model and where it is asked.
-        cache: keeps verdicts; None: every question is asked.
+        endpoint: the model and its address.
+        cache: store of verdicts; None: every question is asked.
         alternate: whether to ask in the other wording of the rubrics, for spot checks.
         rubric_root: folder that the path of a user's rubric starts at; None: the working folder.
 
@@ -137,7 +137,7 @@ class OpenAIJudge:
 
     @property
     def cache_warning(self) -> str | None:
-        """One line about verdicts that its cache does not keep; None: all is well."""
+        """One line about verdicts that its cache does not keep; None: no problem."""
         warning = getattr(self._cache, "warning", None)
         return None if warning is None else f"judge cache {warning}"
 
@@ -157,7 +157,7 @@ class OpenAIJudge:
         return tuple(load_rubric(rubric, root=self._rubric_root).metrics.values())
 
     def forget(self) -> None:
-        """Find out anew how the endpoint wants to be asked, as if no question had been."""
+        """Discard the form of request that the endpoint was found to accept."""
         with self._lock:
             self._form = self._remembered = None
 
@@ -170,8 +170,8 @@ class OpenAIJudge:
 
         Args:
             rubric: a name of ``RUBRICS`` or the path of a user's rubric.
-            request: the answer and what it is judged against.
-            repeat: which sampling repeat, so that the cache keeps them apart.
+            request: the answer and its reference.
+            repeat: number of the sampling repeat, part of the cache key.
 
         Raises:
             ConfigError: the rubric is not valid.
@@ -191,7 +191,7 @@ class OpenAIJudge:
             self._learn(question.form, said)
 
     def plan(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> PlannedCall:
-        """Say what a verdict would take, without asking anybody.
+        """Estimate a verdict without asking the model.
 
         Raises:
             ConfigError: the rubric is not valid.
@@ -232,10 +232,10 @@ class OpenAIJudge:
         )
 
     def _converse(self, question: _Question, tally: Tally) -> _Said | Form:
-        """Ask, and once more where the reply could not be read.
+        """Ask, and once more if the reply could not be read.
 
         Returns:
-            What was said, or the form to ask in instead of one that was refused.
+            The outcome, or the form to use instead of the refused one.
         """
         from pytest_rageval.judges.rubrics.load import repair_messages
 
@@ -248,7 +248,7 @@ class OpenAIJudge:
         messages = repair_messages(question.prompt, first.reply.text, failure)
         second = self._turn(question, messages, tally)
         if isinstance(second, Form):
-            # The same form was taken a moment ago: the endpoint is of two minds.
+            # The same form was accepted a moment ago: the endpoint is inconsistent.
             return replace(first, repaired=True)
         return replace(second, reply=second.reply or first.reply, repaired=True)
 
@@ -330,7 +330,7 @@ class OpenAIJudge:
         document = document_of(judgement, self._endpoint.secrets)
         if self._cache is not None:
             self._cache.put(key, document, identity=self.identity)
-        # Read back, so that a kept verdict and a fresh one are the same, without secrets.
+        # Read back, so that a cached verdict equals a fresh one, without secrets.
         kept = judgement_of(document)
         return judgement if kept is None else replace(kept, duration_ms=judgement.duration_ms)
 
@@ -354,13 +354,13 @@ class OpenAIJudge:
         return replace(first, dropped=form.dropped)
 
     def _learn(self, asked: Form, changed: Form) -> None:
-        """Take the form that follows a refused one, unless another thread was first."""
+        """Adopt the form that follows a refused one, unless another thread was first."""
         with self._lock:
             if self._form == asked:
                 self._form = changed
 
     def _remember(self, form: Form) -> None:
-        """Keep a form that was taken, for later runs."""
+        """Store an accepted form for later runs."""
         with self._lock:
             if self._cache is None or self._remembered == form or self._form != form:
                 return
@@ -369,7 +369,7 @@ class OpenAIJudge:
 
 
 def _with_prompt(judgement: Judgement, prompt: Prompt) -> Judgement:
-    """Add what the prompt left out, by ids that no model and no cache has seen."""
+    """Add the ids of passages that the prompt left out; models and caches do not see them."""
     return replace(judgement, truncated_chunk_ids=prompt.truncated_chunk_ids)
 
 

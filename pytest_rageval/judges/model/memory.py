@@ -28,11 +28,11 @@ _KEPT: Final = (
 
 
 def document_of(judgement: Judgement, secrets: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a verdict and how it came about as JSON values.
+    """Return a verdict and the details of its request as JSON values.
 
     Args:
         judgement: one with a verdict.
-        secrets: blotted out of every text: a server may echo what it was sent.
+        secrets: texts to blot out everywhere: a server may echo its request.
     """
     verdict = judgement.verdict or Verdict()
     document = {
@@ -53,10 +53,10 @@ def document_of(judgement: Judgement, secrets: Sequence[str] = ()) -> dict[str, 
 
 
 def judgement_of(document: Mapping[str, Any]) -> Judgement | None:
-    """Return the judgement that a document holds, as it came about.
+    """Return the judgement that a document holds.
 
     Returns:
-        None: the document does not hold one, such as one that another version wrote.
+        None: the document does not hold a judgement, such as that of another version.
     """
     try:
         return Judgement(
@@ -77,12 +77,12 @@ def recalled(judgement: Judgement) -> Judgement:
 
 
 def document_of_form(form: Form) -> dict[str, Any]:
-    """Return how an endpoint wants to be asked as JSON values."""
+    """Return a form of request as JSON values."""
     return {"level": form.level, "dropped": list(form.dropped)}
 
 
 def form_of(document: Mapping[str, Any]) -> Form | None:
-    """Return how an endpoint wants to be asked; None: the document does not say."""
+    """Return the form of request that a document holds; None: it does not hold one."""
     level, dropped = document.get("level"), document.get("dropped")
     if level not in LADDER or not isinstance(dropped, list):
         return None
@@ -174,7 +174,7 @@ def unpinned_alias(model: str) -> str | None:
     """Warn of a model name under which the weights may change.
 
     Args:
-        model: as it is asked for.
+        model: name of the model, as in requests.
 
     Returns:
         One sentence; None: the name holds a date or a version.

@@ -1,6 +1,6 @@
-"""The wire format of chat completions: what is sent, and what a reply or a refusal says. Pure.
+"""The wire format of chat completions: requests, replies and refusals. Pure.
 
-Servers of many makes speak this format more or less, so nothing is taken for granted.
+Many servers implement this format only in part, so every field is checked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
 _MAX_ENUM: Final = 20
 _NAME_CHARS: Final = 200
 _MOST_TOKENS: Final = 10**9
-"""No call takes more; sums and costs of what is longer would overflow."""
+"""Maximum of a credible count; sums and costs of larger ones would overflow."""
 _SCHEMA_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -41,23 +41,23 @@ _SCHEMA_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Form of request that an endpoint accepts, as found out by the first calls."""
+    """Form of request that an endpoint accepts, as found by the first calls."""
 
     level: OutputLevel = "json_schema"
     dropped: tuple[str, ...] = ()
-    """Parameters that it refused, in the order of refusal. ``max_tokens`` is then sent under its
+    """Refused parameters, in the order of refusal. ``max_tokens`` is then sent under its
     newer name ``max_completion_tokens``, until that is refused too;
     ``response_format.schema`` is the schema beside ``json_object``."""
 
 
 def first_form(settings: JudgeSettings) -> Form:
-    """Return how an endpoint is asked of which nothing is known."""
+    """Return the form of request for an unknown endpoint."""
     chosen = settings.structured_output
     return Form("json_schema" if chosen == "auto" else chosen)
 
 
 def parameters(form: Form, settings: JudgeSettings) -> dict[str, Any]:
-    """List what is sent besides model, messages and format."""
+    """Return the parameters sent besides model, messages and format."""
     wanted: dict[str, Any] = {
         "temperature": settings.temperature,
         "seed": settings.seed,
@@ -73,7 +73,7 @@ def parameters(form: Form, settings: JudgeSettings) -> dict[str, Any]:
 
 
 def response_format(form: Form, rubric: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Ask for the shape of the reply; None: plain text."""
+    """Return the ``response_format`` of a request; None: plain text."""
     schema = _enumerated(schema)
     if form.level == "json_schema":
         name = _SCHEMA_NAME.sub("_", rubric)[-64:] or "verdict"
@@ -83,14 +83,14 @@ def response_format(form: Form, rubric: str, schema: Mapping[str, Any]) -> dict[
         }
     if form.level == "text":
         return None
-    # The dialect of llama-cpp-python, Together and others, who enforce the schema then. Those who
-    # do not know the key ignore it or refuse it.
+    # The dialect of llama-cpp-python, Together and others, which then enforce the schema. Servers
+    # that do not know the key ignore or refuse it.
     extra = {} if _SCHEMA_KEY in form.dropped else {"schema": schema}
     return {"type": "json_object", **extra}
 
 
 def _enumerated(schema: Any) -> Any:
-    """Write whole numbers of a short scale as a list: grammars mostly skip minimum and maximum."""
+    """List the integers of a short scale, since most grammars ignore minimum and maximum."""
     if isinstance(schema, list):
         return [_enumerated(part) for part in schema]
     if not isinstance(schema, Mapping):
@@ -104,15 +104,15 @@ def _enumerated(schema: Any) -> Any:
 
 
 def without_controls(text: str) -> str:
-    """Make a space of every control character, which strict JSON has in no string.
+    """Replace control characters, which strict JSON does not allow in strings, by spaces.
 
-    Grammars of some servers let the model write raw line breaks into strings. Between the parts of
-    JSON a line break means as much as a space.
+    Grammars of some servers let the model write raw line breaks into strings. Outside of strings a
+    line break is equivalent to a space.
     """
     return _CONTROL.sub(" ", text)
 
 
-# --- what comes back -----------------------------------------------------------------------
+# --- replies -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +120,13 @@ class Reply:
     """One chat completion."""
 
     text: str = ""
-    """What the model wrote; empty for null content."""
+    """Text of the model; empty for null content."""
     failure: JudgeFailure | None = None
-    """Why ``text`` cannot be a verdict; None: it may be one."""
+    """Reason why ``text`` cannot be a verdict; None: it may be one."""
     model: str | None = None
     system_fingerprint: str | None = None
     prompt_tokens: int | None = None
-    """None, as the next: the server gave no usage."""
+    """None here and below: the server did not report the usage."""
     completion_tokens: int | None = None
 
 
@@ -137,7 +137,7 @@ def read_completion(body: Any) -> Reply | None:
         body: any JSON value.
 
     Returns:
-        None: it is no chat completion at all.
+        None: the value is not a chat completion.
     """
     if not isinstance(body, dict):
         return None
@@ -161,7 +161,7 @@ def read_completion(body: Any) -> Reply | None:
 
 
 def no_completion(body: Any) -> JudgeFailure:
-    """Say what came in place of a chat completion."""
+    """Describe the reply received in place of a chat completion."""
     raw = body if isinstance(body, str) else repr(body)
     html = raw.lstrip()[:200].lower().startswith(("<!doctype", "<html"))
     what = "an HTML page" if html else "no chat completion"
@@ -204,7 +204,7 @@ def _content(value: Any) -> str:
 
 
 def _string(value: Any) -> str | None:
-    """Return a name that records can hold and people can read; half a surrogate pair is neither."""
+    """Return a name that is printable and can be stored, without halves of surrogate pairs."""
     return excerpt(value, _NAME_CHARS) or None if isinstance(value, str) else None
 
 
@@ -218,7 +218,7 @@ def _count(value: Any) -> int | None:
 
 
 def error_text(body: Any) -> str:
-    """Return what an error's body says, as one short printable line."""
+    """Return the message in an error's body as one short printable line."""
     for key in ("error", "message", "detail", "msg"):
         if isinstance(body, dict) and body.get(key):
             return error_text(body[key])
@@ -228,23 +228,23 @@ def error_text(body: Any) -> str:
 
 
 def is_filtered(status: int | None, body: Any) -> bool:
-    """Whether an endpoint would not have the prompt, as Azure's content filter says it."""
+    """Return whether an endpoint refused the prompt, in the form of Azure's content filter."""
     error = body.get("error") if isinstance(body, dict) else None
     code = error.get("code") if isinstance(error, dict) else None
     return status == 400 and code in {"content_filter", "content_policy_violation"}
 
 
 def after_refusal(form: Form, status: int, body: Any, settings: JudgeSettings) -> Form | None:
-    """Say how to ask again when a server refused the way it was asked.
+    """Return the form for another attempt after a server refused a form.
 
     Args:
-        form: how it was asked.
-        status: of the reply. Some servers fail with 500 over a format that they do not know.
-        body: its JSON value, or its text.
-        settings: of the judge; a fixed level stays.
+        form: form of the refused request.
+        status: HTTP status; some servers fail with 500 over an unknown format.
+        body: JSON value of the reply, or its text.
+        settings: settings of the judge; a fixed level stays.
 
     Returns:
-        The form without what was refused; None: something else is wrong.
+        The form without the refused part; None: the form is not the reason.
     """
     text = error_text(body)
     if status >= 500:
@@ -252,7 +252,7 @@ def after_refusal(form: Form, status: int, body: Any, settings: JudgeSettings) -
         return None if found is None else _without_format(form, text, settings)
     if status not in {400, 422} or _TOO_LONG.search(text):
         return None
-    # What a server names in its own field goes before what its message happens to mention.
+    # A parameter named in a field takes precedence over one mentioned in the message.
     for place in (_named(body), text):
         if place and (changed := _without(form, place, settings)) is not None:
             return changed
@@ -260,7 +260,7 @@ def after_refusal(form: Form, status: int, body: Any, settings: JudgeSettings) -
 
 
 def _without(form: Form, place: str, settings: JudgeSettings) -> Form | None:
-    """Drop what a text names first."""
+    """Drop the parameter that a text names first."""
     sent: list[str] = [name for name in _DROPPABLE if name in parameters(form, settings)]
     places = [(hit.start(), name) for name in sent if (hit := re.search(rf"\b{name}\b", place))]
     at_format = _FORMAT_WORDS.search(place)
@@ -274,7 +274,7 @@ def _without(form: Form, place: str, settings: JudgeSettings) -> Form | None:
 
 
 def _without_format(form: Form, place: str, settings: JudgeSettings) -> Form | None:
-    """Go one level down, or leave only the schema out where that is what is refused."""
+    """Use the next lower level, or leave out only the schema if that was refused."""
     with_key = form.level == "json_object" and _SCHEMA_KEY not in form.dropped
     if with_key and re.search(r"\bschema\b", place):
         return replace(form, dropped=(*form.dropped, _SCHEMA_KEY))
@@ -298,7 +298,7 @@ def _named(body: Any) -> str:
 
 
 def _fault(value: Any) -> str:
-    """Return one fault of FastAPI's list, without the input that it repeats."""
+    """Return one fault of FastAPI's list, without the repeated input."""
     if not isinstance(value, dict):
         return value if isinstance(value, str) else ""
     loc = value.get("loc")

@@ -1,1 +1,1 @@
-"""Rubrics: loading, prompts, the schema of a reply and the reading of it. No network."""
+"""Rubrics: loading, prompts, the schema of a reply and its parsing. No network."""

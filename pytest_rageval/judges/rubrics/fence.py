@@ -1,4 +1,4 @@
-"""Untrusted text set apart from a prompt's own words.
+"""Fences that separate untrusted text from the instructions of a prompt.
 
 A question, an answer or a document may hold instructions, closing tags, fake turns or our own
 delimiters. Each goes between two lines that carry a boundary; the boundary is derived from the
@@ -18,15 +18,15 @@ BOUNDARY_CHARS: Final = 24
 """Hex digits of a boundary: 96 bits."""
 
 _LINE_ENDS: Final = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Written out rather than asked of unicodedata, whose tables differ between Python versions: the
-# same text must render the same bytes everywhere, or recorded judge traffic no longer matches.
+# Listed here because the tables of unicodedata differ between Python versions: the same text must
+# render the same bytes everywhere, or recorded judge traffic no longer matches.
 _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f"  # controls, tab and newline apart
     "\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # unseen
     "\ud800-\udfff"  # halves of surrogate pairs, which no encoding can send
     "\U000e0000-\U000e007f]"  # tag characters spell out text that no person sees
 )
-# Servers of local models read these as the end of a turn wherever they stand, fenced or not.
+# Servers of local models read these as the end of a turn anywhere, fenced or not.
 _CHAT_TOKEN: Final = re.compile(
     r"(?P<open>[<\[])(?P<rest>"
     r"\|[\w.\- ]{1,40}\|>"  # ChatML, Llama 3, Phi, Harmony: <|im_end|>, <|eot_id|>
@@ -46,7 +46,7 @@ def clean_text(text: str) -> str:
     >>> clean_text("one\r\ntwo\x00 \u202ethree\tfour <|im_end|>")
     'one\ntwo three\tfour < |im_end|>'
     """
-    # Whatever is hidden is not printable, which is found out much faster than what it is.
+    # Hidden characters are not printable, and ``isprintable`` is much faster than the pattern.
     if not text.replace("\n", "").replace("\t", "").isprintable():
         text = _HIDDEN.sub("", _LINE_ENDS.sub("\n", text))
     return _CHAT_TOKEN.sub(r"\g<open> \g<rest>", text) if "<" in text or "[" in text else text
@@ -56,13 +56,13 @@ def one_line(text: str, limit: int | None = None) -> str:
     r"""Return clean text on one line, each run of white space as one space.
 
     Args:
-        text: anything that a model, a document or a user wrote.
+        text: any text by a model, a document or a user.
         limit: longest result in characters; a longer text ends in ``...``.
 
     >>> one_line(" one\n\n two\x1b ", limit=6)
     'one...'
     """
-    # Cleaned again: a line end may have parted what is a token on one line.
+    # Cleaned again: joining lines may have formed a token.
     line = clean_text(" ".join(clean_text(text).split()))
     if limit is None or len(line) <= limit:
         return line
@@ -79,16 +79,16 @@ def quoted(text: str, limit: int | None = None) -> str:
 
 
 def derive_boundary(texts: Sequence[str], *, avoid: Sequence[str] = ()) -> str:
-    """Return the boundary of texts: hex digits of their sha256 that stand in none of them.
+    """Return the boundary of texts: hex digits of their sha256 that occur in none of them.
 
     Args:
-        texts: what is fenced, cleaned, in order.
-        avoid: further texts of the same message that must not hold it.
+        texts: cleaned texts to fence, in order.
+        avoid: further texts of the same message that must not contain it.
 
     Returns:
         ``BOUNDARY_CHARS`` lower-case hex digits; the same for the same texts.
     """
-    # Lengths are part of what is hashed, so that moving text from one to the next changes it.
+    # The hash covers the list, so that moving text from one item to the next changes it.
     digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
     everything = (*texts, *avoid)
     while any(digest[:BOUNDARY_CHARS] in text for text in everything):
@@ -100,7 +100,7 @@ def fence(label: str, text: str, boundary: str) -> str:
     """Return clean text between an opening and a closing line that carry the boundary.
 
     Args:
-        label: our own words for what the text is, such as ``answer`` or ``passage 1``.
+        label: description of the text, such as ``answer`` or ``passage 1``.
         text: the clean text.
         boundary: from ``derive_boundary`` over all texts of the message.
     """

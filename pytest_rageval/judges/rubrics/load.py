@@ -1,9 +1,9 @@
-"""Rubrics: what a judge is asked, as a prompt built from a template, a schema and fenced texts.
+"""Rubrics, and prompts built from a template, a schema and fenced texts.
 
 A rubric is a Jinja2 template of instructions (``<name>.jinja``) and a JSON schema of the reply
 (``<name>.schema.json``). The template never sees a question, an answer or a document: those go
-fenced into the second message, so nothing they hold can change the first one or the structure of
-either. Replies are read by ``rubric_reply``.
+fenced into the second message, so their content cannot change the first one or the structure of
+either. Replies are read by ``judges.rubrics.reply``.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _METRIC_PREFIX: Final = {"groundedness": None, "correctness": None, "five_dimens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rubric:
-    """What a judge is asked and what its reply holds."""
+    """Instructions for a judge and the schema of its reply."""
 
     name: str
     version: str
@@ -90,19 +90,19 @@ class Rubric:
     template: str
     """Jinja2 text of the instructions."""
     schema: Mapping[str, Any]
-    """JSON schema by which replies are read."""
+    """JSON schema of replies."""
     data: tuple[str, ...]
-    """Which parts of a request the judge is shown."""
+    """Parts of a request that the judge is shown."""
     metrics: Mapping[str, str]
     """Property of the reply to the metric key of its score."""
     scales: Mapping[str, Scale]
     """Metric key to lowest and highest score."""
     own: bool = False
-    """Whether it is a user's own file."""
+    """Whether it is a custom rubric, from a file of the user."""
     alternate: bool = False
     """Whether it is the other wording, for spot checks."""
     path: str = ""
-    """Of the template, as shown to the user."""
+    """Path of the template, as shown to the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,18 +115,18 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What is sent to a judge for one answer under one rubric."""
+    """Messages and response schema for one answer under one rubric."""
 
     messages: tuple[Message, ...]
     """Instructions and scale; then the fenced data."""
     sha256: str
-    """Of rubric version, response schema and messages: 64 hex digits, the key of a cache."""
+    """Hash of rubric version, response schema and messages: 64 hex digits, part of cache keys."""
     response_schema: Mapping[str, Any]
     """For ``response_format``: the shape of the reply to this request, in strict form."""
     context_chunk_ids: tuple[str | None, ...] = ()
-    """Of the passages shown, ``[1]`` first."""
+    """Ids of the passages shown, ``[1]`` first."""
     truncated_chunk_ids: tuple[str | None, ...] = ()
-    """Of the passages dropped because the prompt would be too long; the last ones."""
+    """Ids of the last passages, dropped because the prompt would be too long."""
 
 
 # --- loading -------------------------------------------------------------------------------
@@ -135,13 +135,13 @@ class Prompt:
 def load_rubric(
     name_or_path: str, *, alternate: bool = False, root: str | Path | None = None
 ) -> Rubric:
-    """Load a rubric of the package by name, or a user's own by the path of its template.
+    """Load a rubric of the package by name, or a custom one by the path of its template.
 
     Args:
         name_or_path: one of ``RUBRICS``, or ``path/to/name.jinja`` with ``name.schema.json``
             beside it.
         alternate: load the other wording, ``name.alternate.jinja``; the schema is the same.
-        root: folder that a relative path starts at; None: the working folder.
+        root: base folder of a relative path; None: the working folder.
 
     Raises:
         ConfigError: a file is missing or cannot be read, or the rubric is not valid; the message
@@ -209,7 +209,7 @@ def _load(name: str, path: Path, shown: str, *, alternate: bool, own: bool) -> R
 
 def _read(path: Path, shown: str) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")  # which also makes every line end a newline
+        text = path.read_text(encoding="utf-8-sig")  # also converts every line end to a newline
     except FileNotFoundError:
         raise ConfigError(f"{shown}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -256,11 +256,11 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined,
-        autoescape=False,  # plain text; texts of others are fenced, never rendered
+        autoescape=False,  # plain text; untrusted texts are fenced, never rendered
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # The same request is to give the same bytes, or nothing would ever be found in a cache.
+    # The same request must give the same bytes, or cached verdicts would not be found.
     del environment.filters["random"], environment.globals["lipsum"]
     return environment
 
@@ -293,7 +293,7 @@ def _instructions(template: str, variables: Mapping[str, int], shown: str) -> st
     """Render a template.
 
     Raises:
-        ConfigError: it fails, whatever with: a template is a small program of the user's own.
+        ConfigError: it fails with any error: a template is a small program by the user.
     """
     from jinja2 import TemplateSyntaxError
 
@@ -320,7 +320,7 @@ _FULL: Final = JudgeRequest(
 
 
 def _variables(request: JudgeRequest, n_passages: int) -> dict[str, int]:
-    """Return what a template may ask about a request: counts and flags, never a text."""
+    """Return the variables of a template: counts and flags of a request, never a text."""
     return {
         "n_passages": n_passages,
         "n_citations": len(request.citations),
@@ -349,18 +349,18 @@ def render_prompt(
     level: OutputLevel,
     max_chars: int | None = DEFAULT_MAX_CHARS,
 ) -> Prompt:
-    """Render what a judge is sent; the same input always gives the same bytes.
+    """Render the prompt for a judge; the same input always gives the same bytes.
 
     Args:
-        rubric: what is asked.
-        request: the answer and what it is judged against; its texts are cleaned and fenced.
-        level: ``json_object`` and ``text`` put the schema into the prompt, since nothing else
-            tells the model of it.
+        rubric: the rubric to judge by.
+        request: the answer and its reference; its texts are cleaned and fenced.
+        level: ``json_object`` and ``text`` put the schema into the prompt, since the model does
+            not receive it otherwise.
         max_chars: limit of all fenced text. Passages beyond it are dropped whole, from the last
             on; the first always stays. None: no limit.
 
     Raises:
-        ConfigError: the template fails on what this request holds.
+        ConfigError: the template fails for this request.
     """
     rest = _texts_but_passages(rubric, request)
     passages = _passages(rubric, request)
@@ -402,7 +402,7 @@ def _render_system(
 
 
 def _texts_but_passages(rubric: Rubric, request: JudgeRequest) -> list[tuple[str, str]]:
-    """Return label and clean text of what is fenced besides the passages, in order."""
+    """Return label and clean text of the fenced parts other than passages, in order."""
     facts = (f"{n}. {one_line(fact)}" for n, fact in enumerate(request.expected_key_facts, 1))
     cited = (_citation_line(citation) for citation in request.citations)
     texts = {
@@ -459,7 +459,7 @@ def _render_data(rest: Sequence[tuple[str, str]], passages: Sequence[tuple[str, 
     texts = [text for _, text in (*rest, *passages)]
     boundary = derive_boundary(texts, avoid=[source for source, _ in passages])
     blocks = [f"Boundary: {boundary}"]
-    # The passages come first: what is judged stands nearest to the reply.
+    # The passages come first, so that the judged answer is nearest to the reply.
     for number, (source, text) in enumerate(passages, 1):
         blocks.append(f"{source}\n{fence(f'passage {number}', text, boundary)}")
     blocks += [fence(label, text, boundary) for label, text in rest]
@@ -468,21 +468,21 @@ def _render_data(rest: Sequence[tuple[str, str]], passages: Sequence[tuple[str, 
 
 def _digest(version: str, schema_text: str, messages: Sequence[Message]) -> str:
     parts = [version, schema_text, *(text for m in messages for text in (m.role, m.text))]
-    # Two parts never read as one: no text holds the character between them.
+    # Parts cannot run together: no text contains the separator.
     return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
 
 def repair_messages(prompt: Prompt, reply_text: str, failure: JudgeFailure) -> tuple[Message, ...]:
     """Return the messages of the one repair turn.
 
-    The second message tells what was wrong and gives the bad reply back as fenced data: a reply
-    may repeat what an answer told it to say. No turn is added, because some chat templates refuse
-    two turns of one role in a row.
+    The second message names the fault and contains the bad reply as fenced data: a reply may repeat
+    instructions of an answer. No turn is added, because some chat templates refuse two turns of one
+    role in a row.
 
     Args:
-        prompt: what the reply answered.
+        prompt: prompt that the reply answered.
         reply_text: the reply, of which 4,000 characters are shown.
-        failure: why it is no verdict.
+        failure: reason why it is not a verdict.
     """
     *before, data = prompt.messages
     reply = clean_text(reply_text[:_REPLY_CHARS])

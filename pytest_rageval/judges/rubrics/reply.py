@@ -1,8 +1,8 @@
-"""A judge's reply read as a verdict, or as a failure that says what was wrong with it.
+"""Parsing of a judge's reply into a verdict, or into a failure that names the fault.
 
 Every level of structured output is read alike: strict JSON, else the first JSON object in the
-text. A reply is a stranger's text: nothing is guessed, clipped or repaired, and a score that is not
-there is a failure, never a 0. Pure functions; jsonschema validates.
+text. A reply is untrusted: nothing is guessed, clipped or repaired, and a missing score is a
+failure, never a 0. Pure functions; jsonschema validates.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NOT_GIVEN: Final = "the judge gave no score"
 
 
 class _ReplyError(Exception):
-    """The reply is no verdict."""
+    """The reply is not a verdict."""
 
     def __init__(self, message: str, kind: JudgeErrorKind = "unparseable") -> None:
         super().__init__(message)
@@ -59,14 +59,14 @@ def parse_reply(rubric: Rubric, text: str, request: JudgeRequest) -> Verdict | J
     """Read a reply.
 
     Args:
-        rubric: under which the answer was judged.
+        rubric: rubric of the request.
         text: the reply as it came.
-        request: what was judged; says how many facts were expected and what was asked.
+        request: the judged answer, with the expected facts.
 
     Returns:
-        A verdict whose every score is valid, or a failure: ``out_of_range`` where a number is none
-        or lies outside its scale, else ``unparseable``. The message names the field, what came and
-        what was expected.
+        A verdict whose every score is valid, or a failure: ``out_of_range`` if a number is not
+        finite or is outside its scale, else ``unparseable``. The message names the field, the value
+        received and the one expected.
     """
     schema = asked_schema(rubric.schema, request, conditional=not rubric.own)
     try:
@@ -103,11 +103,11 @@ def _find_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, 
     """Return the JSON object of a reply.
 
     Raises:
-        _ReplyError: there is none.
+        _ReplyError: the reply does not contain one.
     """
     if len(text) > _MAX_CHARS:
         raise _ReplyError(f"{len(text)} characters came, expected at most {_MAX_CHARS}")
-    # Reasoning models that are served raw think aloud first, drafts of a verdict included.
+    # Unfiltered replies of reasoning models start with their reasoning, drafts included.
     text = _THINKING.sub("", text.removeprefix("\ufeff"), count=1).strip()
     if not text:
         raise _ReplyError("an empty reply came, expected one JSON object")
@@ -122,10 +122,10 @@ def _find_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, 
 
 
 def _first_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, Any]:
-    """Return the first object with a property of the schema, else the first of all.
+    """Return the first object with a property of the schema, else the first object.
 
-    A model may repeat the schema or an example before its verdict, and may quote a verdict that
-    stands in what it judges: an object that is also there, but for white space, is no verdict.
+    A model may repeat the schema or an example before its verdict, and may quote a verdict from
+    the judged texts: an object that occurs there, apart from white space, is not a verdict.
     """
     judged = [_bare(text) for text in _texts(request)]
     first: dict[str, Any] | None = None
@@ -145,7 +145,7 @@ def _first_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str,
 
 
 def _texts(request: JudgeRequest) -> Iterator[str]:
-    """Yield whatever a judge is shown of a request."""
+    """Yield all texts of a request that a judge is shown."""
     yield from (request.question, request.answer, *request.expected_key_facts)
     yield request.expected_answer or ""
     for passage in request.context:
@@ -232,7 +232,7 @@ def _check(reply: dict[str, Any], schema: Schema) -> None:
     # A missing field is in the reply, so that all faults come in the order of the fields.
     try:
         errors = list(validator(schema).iter_errors(reply))
-    except RecursionError:  # the library shows values, and repr goes only so deep
+    except RecursionError:  # the library's message contains the repr of values
         raise _ReplyError(f"nested too deep, expected {describe_shape(schema)}") from None
     if not errors:
         return
@@ -246,7 +246,7 @@ def _check(reply: dict[str, Any], schema: Schema) -> None:
 
 
 def _is_outside(error: ValidationError) -> bool:
-    """Tell whether a fault is a number that is none or lies outside its scale."""
+    """Return whether a fault is a number that is not finite or is outside its scale."""
     value = error.instance
     if error.validator in {"minimum", "maximum"}:
         return True
@@ -271,7 +271,7 @@ def _fault(error: ValidationError) -> str:
 def _shown(value: object) -> str:
     try:
         return one_line(repr(value), 80)
-    except RecursionError:  # nested deeper than repr goes
+    except RecursionError:  # nested too deep for repr
         return type(value).__name__
 
 

@@ -1,8 +1,8 @@
-"""The part of JSON Schema in which a rubric says what a reply holds.
+"""The part of JSON Schema with which a rubric describes replies.
 
-A small subset, so that every server can hold a model to it and every reply is checked against all
-of it: a keyword that would not be checked is refused when the rubric is loaded. Pure functions;
-schemas are JSON values, and jsonschema checks them and the replies.
+A small subset, so that every server can enforce it and every reply is checked against all of it: a
+keyword that would not be checked is refused when the rubric is loaded. Pure functions; schemas are
+JSON values, and jsonschema checks them and the replies.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _MAX_DEPTH: Final = 5
 
 
 def schema_faults(schema: object, at: str = "", depth: int = 0) -> Iterator[str]:
-    """Yield what is wrong with a rubric's schema: place, what came and what was expected.
+    """Yield the faults of a rubric's schema: place, value received and value expected.
 
     Args:
         schema: the JSON value of the file.
-        at: where it stands, such as ``claims[].text``; empty: the whole reply.
-        depth: how many schemas it stands in.
+        at: place of the schema, such as ``claims[].text``; empty: the whole reply.
+        depth: number of enclosing schemas.
     """
     where = at or "the schema"
     if not isinstance(schema, dict):
@@ -87,7 +87,7 @@ def _is_sound(kind: str, keyword: str, value: Any) -> bool:
 
 
 def _keyword_faults(schema: Schema, sound: Schema, kind: str, where: str) -> Iterator[str]:
-    """Yield what is wrong with the keywords of one schema, those of inner schemas left out."""
+    """Yield the faults in the keywords of one schema, without those of inner schemas."""
     known = _KEYWORDS[kind]
     for keyword in sorted(schema.keys() - sound.keys()):
         if keyword in known:
@@ -112,10 +112,10 @@ def _keyword_faults(schema: Schema, sound: Schema, kind: str, where: str) -> Ite
 
 
 def validator(schema: Schema) -> Validator:
-    """Return what checks a JSON value against a schema.
+    """Return a validator of JSON values against a schema.
 
-    A number is finite, a whole number is written without a fraction, and a score may lie between
-    the whole numbers that are asked for: 4.5 lies on a scale of 0 to 5.
+    Numbers must be finite and integers written without a fraction, but a score may be between the
+    integers of its scale: 4.5 is valid on a scale of 0 to 5.
     """
     return _validator_class()(schema)
 
@@ -125,7 +125,7 @@ def _validator_class() -> type[Validator]:
     from jsonschema import Draft202012Validator, ValidationError, validators
 
     def of_type(check: Validator, kind: str, value: Any, schema: Schema) -> Iterator[Any]:
-        # The library's own error holds the whole value as text, which a reply may make endless.
+        # The library's own error contains the whole value as text, which may be very long.
         if not check.is_type(value, "number" if is_scale(schema) else kind):
             yield ValidationError(f"not of type {kind}")
 
@@ -150,22 +150,22 @@ def scales(schema: Schema) -> dict[str, Scale]:
 
 
 def is_scale(schema: Schema) -> bool:
-    """Tell whether a schema is that of a number with both ends of its scale."""
+    """Return whether a schema is that of a number with both ends of its scale."""
     return schema["type"] in {"number", "integer"} and {"minimum", "maximum"} <= schema.keys()
 
 
 def asked_schema(schema: Schema, request: JudgeRequest, *, conditional: bool) -> dict[str, Any]:
-    """Return the schema of what one request asks for.
+    """Return the schema of the reply to one request.
 
     Args:
-        schema: of the rubric.
-        request: what is judged.
-        conditional: whether ``key_facts`` and ``acknowledges_conflict`` are asked for by request:
-            one boolean for each expected fact, and whether a conflict is told of.
+        schema: schema of the rubric.
+        request: the answer to judge.
+        conditional: whether ``key_facts`` and ``acknowledges_conflict`` depend on the request: one
+            boolean for each expected fact, and one if a conflict should be acknowledged.
 
     Returns:
-        The schema, in which ``key_facts`` has exactly as many items as facts are expected, and in
-        which what is not asked is left out.
+        The schema with exactly as many items in ``key_facts`` as expected facts, and without the
+        properties that the request does not need.
     """
     if not conditional:
         return dict(schema)
@@ -188,10 +188,10 @@ def asked_schema(schema: Schema, request: JudgeRequest, *, conditional: bool) ->
 
 
 def response_schema(schema: Schema) -> dict[str, Any]:
-    """Return the schema as a server is asked to hold the reply to it.
+    """Return the schema in the strict form for servers that enforce it.
 
-    Every property is required and no other is allowed, as strict modes demand; a reply is read by
-    the rubric's own schema, which may require less.
+    Every property is required and no other is allowed, as strict modes demand; replies are checked
+    by the rubric's own schema, which may require less.
     """
     strict = {key: value for key, value in schema.items() if key != "$schema"}
     if schema["type"] == "object":
