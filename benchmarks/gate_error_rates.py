@@ -32,7 +32,7 @@ from pytest_rageval.analysis.gate.differences import (
     decide_difference_check,
     decide_differences,
 )
-from pytest_rageval.analysis.stats.intervals import wilson
+from pytest_rageval.analysis.stats.intervals import Scale, wilson
 from pytest_rageval.analysis.stats.paired import paired_difference, regression_p
 from pytest_rageval.analysis.stats.power import POWER
 from pytest_rageval.values.gate import Check, CheckResult
@@ -169,15 +169,14 @@ def hold(
     limits: Sequence[float] = (0.0,),
 ) -> list[Difference]:
     """What a check of each limit holds: estimate, one-sided interval and p of a regression."""
-    found = paired_difference(
-        base, cand, binary=binary, clusters=clusters, confidence=CONFIDENCE, sided=1
-    )
+    scale = Scale(binary=binary)
+    found = paired_difference(base, cand, scale, clusters=clusters, confidence=CONFIDENCE, sided=1)
     return [
         Difference(
             estimate=found.diff,
             n=found.n,
             one_sided=found.interval,
-            p=regression_p(base, cand, margin=limit, binary=binary, clusters=clusters),
+            p=regression_p(base, cand, scale, margin=limit, clusters=clusters),
         )
         for limit in limits
     ]

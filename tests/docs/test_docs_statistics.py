@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks import gate_error_rates as bench
-from pytest_rageval.analysis.stats.intervals import mean_interval
+from pytest_rageval.analysis.stats.distributions import cluster_sums
+from pytest_rageval.analysis.stats.intervals import Scale, mean_interval
 from pytest_rageval.analysis.stats.power import minimum_detectable_effect, required_n
 from tests.docs.examples import (
     DOCS,
@@ -173,7 +174,7 @@ def covered(sizes: list[int], mean: float, icc: float, runs: int) -> float:
     held = 0
     for shares in rng.beta(mean * spread, (1 - mean) * spread, size=(runs, len(sizes))):
         cases = (rng.random(len(documents)) < shares[documents]).astype(float).tolist()
-        interval = mean_interval(cases, binary=True, clusters=documents.tolist())
+        interval = mean_interval(cluster_sums(cases, documents.tolist()), Scale(binary=True))
         assert interval.low is not None
         assert interval.high is not None
         held += interval.low <= mean <= interval.high

@@ -30,6 +30,7 @@ from pytest_rageval.analysis.stats import (
     power as multiplicity,
 )
 from pytest_rageval.analysis.stats import repeats as repetition
+from pytest_rageval.analysis.stats.distributions import ClusterSums, cluster_sums
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.registry import METRICS
 from tests.build.records import call_cost
@@ -123,13 +124,36 @@ def _proportion(function: Callable[..., intervals.Interval]) -> Callable[[Values
     return lambda args: _bounds(function(**_options(args, conf="confidence")))
 
 
+def _sample(args: Values) -> ClusterSums:
+    """Take values and clusters out of the arguments of a row."""
+    return cluster_sums(args.pop("values"), args.pop("clusters", None))
+
+
+def _scaled(args: Values) -> Values:
+    """Put the ends of a scale and its kind into one argument."""
+    ends = {name: args.pop(name) for name in ("lo", "hi", "binary") if name in args}
+    return {"scale": intervals.Scale(**ends), **_options(args, conf="confidence")}
+
+
+def _clustered_se(args: Values) -> Values:
+    mean, sample = intervals.fmean(args["values"]), _sample(args)
+    g = sample.n_clusters
+    return {
+        "mean": mean,
+        "se": intervals.clustered_se(sample),
+        "n_clusters": g,
+        "df": max(0, g - 1),
+    }
+
+
 def _mean_interval(args: Values) -> Values:
-    found = intervals.mean_interval(**_options(args, conf="confidence"))
-    return {"mean": intervals.fmean(args["values"]), **_bounds(found)}
+    mean = intervals.fmean(args["values"])
+    found = intervals.mean_interval(_sample(args), **_scaled(args))
+    return {"mean": mean, **_bounds(found)}
 
 
 def _paired_diff(args: Values) -> Values:
-    found = paired.paired_difference(**_options(args, conf="confidence"))
+    found = paired.paired_difference(**_scaled(args))
     return {"diff": found.diff, "n": found.n, **_bounds(found.interval)}
 
 
@@ -165,13 +189,15 @@ _STATISTICS: dict[str, Callable[[Values], Values]] = {
     "clopper_pearson": _proportion(intervals.clopper_pearson),
     "beta_credible": _proportion(intervals.beta_credible),
     "mean_interval": _mean_interval,
-    "clustered_se": lambda args: asdict(intervals.clustered_se(**args)),
+    "clustered_se": _clustered_se,
     "quantile_ci": lambda args: _bounds(
         intervals.quantile_interval(**_options(args, xs="values", conf="confidence"))
     ),
-    "bootstrap_mean_ci": _proportion(intervals.bootstrap_mean),
+    "bootstrap_mean_ci": lambda args: _bounds(
+        intervals.bootstrap_mean(_sample(args), **_options(args, conf="confidence"))
+    ),
     "paired_diff": _paired_diff,
-    "regression_p": lambda args: {"p": paired.regression_p(**args)},
+    "regression_p": lambda args: {"p": paired.regression_p(**_scaled(args))},
     "mcnemar": lambda args: asdict(paired.mcnemar(**args)),
     "sign_flip": lambda args: asdict(paired.sign_flip(**args)),
     "holm": lambda args: {"adjusted": multiplicity.holm(args["ps"])},

@@ -22,6 +22,7 @@ from pytest_rageval.analysis.aggregate.operational import (
     attempt_status,
     judge_verdicts,
 )
+from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retrieved_documents
 from pytest_rageval.metrics.matching import DocumentKey, PathCase
@@ -437,6 +438,16 @@ class ArraySample:
     def total(self) -> float:
         """Sum of all values, exact."""
         return fsum(self.values.tolist())
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every value is 0 or 1."""
+        return bool(np.isin(self.values, (0.0, 1.0)).all())
+
+    @property
+    def pieces(self) -> Sequence[tuple[float, int]]:
+        """Sum and size of each cluster, in order of first appearance."""
+        return cluster_sums(self.values.tolist(), self.clusters.tolist()).pieces
 
     def squares_about(self, centre: float) -> float:
         """Sum over clusters of (sum - size x ``centre``) squared."""

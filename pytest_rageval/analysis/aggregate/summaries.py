@@ -19,10 +19,9 @@ from pytest_rageval.analysis.aggregate.columns import (
     Integers,
 )
 from pytest_rageval.analysis.stats.intervals import (
-    Interval,
-    bootstrap_mean,
-    sample_interval,
-    sample_se,
+    Scale,
+    clustered_se,
+    mean_interval,
 )
 from pytest_rageval.analysis.stats.paired import paired_difference
 from pytest_rageval.analysis.stats.repeats import pass_at_k, pass_hat_k, variance_components
@@ -123,8 +122,9 @@ def _summary(
         return unscored
     sample = ArraySample(column[scored], clusters[scored])
     total = sample.total
-    binary = once and _is_binary(info) and bool(np.isin(sample.values, (0.0, 1.0)).all())
-    two, one = _intervals(sample, info, binary=binary, confidence=confidence)
+    scale = Scale(None, None) if info is None else Scale(*info.scale, binary=once and info.binary)
+    two = mean_interval(sample, scale, confidence=confidence)
+    one = mean_interval(sample, scale, confidence=confidence, sided=1)
     as_worst = None
     if n_error and worst is not None:
         as_worst = math.fsum([total, n_error * worst]) / (n + n_error)
@@ -138,30 +138,9 @@ def _summary(
         low_one_sided=one.low,
         high_one_sided=one.high,
         detectable_se=one.detectable_se,
-        se=sample_se(sample),
+        se=clustered_se(sample),
         method=two.method,
         clusters=two.clusters,
-    )
-
-
-def _is_binary(info: MetricInfo | None) -> bool:
-    return info is not None and info.binary
-
-
-def _intervals(
-    sample: ArraySample, info: MetricInfo | None, *, binary: bool, confidence: float
-) -> tuple[Interval, Interval]:
-    """Return the two-sided interval and the one-sided bounds."""
-    lo, hi = info.scale if info is not None else (None, None)
-    if lo is None or hi is None:
-        values, clusters = sample.values.tolist(), sample.clusters.tolist()
-        return (
-            bootstrap_mean(values, clusters=clusters, confidence=confidence, sided=2),
-            bootstrap_mean(values, clusters=clusters, confidence=confidence, sided=1),
-        )
-    return (
-        sample_interval(sample, lo=lo, hi=hi, binary=binary, confidence=confidence, sided=2),
-        sample_interval(sample, lo=lo, hi=hi, binary=binary, confidence=confidence, sided=1),
     )
 
 
@@ -203,9 +182,7 @@ def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSum
         difference = paired_difference(
             old.tolist(),
             new.tolist(),
-            lo=info.scale[0],
-            hi=info.scale[1],
-            binary=info.binary and bool((table.repeats[both] == 1).all()),
+            Scale(*info.scale, binary=info.binary and bool((table.repeats[both] == 1).all())),
             clusters=table.clusters[both].tolist(),
             confidence=confidence,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
-from pytest_rageval.analysis.stats.intervals import Sided
+from pytest_rageval.analysis.stats.intervals import Scale, Sided
 from pytest_rageval.analysis.stats.paired import PairedDifference, paired_difference
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.values.record import CaseRecord
@@ -41,7 +41,7 @@ class Pairing:
     left_out: tuple[LeftOut, ...]
 
     def count(self, reason: LeftOutReason) -> int:
-        """How many cases were left out for a reason."""
+        """Number of cases left out for a reason."""
         return sum(one.reason == reason for one in self.left_out)
 
 
@@ -62,6 +62,10 @@ class PairedValues:
     def n(self) -> int:
         """Number of pairs."""
         return len(self.base)
+
+    def scale(self, info: MetricInfo) -> Scale:
+        """The scale of the metric, on which means over repeats are not binary."""
+        return Scale(*info.scale, binary=info.binary and not self.repeated)
 
 
 def pair_cases(
@@ -128,13 +132,10 @@ def difference(
     values: PairedValues, info: MetricInfo, *, confidence: float, sided: Sided
 ) -> PairedDifference:
     """Return the mean of new - base with its interval, as the scale of the metric asks for."""
-    low, high = info.scale
     return paired_difference(
         values.base,
         values.new,
-        lo=low,
-        hi=high,
-        binary=info.binary and not values.repeated,
+        values.scale(info),
         clusters=values.clusters,
         confidence=confidence,
         sided=sided,

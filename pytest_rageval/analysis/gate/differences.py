@@ -235,22 +235,17 @@ def _paired(
         pair.base.value(info.key).status == "scored" and pair.new.outcome == "error"
         for pair in pairs
     )
-    low, high = info.scale
     two = difference(values, info, confidence=confidence, sided=2)
     one = difference(values, info, confidence=confidence, sided=1)
-    p = None
-    if values.n and high is not None:
-        p = regression_p(
-            values.base,
-            values.new,
-            margin=check.limit,
-            lo=low,
-            hi=high,
-            binary=info.binary and not values.repeated,
-            clusters=values.clusters,
-            # The limit is one of a drop or of a rise: whichever is worse for the metric.
-            direction="higher" if check.kind == "max_drop" else "lower",
-        )
+    p = regression_p(
+        values.base,
+        values.new,
+        values.scale(info),
+        margin=check.limit,
+        clusters=values.clusters,
+        # The limit is one of a drop or of a rise: whichever is worse for the metric.
+        direction="higher" if check.kind == "max_drop" else "lower",
+    )
     return Difference(
         estimate=two.diff,
         n=values.n,

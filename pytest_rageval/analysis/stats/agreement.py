@@ -222,7 +222,6 @@ def bootstrap_agreement(
     *,
     clusters: Sequence[Hashable | None] | None = None,
     confidence: float = 0.95,
-    seed: int = BOOTSTRAP_SEED,
     resamples: int = 2_000,
 ) -> Interval:
     """Percentile bootstrap of an agreement such as kappa, resampling whole clusters.
@@ -233,7 +232,7 @@ def bootstrap_agreement(
     groups = cluster_indices(len(a), clusters)
     if len(groups) < 2:
         return NO_INTERVAL
-    draw = random.Random(seed)
+    draw = random.Random(BOOTSTRAP_SEED)
     found = []
     for _ in range(resamples):
         rows = [i for group in draw.choices(groups, k=len(groups)) for i in group]

@@ -8,7 +8,7 @@ cluster, which determine the error of its mean; without clusters each value is o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -146,32 +146,40 @@ class ClusteredSample(Protocol):
     def total(self) -> float:
         """Sum of all values."""
 
+    @property
+    def is_binary(self) -> bool:
+        """Whether every value is 0 or 1."""
+
+    @property
+    def pieces(self) -> Sequence[tuple[float, int]]:
+        """Sum and size of each cluster, in order of first appearance."""
+
     def squares_about(self, centre: float) -> float:
         """Sum over clusters of (sum of the cluster's values - size x ``centre``) squared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSums:
-    """The sums and sizes of clusters, in any order."""
+    """A `ClusteredSample` of which only the sums and sizes of clusters are left."""
 
+    n: int
     total: float
-    sums: Sequence[float]
-    sizes: Sequence[int]
-
-    @property
-    def n(self) -> int:
-        """Number of values."""
-        return sum(self.sizes)
+    is_binary: bool
+    pieces: Sequence[tuple[float, int]]
 
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
-        return len(self.sizes)
+        return len(self.pieces)
 
     def squares_about(self, centre: float) -> float:
         """Sum over clusters of (sum - size x ``centre``) squared."""
-        pairs = zip(self.sums, self.sizes, strict=True)
-        return math.fsum((total - size * centre) ** 2 for total, size in pairs)
+        return math.fsum((total - size * centre) ** 2 for total, size in self.pieces)
+
+
+def is_binary(values: Iterable[float]) -> bool:
+    """Tell whether every value is 0 or 1."""
+    return all(value == 0 or value == 1 for value in values)
 
 
 def cluster_indices(n: int, clusters: ClusterIds | None) -> list[list[int]]:
@@ -197,12 +205,13 @@ def cluster_indices(n: int, clusters: ClusterIds | None) -> list[list[int]]:
 def cluster_sums(values: Sequence[float], clusters: ClusterIds | None = None) -> ClusterSums:
     """Reduce values to the sums and sizes of their clusters.
 
-    >>> cluster_sums([1, 0, 1], ["a", "a", None])
-    ClusterSums(total=2.0, sums=[1.0, 1.0], sizes=[2, 1])
+    >>> cluster_sums([1, 0, 1], ["a", "a", None]).pieces
+    [(1.0, 2), (1.0, 1)]
     """
     groups = cluster_indices(len(values), clusters)
     return ClusterSums(
+        n=len(values),
         total=math.fsum(values),
-        sums=[math.fsum(values[i] for i in group) for group in groups],
-        sizes=[len(group) for group in groups],
+        is_binary=is_binary(values),
+        pieces=[(math.fsum(values[i] for i in group), len(group)) for group in groups],
     )

@@ -10,17 +10,14 @@ import math
 import random
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pytest_rageval.analysis.stats.distributions import (
     ClusteredSample,
-    ClusterIds,
     beta_quantile,
     binomial_cdf,
-    cluster_indices,
-    cluster_sums,
     normal_quantile,
     student_t_quantile,
 )
@@ -47,17 +44,23 @@ class Interval:
     """Number of clusters where at least one holds several values."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusteredError:
-    """A mean with its standard error under clustering."""
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The values that a metric can take."""
 
-    mean: float | None
-    se: float | None
-    """None below two clusters."""
-    n_clusters: int
-    df: int
+    lo: float | None = 0.0
+    """None at either end: unbounded."""
+    hi: float | None = 1.0
+    binary: bool = False
+    """Every value is 0 or 1 and comes from one repeat."""
+
+    @property
+    def span(self) -> float | None:
+        """Length of the scale; None: unbounded."""
+        return None if self.lo is None or self.hi is None else self.hi - self.lo
 
 
+UNIT = Scale()
 NO_INTERVAL = Interval(low=None, high=None, method=None)
 
 
@@ -126,22 +129,15 @@ def beta_credible(k: int, n: int, *, confidence: float = 0.95) -> Interval:
     return Interval(low=low, high=high, method="beta_credible")
 
 
-def clustered_se(values: Sequence[float], clusters: ClusterIds | None = None) -> ClusteredError:
+def clustered_se(sample: ClusteredSample) -> float | None:
     """CR1 standard error of a mean (Miller 2024, arXiv 2411.00640; = statsmodels cluster).
 
-    Without clusters it is the usual s/sqrt(n).
+    Without clusters it is the usual s/sqrt(n); None below two clusters.
 
-    >>> round(clustered_se([1, 1, 0, 0, 1, 1], "aabbcc").se, 3)
+    >>> from pytest_rageval.analysis.stats.distributions import cluster_sums
+    >>> round(clustered_se(cluster_sums([1, 1, 0, 0, 1, 1], "aabbcc")), 3)
     0.333
     """
-    sample = cluster_sums(values, clusters)
-    g = sample.n_clusters
-    mean = fmean(values)
-    return ClusteredError(mean=mean, se=sample_se(sample), n_clusters=g, df=max(0, g - 1))
-
-
-def sample_se(sample: ClusteredSample) -> float | None:
-    """``clustered_se`` of a sample that is already reduced; None below two clusters."""
     g, n = sample.n_clusters, sample.n
     if g < 2:
         return None
@@ -163,11 +159,10 @@ def plus_two_moments(sample: ClusteredSample, lo: float, hi: float) -> tuple[flo
 
 
 def plus_two(
-    values: Sequence[float],
-    *,
+    sample: ClusteredSample,
     lo: float,
     hi: float,
-    clusters: ClusterIds | None = None,
+    *,
     confidence: float = 0.95,
     sided: Sided = 2,
 ) -> Interval:
@@ -175,19 +170,6 @@ def plus_two(
 
     Fewer than two clusters have no interval.
     """
-    sample = cluster_sums(values, clusters)
-    return sample_plus_two(sample, lo=lo, hi=hi, confidence=confidence, sided=sided)
-
-
-def sample_plus_two(
-    sample: ClusteredSample,
-    *,
-    lo: float,
-    hi: float,
-    confidence: float = 0.95,
-    sided: Sided = 2,
-) -> Interval:
-    """``plus_two`` of a sample that is already reduced."""
     g = sample.n_clusters
     n_clusters = g if g < sample.n else None
     if g < 2:
@@ -210,65 +192,29 @@ def sample_plus_two(
 
 
 def mean_interval(
-    values: Sequence[float],
+    sample: ClusteredSample,
+    scale: Scale = UNIT,
     *,
-    lo: float | None = 0.0,
-    hi: float | None = 1.0,
-    binary: bool = False,
-    clusters: ClusterIds | None = None,
     confidence: float = 0.95,
     sided: Sided = 2,
 ) -> Interval:
     """The interval of a mean that suits its scale.
 
     Args:
-        values: one per case.
-        lo: lower end of the scale; None (or no ``hi``): unbounded, percentile bootstrap.
-        hi: upper end of the scale.
-        binary: every value is ``lo`` = 0 or ``hi`` = 1 and comes from one repeat: Wilson, as
-            long as no cluster holds two cases. Otherwise the plus-two t.
-        clusters: one id per value.
+        sample: one value per case.
+        scale: unbounded: percentile bootstrap; binary: Wilson, as long as every value is 0 or 1
+            (the mean of several repeats may lie in between) and no cluster holds two cases;
+            otherwise the plus-two t.
         confidence: 0 to 1.
         sided: 2 for reports, 1 for gates.
     """
-    if not values:
-        return NO_INTERVAL
-    if lo is None or hi is None:
-        return bootstrap_mean(values, clusters=clusters, confidence=confidence, sided=sided)
-    return sample_interval(
-        cluster_sums(values, clusters),
-        lo=lo,
-        hi=hi,
-        # The mean of several repeats may lie in between.
-        binary=binary and is_binary(values),
-        confidence=confidence,
-        sided=sided,
-    )
-
-
-def sample_interval(
-    sample: ClusteredSample,
-    *,
-    lo: float,
-    hi: float,
-    binary: bool = False,
-    confidence: float = 0.95,
-    sided: Sided = 2,
-) -> Interval:
-    """``mean_interval`` on a bounded scale, of a sample that is already reduced.
-
-    ``binary`` is taken at its word: a reduced sample no longer tells single values.
-    """
     if not sample.n:
         return NO_INTERVAL
-    if binary and sample.n_clusters == sample.n:
+    if scale.lo is None or scale.hi is None:
+        return bootstrap_mean(sample, confidence=confidence, sided=sided)
+    if scale.binary and sample.n_clusters == sample.n and sample.is_binary:
         return wilson(sample.total, sample.n, confidence=confidence, sided=sided)
-    return sample_plus_two(sample, lo=lo, hi=hi, confidence=confidence, sided=sided)
-
-
-def is_binary(values: Iterable[float]) -> bool:
-    """Tell whether every value is 0 or 1."""
-    return all(value == 0 or value == 1 for value in values)
+    return plus_two(sample, scale.lo, scale.hi, confidence=confidence, sided=sided)
 
 
 def percentile(values: Sequence[float], p: float) -> float | None:
@@ -329,24 +275,21 @@ def quantile_interval(
 
 
 def bootstrap_mean(
-    values: Sequence[float],
+    sample: ClusteredSample,
     *,
-    clusters: ClusterIds | None = None,
     confidence: float = 0.95,
     sided: Sided = 2,
-    seed: int = BOOTSTRAP_SEED,
     resamples: int = BOOTSTRAP_RESAMPLES,
 ) -> Interval:
     """Percentile bootstrap of a mean, resampling whole clusters; for unbounded scales only.
 
     Fewer than two clusters have no interval.
     """
-    groups = cluster_indices(len(values), clusters)
-    n_clusters = len(groups) if len(groups) < len(values) else None
-    if len(groups) < 2:
+    pieces = sample.pieces
+    n_clusters = len(pieces) if len(pieces) < sample.n else None
+    if len(pieces) < 2:
         return Interval(low=None, high=None, method=None, clusters=n_clusters)
-    pieces = [(math.fsum(values[i] for i in group), len(group)) for group in groups]
-    draw = random.Random(seed)
+    draw = random.Random(BOOTSTRAP_SEED)
     means = []
     for _ in range(resamples):
         drawn = draw.choices(pieces, k=len(pieces))

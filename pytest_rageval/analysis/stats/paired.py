@@ -13,21 +13,22 @@ from operator import getitem
 from typing import Literal
 
 from pytest_rageval.analysis.stats.distributions import (
+    ClusteredSample,
     ClusterIds,
     cluster_indices,
     cluster_sums,
+    is_binary,
     normal_cdf,
     normal_quantile,
     student_t_tail,
 )
 from pytest_rageval.analysis.stats.intervals import (
-    NO_INTERVAL,
+    UNIT,
     Interval,
+    Scale,
     Sided,
-    bootstrap_mean,
     fmean,
-    is_binary,
-    plus_two,
+    mean_interval,
     plus_two_moments,
     tail_level,
     wilson_bounds,
@@ -114,10 +115,8 @@ def _mover_wilson(diffs: Sequence[float], confidence: float, sided: Sided) -> In
 def paired_difference(
     base: Sequence[float],
     cand: Sequence[float],
+    scale: Scale = UNIT,
     *,
-    lo: float | None = 0.0,
-    hi: float | None = 1.0,
-    binary: bool = False,
     clusters: ClusterIds | None = None,
     confidence: float = 0.95,
     sided: Sided = 2,
@@ -127,73 +126,70 @@ def paired_difference(
     Args:
         base: baseline values, one per pair.
         cand: candidate values in the same order.
-        lo: lower end of the metric's scale; None (or no ``hi``): unbounded, bootstrap on pairs.
-        hi: upper end of the scale.
-        binary: both sides are 0 or 1 and come from one repeat: MOVER-Wilson, as long as no
-            cluster holds two pairs. Otherwise the plus-two t on the differences.
+        scale: of the metric; unbounded: bootstrap on pairs; binary: MOVER-Wilson, as long as no
+            cluster holds two pairs; otherwise the plus-two t on the differences.
         clusters: one id per pair.
         confidence: 0 to 1.
         sided: 2 for reports, 1 for gates.
 
     >>> lost, gained = [1] * 7 + [0] * 2, [0] * 7 + [1] * 2
     >>> found = paired_difference(
-    ...     lost + [1] * 41, gained + [1] * 41, binary=True, sided=1
+    ...     lost + [1] * 41, gained + [1] * 41, Scale(binary=True), sided=1
     ... )
     >>> found.diff, round(found.interval.low, 3), round(found.interval.high, 4)
     (-0.1, -0.205, 0.0005)
     """
     diffs = _differences(base, cand)
-    n = len(diffs)
-    if not diffs:
-        return PairedDifference(n=0, diff=None, interval=NO_INTERVAL)
-    if lo is None or hi is None:
-        interval = bootstrap_mean(diffs, clusters=clusters, confidence=confidence, sided=sided)
-    elif binary and is_binary((*base, *cand)) and len(cluster_indices(n, clusters)) == n:
+    sample, span = cluster_sums(diffs, clusters), scale.span
+    if span is not None and _is_mover(base, cand, scale, sample):
         interval = _mover_wilson(diffs, confidence, sided)
     else:
-        span = hi - lo
-        interval = plus_two(
-            diffs, lo=-span, hi=span, clusters=clusters, confidence=confidence, sided=sided
-        )
-    return PairedDifference(n=n, diff=fmean(diffs), interval=interval)
+        both = Scale(None if span is None else -span, span)
+        interval = mean_interval(sample, both, confidence=confidence, sided=sided)
+    return PairedDifference(n=len(diffs), diff=fmean(diffs), interval=interval)
+
+
+def _is_mover(
+    base: Sequence[float], cand: Sequence[float], scale: Scale, sample: ClusteredSample
+) -> bool:
+    """Whether all values are 0 or 1 and every pair is a cluster of its own."""
+    alone = 0 < sample.n == sample.n_clusters
+    return scale.binary and alone and is_binary((*base, *cand))
 
 
 def regression_p(
     base: Sequence[float],
     cand: Sequence[float],
+    scale: Scale = UNIT,
     *,
     margin: float = 0.0,
-    lo: float = 0.0,
-    hi: float = 1.0,
-    binary: bool = False,
     clusters: ClusterIds | None = None,
     direction: Literal["higher", "lower"] = "higher",
 ) -> float | None:
     """p-value of "worse by more than ``margin``", by inversion of the one-sided bound.
 
     It is the smallest alpha whose upper bound of the oriented difference lies below
-    ``-margin``, and at most 0.5; None: no interval to invert.
+    ``-margin``, and at most 0.5; None: no interval to invert, or an unbounded scale.
 
     Args:
         base: baseline values, one per pair.
         cand: candidate values in the same order.
+        scale: of the metric, as for ``paired_difference``.
         margin: at least 0, in the metric's unit.
-        lo: lower end of the metric's scale.
-        hi: upper end.
-        binary: as for ``paired_difference``.
         clusters: one id per pair.
         direction: which way is better.
     """
     diffs = _differences(base, cand)
     if direction == "lower":
         diffs = [-d for d in diffs]
-    sample = cluster_sums(diffs, clusters)
-    g = sample.n_clusters
-    if binary and diffs and g == len(diffs) and is_binary((*base, *cand)):
+    sample, span = cluster_sums(diffs, clusters), scale.span
+    if span is None:
+        return None
+    if _is_mover(base, cand, scale, sample):
         return _mover_regression_p(diffs, margin)
+    g = sample.n_clusters
     if g < 2:
         return None
-    span = hi - lo
     centre, variance = plus_two_moments(sample, -span, span)
     return min(0.5, student_t_tail((-margin - centre) / math.sqrt(variance), g - 1))
 

@@ -8,6 +8,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.differences import Difference, GateBaseline
 from pytest_rageval.analysis.gate.figures import GateRun
+from pytest_rageval.analysis.stats.intervals import Scale
 from pytest_rageval.analysis.stats.paired import paired_difference
 from pytest_rageval.project.thresholds import with_implicit_checks
 from pytest_rageval.values.gate import (
@@ -407,7 +408,7 @@ def test_a_required_baseline_that_is_missing_fails() -> None:
 
 def test_differences_from_a_baseline_are_decided_with_the_rest() -> None:
     base, cand = [1.0] * 30, [1.0] * 20 + [0.0] * 10
-    paired = paired_difference(base, cand, binary=True, sided=1)
+    paired = paired_difference(base, cand, Scale(binary=True), sided=1)
     difference = Difference(estimate=paired.diff, n=30, one_sided=paired.interval)
     found = gate(hits(*cand), DROP, NEWLY, baseline={DROP: difference})
     assert [c.status for c in found.checks] == ["fail", "skip"]

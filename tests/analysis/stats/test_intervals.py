@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_rageval.analysis.stats.distributions import cluster_indices
+from pytest_rageval.analysis.stats.distributions import cluster_indices, cluster_sums
 from pytest_rageval.analysis.stats.intervals import (
     Interval,
+    Scale,
     beta_credible,
     bootstrap_mean,
     clopper_pearson,
@@ -77,14 +78,14 @@ def test_beta_credible_is_the_posterior_of_a_flat_prior() -> None:
 
 @given(shares)
 def test_unclustered_plus_two_agrees_with_its_plain_form(values: list[float]) -> None:
-    assert bounds(plus_two(values, lo=0, hi=1)) == pytest.approx(
+    assert bounds(plus_two(cluster_sums(values), 0, 1)) == pytest.approx(
         scipy_plus_two(values, 0, 1), abs=1e-9
     )
 
 
 @given(shares)
 def test_plus_two_stays_on_the_scale_and_is_never_a_point(values: list[float]) -> None:
-    low, high = bounds(plus_two(values, lo=0, hi=1))
+    low, high = bounds(plus_two(cluster_sums(values), 0, 1))
     assert 0 <= low < high <= 1
 
 
@@ -94,13 +95,13 @@ def test_intervals_do_not_depend_on_the_order_of_cases(values: list[float], seed
     mixed = random.Random(seed).sample(rows, len(rows))
 
     def interval(pairs: list[tuple[float, int]]) -> Interval:
-        return mean_interval([v for v, _ in pairs], clusters=[c for _, c in pairs])
+        return mean_interval(cluster_sums([v for v, _ in pairs], [c for _, c in pairs]))
 
     assert interval(rows) == interval(mixed)
 
 
 def test_equal_values_still_have_width() -> None:
-    low, high = bounds(mean_interval([1.0] * 12))
+    low, high = bounds(mean_interval(cluster_sums([1.0] * 12)))
     assert low == pytest.approx(0.7703406308960148)
     assert high == 1.0
 
@@ -108,18 +109,18 @@ def test_equal_values_still_have_width() -> None:
 @pytest.mark.parametrize("clusters", [["a"] * 5, None])
 def test_fewer_than_two_clusters_have_no_plus_two(clusters: list[str] | None) -> None:
     values = [0.5] * 5 if clusters else [0.5]
-    got = mean_interval(values, clusters=clusters)
+    got = mean_interval(cluster_sums(values, clusters))
     assert (got.low, got.high, got.method) == (None, None, None)
 
 
 def test_one_binary_case_has_a_wilson_interval() -> None:
-    assert mean_interval([1.0], binary=True).method == "wilson"
+    assert mean_interval(cluster_sums([1.0]), Scale(binary=True)).method == "wilson"
 
 
 def test_clusters_that_hold_one_case_each_change_nothing() -> None:
     values = [1.0, 0.0, 1.0, 1.0]
-    alone = mean_interval(values, binary=True, clusters=["a", "b", None, None])
-    assert alone == mean_interval(values, binary=True)
+    alone = mean_interval(cluster_sums(values, ["a", "b", None, None]), Scale(binary=True))
+    assert alone == mean_interval(cluster_sums(values), Scale(binary=True))
     assert alone.clusters is None
 
 
@@ -133,31 +134,33 @@ def test_cluster_ids_must_match_the_values() -> None:
 
 
 def test_binary_cases_in_shared_clusters_use_the_clustered_form() -> None:
-    got = mean_interval([1, 1, 0, 0], binary=True, clusters=["a", "a", "b", "b"])
+    got = mean_interval(cluster_sums([1, 1, 0, 0], ["a", "a", "b", "b"]), Scale(binary=True))
     assert (got.method, got.clusters) == ("plus_two", 2)
 
 
 def test_correlated_clusters_widen_the_interval() -> None:
     values = [1.0] * 10 + [0.0] * 10
     together = ["abcd"[i // 5] for i in range(20)]
-    wide, narrow = mean_interval(values, clusters=together), mean_interval(values)
+    wide, narrow = (
+        mean_interval(cluster_sums(values, together)),
+        mean_interval(cluster_sums(values)),
+    )
     assert bounds(wide)[0] < bounds(narrow)[0]
     assert bounds(wide)[1] > bounds(narrow)[1]
 
 
 def test_no_value_has_no_interval() -> None:
-    assert mean_interval([]).method is None
+    assert mean_interval(cluster_sums([])).method is None
 
 
 def test_unclustered_se_is_that_of_scipy() -> None:
     values = [0.1, 0.9, 0.4, 0.4]
-    assert clustered_se(values).se == pytest.approx(stats.sem(values))
+    assert clustered_se(cluster_sums(values)) == pytest.approx(stats.sem(values))
 
 
 def test_se_of_one_cluster_is_unknown() -> None:
-    found = clustered_se([1.0, 0.0], ["a", "a"])
-    assert (found.se, found.mean, found.n_clusters, found.df) == (None, 0.5, 1, 0)
-    assert clustered_se([]).mean is None
+    assert clustered_se(cluster_sums([1.0, 0.0], ["a", "a"])) is None
+    assert clustered_se(cluster_sums([])) is None
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.integers(0, 100))
@@ -193,21 +196,23 @@ def test_quantile_of_nothing_has_no_interval() -> None:
 def test_bootstrap_agrees_with_scipy() -> None:
     values = [random.Random(i).expovariate(1) for i in range(60)]
     expected = stats.bootstrap((values,), np.mean, method="percentile", rng=1)
-    got = bounds(bootstrap_mean(values))
+    got = bounds(bootstrap_mean(cluster_sums(values)))
     assert got == pytest.approx(tuple(expected.confidence_interval), abs=0.03)
 
 
 def test_bootstrap_gives_the_same_interval_each_time() -> None:
     values = [1.0, 2.0, 9.0, 4.0]
-    assert bootstrap_mean(values, resamples=200) == bootstrap_mean(values, resamples=200)
+    assert bootstrap_mean(cluster_sums(values), resamples=200) == bootstrap_mean(
+        cluster_sums(values), resamples=200
+    )
 
 
 def test_bootstrap_resamples_whole_clusters() -> None:
     values, clusters = [0.0, 0.0, 9.0, 9.0], ["a", "a", "b", "b"]
-    got = bootstrap_mean(values, clusters=clusters, resamples=500)
+    got = bootstrap_mean(cluster_sums(values, clusters), resamples=500)
     assert bounds(got) == (0.0, 9.0)
 
 
 def test_an_unbounded_scale_is_bootstrapped() -> None:
-    assert mean_interval([1.0, 5.0, 80.0], hi=None).method == "bootstrap"
-    assert mean_interval([1.0], hi=None).method is None
+    assert mean_interval(cluster_sums([1.0, 5.0, 80.0]), Scale(hi=None)).method == "bootstrap"
+    assert mean_interval(cluster_sums([1.0]), Scale(hi=None)).method is None

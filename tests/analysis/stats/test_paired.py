@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from pytest_rageval.analysis.stats.intervals import Scale
 from pytest_rageval.analysis.stats.paired import (
     mcnemar,
     paired_difference,
@@ -38,7 +39,7 @@ def test_runs_of_different_length_are_refused() -> None:
 def test_52_identical_pairs_are_the_least_that_prove_a_drop_below_five_points(
     n: int, proves: bool
 ) -> None:
-    found = paired_difference([1.0] * n, [1.0] * n, binary=True, sided=1)
+    found = paired_difference([1.0] * n, [1.0] * n, Scale(binary=True), sided=1)
     assert found.interval.low is not None
     assert (found.interval.low > -0.05) is proves
 
@@ -47,8 +48,8 @@ def test_52_identical_pairs_are_the_least_that_prove_a_drop_below_five_points(
 def test_swapping_the_runs_mirrors_the_interval(pairs: list[tuple[int, int]]) -> None:
     base, cand = [b for b, _ in pairs], [c for _, c in pairs]
     for binary in (True, False):
-        one = paired_difference(base, cand, binary=binary).interval
-        other = paired_difference(cand, base, binary=binary).interval
+        one = paired_difference(base, cand, Scale(binary=binary)).interval
+        other = paired_difference(cand, base, Scale(binary=binary)).interval
         assert one.low is not None
         assert other.high is not None
         assert one.low == pytest.approx(-other.high)
@@ -58,7 +59,7 @@ def test_swapping_the_runs_mirrors_the_interval(pairs: list[tuple[int, int]]) ->
 def test_the_interval_holds_the_difference_and_stays_on_the_scale(
     pairs: list[tuple[int, int]],
 ) -> None:
-    found = paired_difference([b for b, _ in pairs], [c for _, c in pairs], binary=True)
+    found = paired_difference([b for b, _ in pairs], [c for _, c in pairs], Scale(binary=True))
     assert found.diff is not None
     assert found.interval.low is not None
     assert found.interval.high is not None
@@ -67,19 +68,19 @@ def test_the_interval_holds_the_difference_and_stays_on_the_scale(
 
 def test_pairs_in_shared_clusters_use_the_clustered_t() -> None:
     base, cand = runs(2, 1, 5)
-    found = paired_difference(base, cand, binary=True, clusters=[0, 0, 1, 1, 2, 2, 3, 3])
+    found = paired_difference(base, cand, Scale(binary=True), clusters=[0, 0, 1, 1, 2, 2, 3, 3])
     assert found.interval.method == "plus_two"
 
 
 def test_one_cluster_has_no_interval() -> None:
     base, cand = runs(2, 1, 5)
-    found = paired_difference(base, cand, binary=True, clusters=["a"] * 8)
+    found = paired_difference(base, cand, Scale(binary=True), clusters=["a"] * 8)
     assert found.diff == pytest.approx(-0.125)
     assert found.interval.low is None
 
 
 def test_unbounded_differences_are_bootstrapped() -> None:
-    assert paired_difference([1, 2, 3], [2, 4, 9], hi=None).interval.method == "bootstrap"
+    assert paired_difference([1, 2, 3], [2, 4, 9], Scale(hi=None)).interval.method == "bootstrap"
 
 
 @pytest.mark.parametrize("binary", [True, False])
@@ -89,23 +90,25 @@ def test_regression_p_is_the_level_at_which_the_bound_reaches_the_margin(
     binary: bool, margin: float, clusters: list[int] | None
 ) -> None:
     base, cand = runs(17, 3, 40)
-    p = regression_p(base, cand, margin=margin, binary=binary, clusters=clusters)
+    p = regression_p(base, cand, Scale(binary=binary), margin=margin, clusters=clusters)
     assert p is not None
     assert 0 < p < 0.5
-    at = paired_difference(base, cand, binary=binary, clusters=clusters, confidence=1 - p, sided=1)
+    at = paired_difference(
+        base, cand, Scale(binary=binary), clusters=clusters, confidence=1 - p, sided=1
+    )
     assert at.interval.high == pytest.approx(-margin, abs=1e-6)
 
 
 def test_regression_p_of_no_regression_is_capped() -> None:
     base, cand = runs(1, 4, 20)
-    assert regression_p(base, cand, binary=True) == 0.5
-    assert regression_p(base, cand, binary=False) == 0.5
+    assert regression_p(base, cand, Scale(binary=True)) == 0.5
+    assert regression_p(base, cand, Scale(binary=False)) == 0.5
 
 
 def test_regression_p_turns_round_where_lower_is_better() -> None:
     base, cand = runs(9, 2, 20)
-    assert regression_p(cand, base, binary=True, direction="lower") == regression_p(
-        base, cand, binary=True
+    assert regression_p(cand, base, Scale(binary=True), direction="lower") == regression_p(
+        base, cand, Scale(binary=True)
     )
 
 
