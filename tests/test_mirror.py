@@ -57,9 +57,7 @@ TESTED_BY = {
     "project/test_case_file_edit": "project.case_edit",
     "project/test_case_reader": "support.jsonl",
     "project/test_options": "project.option_values",
-    "report/explain/test_case": (
-        "report.explain.chunks report.explain.figures report.explain.golds"
-    ),
+    "report/explain/test_case": ("report.explain.figures report.explain.golds"),
     "report/html/test_files": "cli.commands.report report.html.view",
     "runs/history/test_database": "support.sql",
     "runs/history/test_sync": "runs.history.tables",

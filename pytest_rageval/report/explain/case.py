@@ -46,6 +46,7 @@ from pytest_rageval.report.explain.values import (
     ChunkReason,
     CitationReason,
     Explanation,
+    GroupReason,
     MetricReason,
     MetricStatus,
 )
@@ -72,20 +73,16 @@ def explain_record(
         case: the case as asked, if the record does not contain it.
     """
     case = record.stored_case or case
-    selection = record.folder_selection
-    folders = selection.selected_folders if selection is not None else None
-    chunks = citations = None
+    chunks = explain_chunks(case, record, settings)
     golds: tuple[AnchorReason, ...] = ()
-    if record.retrieved_chunks is not None:
-        chunks = explain_chunks(case, record.retrieved_chunks, record.k, settings, folders)
+    groups: tuple[GroupReason, ...] = ()
+    irrelevant: tuple[AnchorReason, ...] = ()
+    citations = None
     if case is not None:
-        golds = explain_golds(
-            case, record.retrieved_chunks, record.citations, selection, record.k, settings
-        )
-        if record.citations is not None:
-            citations = explain_citations(case, record.citations, record.retrieved_chunks, settings)
-    groups = explain_groups(case, golds, reported=chunks is not None) if case is not None else ()
-    irrelevant = explain_irrelevant(case, chunks, record.k) if case is not None else ()
+        golds = explain_golds(case, record, settings)
+        groups = explain_groups(case, golds, reported=chunks is not None)
+        irrelevant = explain_irrelevant(case, chunks, record.k)
+        citations = explain_citations(case, record, settings)
     metrics = _metrics(record, case, settings, chunks, golds, citations)
     return Explanation(
         record=record,
@@ -160,8 +157,10 @@ def _metric(
         computed, text = figure.value, figure.text
     elif key in record.not_applicable:
         status, text = "not_applicable", record.not_applicable[key]
+    elif record.error is not None:
+        status, text = "error", f"{record.error.kind}: {record.error.message}"
     else:
-        status, text = "error", _failure(record, key)
+        status, text = "error", judge_failure(record, key)
     return MetricReason(
         key=key,
         level=info.level if info is not None else "other",
@@ -174,12 +173,6 @@ def _metric(
         reason_before_rerank=before.text if before is not None else None,
         population=info.population if info is not None else "",
     )
-
-
-def _failure(record: CaseRecord, key: str) -> str:
-    if record.error is None:
-        return judge_failure(record, key)
-    return f"{record.error.kind}: {record.error.message}"
 
 
 def _retrieval_sentences(record: CaseRecord, case: Case, settings: ScoreSettings) -> dict[str, str]:
@@ -215,8 +208,8 @@ def _figures_before_rerank(
         response=record.response and replace(record.response, retrieved_chunks=before),
         scores=replace(record.scores, metrics=record.metrics_before_rerank),
     )
-    listed = explain_chunks(case, before, record.k, settings, None)
-    sentences = list_sentences(listed, record.k) | _retrieval_sentences(reordered, case, settings)
+    chunks = explain_chunks(case, reordered, settings) or ()
+    sentences = list_sentences(chunks, record.k) | _retrieval_sentences(reordered, case, settings)
     figures = _figures(sentences, computed_scores(reordered, case, settings))
     scored = record.metrics_before_rerank
     return {key: figure for key, figure in figures.items() if scored.get(key) is not None}

@@ -1,22 +1,197 @@
-"""Explanation per retrieved chunk: its match and the rule, or why it does not match."""
+"""Explanation per retrieved chunk: the anchor that it matches and the rule, or the nearest miss."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
 
 from pytest_rageval.metrics.matching import (
+    Segments,
     anchor_segments,
     document_key,
     duplicate_flags,
     in_scope,
+    matches_anchor,
+    norm_heading,
+    norm_path,
+    same_document,
+    starts_with,
 )
-from pytest_rageval.report.explain.anchors import Relation, relate, same_place
 from pytest_rageval.report.explain.values import ChunkReason, Role, Rule, indices
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
+
+LIES_THERE: Final = frozenset({"whole_document", "same_section", "below_section", "coarse_chunk"})
+"""Rules by which a chunk matches an anchor."""
+_CLOSENESS: Final[tuple[Rule, ...]] = (
+    "other_document",
+    "similar_path",
+    "path_prefix",
+    "path_case",
+    "other_vault",
+    "no_heading",
+    "other_section",
+    "above_section",
+    "no_snippet",
+    "coarse_chunk",
+    "below_section",
+    "same_section",
+    "whole_document",
+)
+_SIMILAR: Final = 0.8
+_LONGEST_COMPARED: Final = 200
+"""Maximum characters of names compared for similarity, which takes quadratic time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """Relation of a chunk to an anchor, with a text such as ``... gold [0] ...``."""
+
+    rule: Rule
+    text: str
+    shared: int = 0
+    """Leading heading segments in common."""
+
+    @property
+    def closeness(self) -> tuple[int, int]:
+        """Larger is nearer."""
+        return _CLOSENESS.index(self.rule), self.shared
+
+    @property
+    def lies_there(self) -> bool:
+        """Whether the chunk matches the anchor."""
+        return self.rule in LIES_THERE
+
+
+def relate(anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSettings) -> Relation:
+    """Return the relation of a chunk to an anchor.
+
+    Args:
+        anchor: gold or irrelevant support.
+        name: of the anchor in the text, such as ``gold [0]``.
+        chunk: as stored. If snippets are used and its text is cut, it is assumed to contain them;
+            only the stored decision is exact.
+        settings: matching settings of the run.
+    """
+    case = settings.path_case
+    if not same_document(document_key(anchor, case), document_key(chunk, case)):
+        return _other_document(anchor, name, chunk, settings)
+    wanted, found = anchor_segments(anchor), norm_heading(chunk.heading_path) or ()
+    if starts_with(found, wanted):
+        if _lacks_snippet(anchor, chunk, settings):
+            return Relation(rule="no_snippet", text=f"in {name}'s section, without its snippets")
+        return _inside(anchor, name, wanted, found, settings)
+    return _other_section(anchor, name, chunk, settings)
+
+
+def same_place(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
+    """Whether a chunk matches an anchor by document and headings."""
+    return matches_anchor(anchor, chunk, replace(settings, snippets="off", coarse_chunks=False))
+
+
+def _whole(chunk: RetrievedChunk) -> bool:
+    return chunk.text is not None and not chunk.text_truncated
+
+
+def _lacks_snippet(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
+    read = settings.snippets != "off" and bool(anchor.snippets)
+    return read and _whole(chunk) and not matches_anchor(anchor, chunk, settings)
+
+
+def _inside(
+    anchor: Anchor, name: str, wanted: Segments, found: Segments, settings: ScoreSettings
+) -> Relation:
+    rule: Rule
+    if not wanted:
+        rule, text = "whole_document", f"{name} is the whole document"
+    elif found == wanted:
+        rule, text = "same_section", f"the section of {name}"
+    else:
+        rule, text = "below_section", f"below the section of {name}"
+    if settings.snippets != "off" and anchor.snippets:
+        which = "all its snippets" if settings.snippets == "all" else "a snippet of it"
+        text = f"{text}, with {which}"
+    return Relation(rule=rule, text=text, shared=len(wanted))
+
+
+def _other_section(
+    anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSettings
+) -> Relation:
+    wanted, found = anchor_segments(anchor), norm_heading(chunk.heading_path) or ()
+    shared = _shared(found, wanted)
+    missing = wanted[shared]
+    if shared == len(found):
+        return _above(anchor, name, chunk, shared, settings)
+    text = f'document of {name}; heading {shared + 1} is "{found[shared]}", not "{missing}"'
+    if _alike(found[shared], missing):
+        text += " (nearly the same: is the anchor up to date?)"
+    return Relation(rule="other_section", text=text, shared=shared)
+
+
+def _shared(found: Segments, wanted: Segments) -> int:
+    """Count the leading segments that two heading paths have in common."""
+    shared = 0
+    while shared < min(len(found), len(wanted)) and found[shared] == wanted[shared]:
+        shared += 1
+    return shared
+
+
+def _above(
+    anchor: Anchor, name: str, chunk: RetrievedChunk, shared: int, settings: ScoreSettings
+) -> Relation:
+    """Describe a chunk whose heading path ends above the anchor's section."""
+    missing = anchor_segments(anchor)[shared]
+    if settings.coarse_chunks and anchor.snippets:
+        if _whole(chunk) and not matches_anchor(anchor, chunk, settings):
+            text = f"a coarser chunk that lacks snippets of {name}"
+            return Relation(rule="above_section", text=text, shared=shared)
+        text = f"a coarser chunk with all snippets of {name}"
+        return Relation(rule="coarse_chunk", text=text, shared=shared)
+    if chunk.heading_path is None:
+        text = f'document of {name}; no heading reported, "{missing}" needed'
+        return Relation(rule="no_heading", text=text)
+    found = norm_heading(chunk.heading_path)
+    where = f'its headings end at "{found[-1]}"' if found else "before the first heading"
+    text = f'document of {name}; {where}, above "{missing}"'
+    if anchor.snippets and matches_anchor(anchor, chunk, replace(settings, coarse_chunks=True)):
+        text += " (it holds the snippets: coarse_chunks = true would count it)"
+    return Relation(rule="above_section", text=text, shared=shared)
+
+
+def _other_document(
+    anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSettings
+) -> Relation:
+    wanted = norm_path(anchor.rel_path, settings.path_case)
+    found = norm_path(chunk.rel_path, settings.path_case)
+    if found == wanted:
+        text = f'the path of {name} in another vault: "{chunk.vault}", not "{anchor.vault}"'
+        return Relation(rule="other_vault", text=text)
+    if norm_path(found, "insensitive") == norm_path(wanted, "insensitive"):
+        text = f'the path of {name} but for case (path_case = "insensitive" would match)'
+        return Relation(rule="path_case", text=text)
+    if found.endswith(f"/{wanted}") or wanted.endswith(f"/{found}"):
+        text = f'other document; one path ends with the other: "{wanted}" is {name}'
+        return Relation(rule="path_prefix", text=text)
+    if _alike(found, wanted):
+        return Relation(rule="similar_path", text=f'other document; similar: "{wanted}" is {name}')
+    return Relation(rule="other_document", text="other document")
+
+
+@lru_cache(maxsize=4096)
+def _alike(one: str, other: str) -> bool:
+    # Cached: a page explains many cases over the few documents of one index.
+    if max(len(one), len(other)) > _LONGEST_COMPARED:
+        return False
+    matcher = difflib.SequenceMatcher(a=one, b=other)
+    return matcher.quick_ratio() >= _SIMILAR and matcher.ratio() >= _SIMILAR
+
+
+# --- chunks of a record ---------------------------------------------------------------------
 
 _PATH_HINTS = frozenset({"path_prefix", "similar_path"})
 
@@ -31,93 +206,71 @@ class _Ruling:
 
 
 def explain_chunks(
-    case: Case | None,
-    chunks: Sequence[RetrievedChunk],
-    k: int,
-    settings: ScoreSettings,
-    folders: Sequence[str] | None,
-) -> tuple[ChunkReason, ...]:
-    """Explain every chunk.
+    case: Case | None, record: CaseRecord, settings: ScoreSettings
+) -> tuple[ChunkReason, ...] | None:
+    """Explain every chunk of a record in rank order; None: chunks are not reported.
 
     Args:
         case: the case as asked; None: not known, so only decisions can be shown.
-        chunks: decided against the anchors, in rank order.
-        k: cutoff of the case.
+        record: its chunks are decided against the anchors.
         settings: matching settings of the run.
-        folders: the selected folders; None: none are reported.
     """
+    chunks, selection = record.retrieved_chunks, record.folder_selection
+    if chunks is None:
+        return None
+    folders = None if selection is None else selection.selected_folders
     copies = earlier_copies(chunks, settings)
-    return tuple(
-        _reason(
-            chunk,
-            ruling=_rule(case, chunk, chunks, settings),
-            rank=rank,
-            k=k,
-            copy_of=copies[rank - 1],
-            inside=None
-            if folders is None
-            else in_scope(chunk.rel_path, folders, settings.path_case),
+    found = []
+    for rank, chunk in enumerate(chunks, start=1):
+        ruling, copy_of = _rule(case, chunk, chunks, settings), copies[rank - 1]
+        inside = None if folders is None else in_scope(chunk.rel_path, folders, settings.path_case)
+        text = ruling.text
+        if copy_of is not None:
+            text += f"; a copy of rank {copy_of}"
+        if inside is False:
+            text += "; outside the selected folders"
+        found.append(
+            ChunkReason(
+                rank=rank,
+                in_cut=rank <= record.k,
+                rel_path=chunk.rel_path,
+                heading_path=chunk.heading_path,
+                vault=chunk.vault,
+                chunk_id=chunk.chunk_id,
+                start_line=chunk.start_line,
+                end_line=chunk.end_line,
+                score=chunk.score_final,
+                rank_before_rerank=chunk.rank_before_rerank,
+                text=chunk.text,
+                role=ruling.role,
+                golds=ruling.golds,
+                irrelevant=ruling.irrelevant,
+                duplicate_of=copy_of,
+                in_scope=inside,
+                rule=ruling.rule,
+                reason=text,
+            )
         )
-        for rank, chunk in enumerate(chunks, start=1)
-    )
+    return tuple(found)
 
 
 def earlier_copies(
     chunks: Sequence[RetrievedChunk], settings: ScoreSettings
 ) -> tuple[int | None, ...]:
     """Return for each chunk the rank of the earlier one that it repeats, None if it is new."""
-    flags = duplicate_flags(chunks, settings.path_case)
-    originals = [index for index, again in enumerate(flags) if not again]
-    return tuple(
-        _original(chunks, index, originals, settings) if again else None
-        for index, again in enumerate(flags)
-    )
-
-
-def _original(
-    chunks: Sequence[RetrievedChunk],
-    index: int,
-    originals: Sequence[int],
-    settings: ScoreSettings,
-) -> int:
-    pairs = ((place, (chunks[place], chunks[index])) for place in originals if place < index)
-    return next(place + 1 for place, pair in pairs if duplicate_flags(pair, settings.path_case)[1])
-
-
-def _reason(
-    chunk: RetrievedChunk,
-    *,
-    ruling: _Ruling,
-    rank: int,
-    k: int,
-    copy_of: int | None,
-    inside: bool | None,
-) -> ChunkReason:
-    text = ruling.text
-    if copy_of is not None:
-        text += f"; a copy of rank {copy_of}"
-    if inside is False:
-        text += "; outside the selected folders"
-    return ChunkReason(
-        rank=rank,
-        in_cut=rank <= k,
-        rel_path=chunk.rel_path,
-        heading_path=chunk.heading_path,
-        vault=chunk.vault,
-        chunk_id=chunk.chunk_id,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        score=chunk.score_final,
-        rank_before_rerank=chunk.rank_before_rerank,
-        text=chunk.text,
-        role=ruling.role,
-        golds=ruling.golds,
-        irrelevant=ruling.irrelevant,
-        duplicate_of=copy_of,
-        in_scope=inside,
-        rule=ruling.rule,
-        reason=text,
-    )
+    originals: list[int] = []
+    found: list[int | None] = []
+    for index, again in enumerate(duplicate_flags(chunks, settings.path_case)):
+        copied = None
+        if again:
+            pairs = ((place + 1, (chunks[place], chunks[index])) for place in originals)
+            copied = next(
+                rank for rank, pair in pairs if duplicate_flags(pair, settings.path_case)[1]
+            )
+        else:
+            originals.append(index)
+        found.append(copied)
+    return tuple(found)
 
 
 def _rule(

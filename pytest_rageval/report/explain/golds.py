@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pytest_rageval.metrics.matching import (
     citation_in_chunk,
@@ -11,7 +12,7 @@ from pytest_rageval.metrics.matching import (
     in_scope,
     same_document,
 )
-from pytest_rageval.report.explain.anchors import relate, same_place
+from pytest_rageval.report.explain.chunks import relate, same_place
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     ChunkReason,
@@ -22,35 +23,16 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import Citation, FolderSelection, RetrievedChunk
 
 
 def explain_golds(
-    case: Case,
-    chunks: Sequence[RetrievedChunk] | None,
-    citations: Sequence[Citation] | None,
-    selection: FolderSelection | None,
-    k: int,
-    settings: ScoreSettings,
+    case: Case, record: CaseRecord, settings: ScoreSettings
 ) -> tuple[AnchorReason, ...]:
     """Explain every gold: found, ranked too low, not returned, or outside the searched folders."""
     return tuple(
-        _anchor(
-            index,
-            gold,
-            found_at=tuple(
-                rank
-                for rank, chunk in enumerate(chunks or (), start=1)
-                if index in (chunk.matched_golds or ())
-            ),
-            chunks=chunks,
-            citations=citations,
-            selection=selection,
-            k=k,
-            settings=settings,
-        )
-        for index, gold in enumerate(case.gold_supports)
+        _gold(index, gold, record, settings) for index, gold in enumerate(case.gold_supports)
     )
 
 
@@ -61,87 +43,76 @@ def explain_irrelevant(
     found = []
     for index, anchor in enumerate(case.irrelevant_supports):
         places = tuple(chunk.rank for chunk in reasons or () if index in chunk.irrelevant)
-        inside = bool(places) and places[0] <= k
+        plain = anchor_reason(index, anchor, places, k)
         if reasons is None:
             text = "no chunks are reported"
         elif not places:
             text = "not returned, as it should be"
-        elif inside:
+        elif plain.found:
             text = f"returned at {ranks(places)}, and should not be"
         else:
             text = f"only at {ranks(places)}, below the cut"
-        found.append(
-            AnchorReason(
-                index=index,
-                rel_path=anchor.rel_path,
-                heading_path=anchor.heading_path,
-                vault=anchor.vault,
-                grade=anchor.grade,
-                ranks=places,
-                document_ranks=(),
-                found=inside,
-                in_scope=None,
-                cited_by=None,
-                reason=text,
-            )
-        )
+        found.append(replace(plain, reason=text))
     return tuple(found)
 
 
-def _anchor(
-    index: int,
-    gold: Anchor,
-    *,
-    found_at: tuple[int, ...],
-    chunks: Sequence[RetrievedChunk] | None,
-    citations: Sequence[Citation] | None,
-    selection: FolderSelection | None,
-    k: int,
-    settings: ScoreSettings,
-) -> AnchorReason:
-    case, folders = settings.path_case, selection.selected_folders if selection else None
-    key = document_key(gold, case)
+def gold_ranks(chunks: Sequence[RetrievedChunk] | None, gold: int) -> tuple[int, ...]:
+    """Return the ranks, from 1, of the chunks that match a gold."""
+    numbered = enumerate(chunks or (), start=1)
+    return tuple(rank for rank, chunk in numbered if gold in (chunk.matched_golds or ()))
+
+
+def anchor_reason(index: int, anchor: Anchor, places: tuple[int, ...], k: int) -> AnchorReason:
+    """Return an anchor with its ranks, without a text."""
+    return AnchorReason(
+        index=index,
+        rel_path=anchor.rel_path,
+        heading_path=anchor.heading_path,
+        vault=anchor.vault,
+        grade=anchor.grade,
+        ranks=places,
+        found=bool(places) and places[0] <= k,
+    )
+
+
+def _gold(index: int, gold: Anchor, record: CaseRecord, settings: ScoreSettings) -> AnchorReason:
+    chunks, selection = record.retrieved_chunks, record.folder_selection
+    plain = anchor_reason(index, gold, gold_ranks(chunks, index), record.k)
+    key = document_key(gold, settings.path_case)
     in_document = tuple(
         rank
         for rank, chunk in enumerate(chunks or (), start=1)
-        if same_document(key, document_key(chunk, case))
+        if same_document(key, document_key(chunk, settings.path_case))
     )
-    inside = None if folders is None else in_scope(gold.rel_path, folders, case)
+    inside, notes = None, ""
+    if selection is not None and selection.selected_folders is not None:
+        inside = in_scope(gold.rel_path, selection.selected_folders, settings.path_case)
+        notes = "" if inside else _out_of_scope(selection)
     cited_by = None
-    if citations is not None:
+    if record.citations is not None:
         cited_by = tuple(
             number
-            for number, citation in enumerate(citations, start=1)
-            if citation_points_into(citation, gold, case)
+            for number, citation in enumerate(record.citations, start=1)
+            if citation_points_into(citation, gold, settings.path_case)
         )
+        numbers = join([f"#{number}" for number in cited_by])
+        notes += f"; cited by {numbers}" if cited_by else "; not cited"
     if chunks is None:
         text = "no chunks are reported"
-    elif found_at:
-        text = _found(found_at, k)
+    elif plain.found:
+        text = f"found at {ranks(plain.ranks)}"
+    elif plain.ranks:
+        first = plain.ranks[0]
+        text = f"below the cut: first at rank {first}, so k >= {first} would count it"
     else:
         text = _not_found(index, gold, chunks, in_document, settings)
-    if inside is False:
-        text += _out_of_scope(selection)
-    return AnchorReason(
-        index=index,
-        rel_path=gold.rel_path,
-        heading_path=gold.heading_path,
-        vault=gold.vault,
-        grade=gold.grade,
-        ranks=found_at,
+    return replace(
+        plain,
         document_ranks=in_document,
-        found=bool(found_at) and found_at[0] <= k,
         in_scope=inside,
         cited_by=cited_by,
-        reason=text + _cited(cited_by),
+        reason=text + notes,
     )
-
-
-def _found(found_at: Sequence[int], k: int) -> str:
-    if found_at[0] > k:
-        first = found_at[0]
-        return f"below the cut: first at rank {first}, so k >= {first} would count it"
-    return f"found at {ranks(found_at)}"
 
 
 def _not_found(
@@ -172,22 +143,12 @@ def _not_found(
     return f"not returned; nearest is rank {nearest + 1}: {relations[nearest].text}"
 
 
-def _out_of_scope(selection: FolderSelection | None) -> str:
-    if selection is None:
-        return ""
+def _out_of_scope(selection: FolderSelection) -> str:
     if selection.fallback_used:
         return "; outside the selected folders, but the fallback searched everything"
     if not selection.selected_folders:
         return "; no folder was searched"
     return "; outside the searched folders"
-
-
-def _cited(cited_by: Sequence[int] | None) -> str:
-    if cited_by is None:
-        return ""
-    return (
-        f"; cited by {join([f'#{number}' for number in cited_by])}" if cited_by else "; not cited"
-    )
 
 
 def explain_groups(
@@ -210,45 +171,35 @@ def explain_groups(
 
 
 def explain_citations(
-    case: Case,
-    citations: Sequence[Citation],
-    chunks: Sequence[RetrievedChunk] | None,
-    settings: ScoreSettings,
-) -> tuple[CitationReason, ...]:
-    """Return the golds and retrieved chunks of each citation."""
-    return tuple(
-        _citation(number, citation, case, chunks, settings)
-        for number, citation in enumerate(citations, start=1)
-    )
-
-
-def _citation(
-    number: int,
-    citation: Citation,
-    case: Case,
-    chunks: Sequence[RetrievedChunk] | None,
-    settings: ScoreSettings,
-) -> CitationReason:
-    path_case = settings.path_case
-    golds = tuple(
-        index
-        for index, gold in enumerate(case.gold_supports)
-        if citation_points_into(citation, gold, path_case)
-    )
-    places = None
-    if chunks is not None:
-        places = tuple(
-            rank
-            for rank, chunk in enumerate(chunks, start=1)
-            if citation_in_chunk(citation, chunk, path_case)
+    case: Case, record: CaseRecord, settings: ScoreSettings
+) -> tuple[CitationReason, ...] | None:
+    """Return the golds and retrieved chunks of each citation; None: citations are not reported."""
+    if record.citations is None:
+        return None
+    found = []
+    for number, citation in enumerate(record.citations, start=1):
+        golds = tuple(
+            index
+            for index, gold in enumerate(case.gold_supports)
+            if citation_points_into(citation, gold, settings.path_case)
         )
-    return CitationReason(
-        number=number,
-        citation=citation,
-        golds=golds,
-        ranks=places,
-        reason=_citation_text(case, citation, golds, places),
-    )
+        places = None
+        if record.retrieved_chunks is not None:
+            places = tuple(
+                rank
+                for rank, chunk in enumerate(record.retrieved_chunks, start=1)
+                if citation_in_chunk(citation, chunk, settings.path_case)
+            )
+        found.append(
+            CitationReason(
+                number=number,
+                citation=citation,
+                golds=golds,
+                ranks=places,
+                reason=_citation_text(case, citation, golds, places),
+            )
+        )
+    return tuple(found)
 
 
 def _citation_text(

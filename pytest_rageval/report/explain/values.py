@@ -81,15 +81,15 @@ class AnchorReason:
     grade: int
     ranks: tuple[int, ...]
     """Every rank that matches it, including those beyond the cut."""
-    document_ranks: tuple[int, ...]
+    document_ranks: tuple[int, ...] = ()
     """Every rank of its document."""
     found: bool
     """Whether a rank within the cut matches it."""
-    in_scope: bool | None
+    in_scope: bool | None = None
     """Whether its document is in the selected folders; None: none are reported."""
-    cited_by: tuple[int, ...] | None
+    cited_by: tuple[int, ...] | None = None
     """Citations, from 1, that point into it; None: citations are not reported."""
-    reason: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
-from pytest_rageval.report.explain.golds import explain_citations, explain_golds, explain_groups
+from pytest_rageval.report.explain.golds import (
+    anchor_reason,
+    explain_citations,
+    explain_golds,
+    explain_groups,
+    gold_ranks,
+)
 from pytest_rageval.report.explain.judged import explain_judgements
 from pytest_rageval.report.explain.values import AnchorReason, JudgementReason
 from pytest_rageval.report.explain.verdict import STAGE_MEANING, next_steps
@@ -18,19 +24,18 @@ from pytest_rageval.report.html.markup import shortened
 from pytest_rageval.report.html.values import (
     BaseDetail,
     CaseDetail,
+    CaseKey,
+    CasesView,
     CaseView,
     ChunkView,
     ReportOptions,
 )
-from pytest_rageval.report.html.word_diff import WordDiff, diff_words
+from pytest_rageval.report.html.word_diff import diff_words
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.run import StoredRun
-
-CaseKey = tuple[str, str, int]
-"""File, case id and repeat."""
 
 _ANSWER_CHARS: Final = 10_000
 _CHUNK_CHARS: Final = 2_000
@@ -40,16 +45,6 @@ _KIND: Final = re.compile("[a-z_]{1,20}")
 """An error kind, as opposed to a message."""
 _COLUMNS: Final = ("recall_at_k", "recall_all_at_k", "mrr", "groundedness", "correctness")
 """Metrics of the case table, if any case has them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CasesView:
-    """The case table."""
-
-    columns: tuple[str, ...]
-    rows: tuple[CaseView, ...]
-    anchors: Mapping[CaseKey, str]
-    n_hidden: int
 
 
 def view_cases(
@@ -69,7 +64,9 @@ def view_cases(
     """
     base = baseline or {}
     repeated = {record.nodeid for record in run.records if record.repeat}
-    columns = _columns(run.records)
+    columns = tuple(
+        key for key in _COLUMNS if any(one.metrics.get(key) is not None for one in run.records)
+    )
     anchors = case_anchors(run.records)
     everything = options.full or len(run.records) <= options.full_up_to
     rows = []
@@ -110,12 +107,6 @@ def case_anchors(records: Iterable[CaseRecord]) -> dict[CaseKey, str]:
     return found
 
 
-def _columns(records: Sequence[CaseRecord]) -> tuple[str, ...]:
-    return tuple(
-        key for key in _COLUMNS if any(record.metrics.get(key) is not None for record in records)
-    )
-
-
 def _row(
     record: CaseRecord,
     anchor: str,
@@ -126,17 +117,13 @@ def _row(
 ) -> CaseView:
     total = record.latency.get("total_ms")
     return CaseView(
+        record=record,
         anchor=anchor,
         case_id=record.name,
         repeat=f"repeat {record.repeat}" if record.nodeid in repeated else "",
         outcome="unchecked" if record.unchecked and record.outcome == "passed" else record.outcome,
         flip=flip,
         stage=stage_of(record),
-        category=record.category,
-        difficulty=record.difficulty or "",
-        tags=record.tags,
-        required=record.required,
-        answerable=record.answerable,
         cells=tuple(_cell(record.metrics.get(key)) for key in columns),
         ms=("-", "") if total is None else (format_value(total, "ms"), f"{total:.3f}"),
         question=None if options.redact else shortened(record.question, _TEXT_CHARS),
@@ -162,7 +149,7 @@ def view_detail(
         before: the baseline's record of the same case; None: there is none.
         options: whether to redact texts.
     """
-    golds = _golds(record, run)
+    golds, name = _golds(record, run), record.name if record.case_id else record.nodeid
     judgements = explain_judgements(record, record.stored_case)
     detail = CaseDetail(
         question=shortened(record.question, _TEXT_CHARS),
@@ -171,17 +158,24 @@ def view_detail(
         answer=_answer(record),
         error=_error(record),
         abstained=_abstained(record),
-        citations=()
-        if record.citations is None or not record.case_stored
-        else explain_citations(record.case, record.citations, record.retrieved_chunks, run.scoring),
+        citations=explain_citations(record.case, record, run.scoring) or ()
+        if record.case_stored
+        else (),
         chunks=_chunks(record),
         golds=golds,
         judgements=judgements,
         stage_meaning=STAGE_MEANING.get(record.failure_stage, "") if record.failure_stage else "",
         steps=_steps(record, golds),
-        numbers="   ".join(_numbers(record)),
-        latency="   ".join(_latency(record)),
-        command=f"rageval explain {shlex.quote(run.run_id)} {shlex.quote(_named(record))}",
+        numbers="   ".join(
+            f"{key} {score_text(value)}"
+            for key, value in record.metrics.items()
+            if value is not None
+        ),
+        latency="   ".join(
+            f"{name.removesuffix('_ms')} {format_value(ms, 'ms')} ms"
+            for name, ms in record.latency.items()
+        ),
+        command=f"rageval explain {shlex.quote(run.run_id)} {shlex.quote(name)}",
         prompt_hash=text_at(record.judge_input, "prompt_hash"),
     )
     if before is not None:
@@ -191,25 +185,21 @@ def view_detail(
 
 def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> CaseDetail:
     """Add the baseline's side, if it differs."""
-    old, new = _chunks(before), detail.chunks
+    old, new, was = _chunks(before), detail.chunks, _answer(before)
     same_answer, same_chunks = before.answer == now.answer, _places(old) == _places(new)
     if not same_chunks:
         old, new = _moved(old, new, "now rank", "gone"), _moved(new, old, "was rank", "new")
     base = BaseDetail(
         outcome=before.outcome,
         stage=stage_of(before),
-        answer=None if same_answer else _answer(before),
-        diff=None if same_answer else _diff(_answer(before), detail.answer),
+        answer=None if same_answer else was,
+        diff=diff_words(was, detail.answer) if was and detail.answer and not same_answer else None,
         chunks=None if same_chunks else old,
         same=tuple(
             name for name, same in (("answer", same_answer), ("chunks", same_chunks)) if same
         ),
     )
     return replace(detail, base=base, chunks=detail.chunks if same_chunks else new)
-
-
-def _diff(old: str | None, new: str | None) -> WordDiff | None:
-    return diff_words(old, new) if old and new else None
 
 
 def _places(chunks: Sequence[ChunkView] | None) -> list[tuple[str, str, str, str]]:
@@ -235,43 +225,13 @@ def _moved(
 
 
 def _golds(record: CaseRecord, run: StoredRun) -> tuple[AnchorReason, ...]:
-    found = [_found_gold(record, index) for index in range(len(record.case.gold_supports))]
-    plain = tuple(gold for gold in found if gold is not None)
-    if len(plain) == len(found) and record.failure_stage != "not_cited":
+    plain = tuple(
+        anchor_reason(index, gold, gold_ranks(record.retrieved_chunks, index), record.k)
+        for index, gold in enumerate(record.case.gold_supports)
+    )
+    if all(gold.found for gold in plain) and record.failure_stage != "not_cited":
         return plain  # nothing to explain, and explaining is slow
-    return explain_golds(
-        record.case,
-        record.retrieved_chunks,
-        record.citations,
-        record.folder_selection,
-        record.k,
-        run.scoring,
-    )
-
-
-def _found_gold(record: CaseRecord, index: int) -> AnchorReason | None:
-    """Show a gold that was retrieved; None: it was not."""
-    gold = record.case.gold_supports[index]
-    ranks = tuple(
-        rank
-        for rank, chunk in enumerate(record.retrieved_chunks or (), start=1)
-        if index in (chunk.matched_golds or ())
-    )
-    if not ranks or ranks[0] > record.k:
-        return None
-    return AnchorReason(
-        index=index,
-        rel_path=gold.rel_path,
-        heading_path=gold.heading_path,
-        vault=gold.vault,
-        grade=gold.grade,
-        ranks=ranks,
-        document_ranks=ranks,
-        found=True,
-        in_scope=None,
-        cited_by=None,
-        reason="",
-    )
+    return explain_golds(record.case, record, run.scoring)
 
 
 def _steps(record: CaseRecord, golds: Sequence[AnchorReason]) -> tuple[str, ...]:
@@ -306,48 +266,26 @@ def _abstained(record: CaseRecord) -> str:
     return f"abstained: {reason}" if reason else "abstained"
 
 
-def _numbers(record: CaseRecord) -> Iterator[str]:
-    for key, value in record.metrics.items():
-        if value is not None:
-            yield f"{key} {score_text(value)}"
-
-
-def _latency(record: CaseRecord) -> Iterator[str]:
-    for name, ms in record.latency.items():
-        yield f"{name.removesuffix('_ms')} {format_value(ms, 'ms')} ms"
-
-
-def _named(record: CaseRecord) -> str:
-    return record.name if record.case_id else record.nodeid
-
-
 def _chunks(record: CaseRecord) -> tuple[ChunkView, ...] | None:
     if record.retrieved_chunks is None:
         return None
     return tuple(
-        _chunk(chunk, rank, record.k) for rank, chunk in enumerate(record.retrieved_chunks, start=1)
+        ChunkView(
+            rank=rank,
+            in_cut=rank <= record.k,
+            golds=f"gold {', '.join(f'[{index}]' for index in chunk.matched_golds)}"
+            if chunk.matched_golds
+            else "",
+            irrelevant=bool(chunk.irrelevant),
+            path=chunk.rel_path if chunk.vault is None else f"{chunk.vault}: {chunk.rel_path}",
+            heading=chunk.heading_path or "",
+            facts=", ".join(_chunk_facts(chunk, rank)),
+            text=shortened(chunk.text or "", _CHUNK_CHARS),
+            truncated=chunk.text_truncated,
+            moved="",
+        )
+        for rank, chunk in enumerate(record.retrieved_chunks, start=1)
     )
-
-
-def _chunk(chunk: RetrievedChunk, rank: int, k: int) -> ChunkView:
-    golds = chunk.matched_golds or ()
-    text = chunk.text or ""
-    return ChunkView(
-        rank=rank,
-        in_cut=rank <= k,
-        golds=_gold_names(golds),
-        irrelevant=bool(chunk.irrelevant),
-        path=chunk.rel_path if chunk.vault is None else f"{chunk.vault}: {chunk.rel_path}",
-        heading=chunk.heading_path or "",
-        facts=", ".join(_chunk_facts(chunk, rank)),
-        text=shortened(text, _CHUNK_CHARS),
-        truncated=chunk.text_truncated,
-        moved="",
-    )
-
-
-def _gold_names(golds: Sequence[int]) -> str:
-    return f"gold {', '.join(f'[{index}]' for index in golds)}" if golds else ""
 
 
 def _chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
@@ -390,7 +328,10 @@ def redacted(detail: CaseDetail, record: CaseRecord) -> CaseDetail:
         abstained="abstained" if record.abstained else "",
         citations=(),
         chunks=_bare_chunks(detail.chunks),
-        golds=tuple(_bare_gold(gold) for gold in detail.golds),
+        golds=tuple(
+            replace(gold, rel_path="", heading_path="", vault=None, reason="")
+            for gold in detail.golds
+        ),
         judgements=tuple(_bare_judgement(one) for one in detail.judgements),
         steps=(),
         base=None
@@ -403,10 +344,6 @@ def _bare_chunks(chunks: Sequence[ChunkView] | None) -> tuple[ChunkView, ...] | 
     if chunks is None:
         return None
     return tuple(replace(c, path="", heading="", text="", truncated=False) for c in chunks)
-
-
-def _bare_gold(gold: AnchorReason) -> AnchorReason:
-    return replace(gold, rel_path="", heading_path="", vault=None, reason="")
 
 
 def _bare_judgement(one: JudgementReason) -> JudgementReason:

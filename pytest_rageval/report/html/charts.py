@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.report.html.markup import Element, element
-from pytest_rageval.report.html.values import MetricView
+from pytest_rageval.report.html.values import LatencyView, MetricView
 from pytest_rageval.support.text import cut, format_value
 
 _NAME_CHARS: Final = 34
@@ -111,39 +111,30 @@ def _forest_row(row: MetricView, y: float, layout: _Layout) -> Iterator[Element]
 # --- latency -----------------------------------------------------------------------------------
 
 
-def latency_bars(
-    rows: Sequence[tuple[str, float, float, int]],
-) -> tuple[Element, Element] | None:
-    """Draw median and 95th percentile of each phase as bars, for wide and for narrow windows.
-
-    Args:
-        rows: name, p50 and p95 in milliseconds, and count.
-    """
-    longest = max((p95 for _, _, p95, _ in rows), default=0.0)
+def latency_bars(rows: Sequence[LatencyView]) -> tuple[Element, Element] | None:
+    """Draw median and 95th percentile of each phase as bars, for wide and for narrow windows."""
+    longest = max((row.p95_ms for row in rows), default=0.0)
     if longest <= 0:
         return None
     return _latency(rows, longest, _WIDE), _latency(rows, longest, _NARROW)
 
 
-def _latency(
-    rows: Sequence[tuple[str, float, float, int]], longest: float, layout: _Layout
-) -> Element:
+def _latency(rows: Sequence[LatencyView], longest: float, layout: _Layout) -> Element:
     parts: list[Element] = []
-    for number, (name, p50, p95, _) in enumerate(rows):
+    described = []
+    for number, row in enumerate(rows):
         y = layout.middle(number, 4)
-        parts.append(layout.name(y, name))
-        parts.append(rect(layout.left, y - 8, layout.plot * p95 / longest, 16, "p95"))
-        parts.append(rect(layout.left, y - 8, layout.plot * p50 / longest, 16, "p50"))
-        shown = f"{format_value(p50, 'ms')} / {format_value(p95, 'ms')} ms"
-        parts.append(label(layout.x(p95 / longest) + 8, y + 4, shown, "number"))
-    described = "; ".join(
-        f"{name}: p50 {format_value(p50, 'ms')} ms, p95 {format_value(p95, 'ms')} ms"
-        for name, p50, p95, _ in rows
-    )
+        parts.append(layout.name(y, row.phase))
+        parts.append(rect(layout.left, y - 8, layout.plot * row.p95_ms / longest, 16, "p95"))
+        parts.append(rect(layout.left, y - 8, layout.plot * row.p50_ms / longest, 16, "p50"))
+        p50, p95 = format_value(row.p50_ms, "ms"), format_value(row.p95_ms, "ms")
+        end = layout.x(row.p95_ms / longest)
+        parts.append(label(end + 8, y + 4, f"{p50} / {p95} ms", "number"))
+        described.append(f"{row.phase}: p50 {p50} ms, p95 {p95} ms")
     return picture(
         f"latency{layout.suffix}",
         "Time by phase: median (strong) and 95th percentile (pale)",
-        described,
+        "; ".join(described),
         parts,
         width=layout.width,
         height=layout.row * len(rows) + 8,

@@ -11,9 +11,10 @@ from pytest_rageval.analysis.compare.pairs import LeftOutReason
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.report.html.cases import CaseKey, case_key
-from pytest_rageval.report.html.figures import place_on_scale, signed
-from pytest_rageval.report.html.values import ChangeView, CompareView, FlipView
+from pytest_rageval.report.html.cases import case_key
+from pytest_rageval.report.html.figures import place_on_scale
+from pytest_rageval.report.html.values import CaseKey, ChangeView, CompareView, FlipView
+from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.record import CaseRecord
 
@@ -52,13 +53,12 @@ def view_changes(comparison: Comparison) -> dict[str, ChangeView]:
 
 
 def _change(change: MetricChange) -> ChangeView:
-    assert change.delta is not None
     interval = "-"
     if change.low is not None and change.high is not None:
         interval = f"{change.low:+.2f} to {change.high:+.2f}"
     return ChangeView(
         base=format_value(change.base),
-        delta=signed(change.delta),
+        delta=change_text(change.key, change.delta),
         interval=interval,
         p="-" if change.p is None else f"{change.p:.2g}",
         verdict=change.verdict,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
@@ -27,7 +27,6 @@ _GROUPS: Final = (
     ("by_difficulty", "Difficulty"),
 )
 _HEAT_LEVELS: Final = 7
-_HEAT_COLUMNS: Final = len(HEADLINE)
 _GROUPS_SHOWN: Final = 60
 """Maximum groups of one kind: hundreds of tags are unreadable as a heat map."""
 
@@ -96,25 +95,14 @@ def _shown(mean: float | None, checks: Iterable[Mapping[str, Any]]) -> str:
     return format_value(mean)
 
 
-def signed(delta: float) -> str:
-    """Show a difference with its sign."""
-    shown = format_value(abs(delta))
-    return shown if float(shown) == 0 else f"{'+' if delta > 0 else '-'}{shown}"
-
-
 def _limit(result: Mapping[str, Any], info: MetricInfo | None) -> LimitView:
     kind, limit = text(result, "check", "kind"), number(result, "check", "limit")
     about_mean = kind in {"min", "max"}
     return LimitView(
-        text=f"{_SIGNS.get(kind, kind)} {format_limit(limit)}",
+        text=f"{_SIGNS.get(kind, kind)} {'-' if limit is None else format(limit, 'g')}",
         status=text(result, "status"),
         place=place_on_scale(limit, info) if about_mean else None,
     )
-
-
-def format_limit(limit: float | None) -> str:
-    """Show a limit as it was written."""
-    return "-" if limit is None else f"{limit:g}"
 
 
 def place_on_scale(value: float | None, info: MetricInfo | None) -> float | None:
@@ -184,7 +172,7 @@ def _check_interval(result: Mapping[str, Any]) -> str:
 
 def view_heat_maps(metrics: Mapping[str, Any]) -> tuple[HeatMap, ...]:
     """Show the means of each category, tag and difficulty."""
-    keys = [key for key in HEADLINE if key in known_metrics(metrics)][:_HEAT_COLUMNS]
+    keys = [key for key in HEADLINE if key in known_metrics(metrics)]
     maps = (_heat_map(title, part(metrics, name), keys) for name, title in _GROUPS)
     return tuple(found for found in maps if found.rows and found.columns)
 
@@ -227,33 +215,28 @@ def _heat_cell(key: str, found: Mapping[str, Any]) -> HeatCell:
 # --- times and costs ---------------------------------------------------------------------------
 
 
-def latency_rows(metrics: Mapping[str, Any]) -> Iterator[tuple[str, float, float, int]]:
-    """Yield name, p50 and p95 in milliseconds and count of each phase with non-zero time."""
+def view_latency(metrics: Mapping[str, Any]) -> tuple[LatencyView, ...]:
+    """Show the percentiles of each phase with non-zero time; a censored one is a lower bound."""
     latency = part(metrics, "aggregate_metrics", "latency")
     phases = {"total": latency, **part(latency, "by_phase")}
+    rows = []
     for name, found in phases.items():
         p50, p95 = number(found, "p50_ms"), number(found, "p95_ms")
         if p50 is not None and p95 is not None and (p95 > 0 or name == "total"):
-            yield name, p50, p95, count(found, "n")
-
-
-def view_latency(metrics: Mapping[str, Any]) -> tuple[LatencyView, ...]:
-    """Show the percentiles of each phase; a censored one is a lower bound."""
-    latency = part(metrics, "aggregate_metrics", "latency")
-    phases = {"total": latency, **part(latency, "by_phase")}
-    return tuple(
-        LatencyView(
-            phase=name,
-            n=n,
-            p50=_at_least(phases[name], "p50") + format_value(p50, "ms"),
-            p95=_at_least(phases[name], "p95") + format_value(p95, "ms"),
-        )
-        for name, p50, p95, n in latency_rows(metrics)
-    )
-
-
-def _at_least(found: Mapping[str, Any], name: str) -> str:
-    return ">= " if found.get(f"{name}_censored") is True else ""
+            at_least = [
+                ">= " * (found.get(key) is True) for key in ("p50_censored", "p95_censored")
+            ]
+            rows.append(
+                LatencyView(
+                    phase=name,
+                    n=count(found, "n"),
+                    p50_ms=p50,
+                    p95_ms=p95,
+                    p50=at_least[0] + format_value(p50, "ms"),
+                    p95=at_least[1] + format_value(p95, "ms"),
+                )
+            )
+    return tuple(rows)
 
 
 def view_cost(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

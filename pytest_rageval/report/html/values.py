@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.report.explain.values import AnchorReason, CitationReason, JudgementReason
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.word_diff import WordDiff
+from pytest_rageval.values.record import CaseRecord
 
 # --- input -------------------------------------------------------------------------------------
 
@@ -136,6 +138,8 @@ class LatencyView:
 
     phase: str
     n: int
+    p50_ms: float
+    p95_ms: float
     p50: str
     p95: str
 
@@ -204,6 +208,7 @@ class BaseDetail:
 class CaseView:
     """One row of the case table."""
 
+    record: CaseRecord
     anchor: str
     case_id: str
     repeat: str
@@ -213,17 +218,28 @@ class CaseView:
     flip: str
     """``worse``, ``better`` or empty."""
     stage: str
-    category: str
-    difficulty: str
-    tags: tuple[str, ...]
-    required: bool
-    answerable: bool
     cells: tuple[tuple[str, str], ...]
     """Text and sort value of each metric column."""
     ms: tuple[str, str]
     question: str | None
     detail: CaseDetail | None
     """None: left out, with a note on the page."""
+
+
+CaseKey = tuple[str, str, int]
+"""File, case id and repeat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CasesView:
+    """The case table."""
+
+    columns: tuple[str, ...]
+    """Metric columns."""
+    rows: tuple[CaseView, ...]
+    anchors: Mapping[CaseKey, str]
+    n_hidden: int
+    """Number of cases without details."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,13 +292,9 @@ class ReportView:
     latency: tuple[LatencyView, ...]
     latency_chart: tuple[Element, Element] | None
     cost: tuple[tuple[str, str], ...]
-    columns: tuple[str, ...]
-    """Metric columns of the case table."""
-    cases: tuple[CaseView, ...]
+    cases: CasesView
     categories: tuple[str, ...]
     outcomes: tuple[str, ...]
-    n_hidden: int
-    """Number of cases without details."""
     redacted: bool
 
     @property

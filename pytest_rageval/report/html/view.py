@@ -12,7 +12,7 @@ from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import TrendRun, differences
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.report.html.cases import CasesView, view_cases
+from pytest_rageval.report.html.cases import view_cases
 from pytest_rageval.report.html.charts import TrendPoint, forest_plot, latency_bars, trend_panel
 from pytest_rageval.report.html.compare import (
     flips_by_case,
@@ -22,7 +22,6 @@ from pytest_rageval.report.html.compare import (
 )
 from pytest_rageval.report.html.figures import (
     known_metrics,
-    latency_rows,
     place_on_scale,
     view_checks,
     view_cost,
@@ -32,6 +31,7 @@ from pytest_rageval.report.html.figures import (
     view_metrics,
 )
 from pytest_rageval.report.html.values import (
+    CasesView,
     ReportOptions,
     ReportView,
     Trend,
@@ -96,6 +96,7 @@ def view_report(
     changes = {} if baseline is None else view_changes(baseline.comparison)
     metrics = view_metrics(run.metrics, run.gate, changes)
     headline = [row for row in metrics if row.headline]
+    latency = view_latency(run.metrics)
     verdict = text(run.gate, "verdict")
     return ReportView(
         run_id=run.run_id,
@@ -113,14 +114,12 @@ def view_report(
         forest=forest_plot(headline, baseline="" if baseline is None else baseline.base.run_id),
         heat_maps=view_heat_maps(run.metrics),
         trend=view_trend(history, run.run_id),
-        latency=view_latency(run.metrics),
-        latency_chart=latency_bars([*latency_rows(run.metrics)]),
+        latency=latency,
+        latency_chart=latency_bars(latency),
         cost=view_cost(run.metrics, run.config),
-        columns=cases.columns,
-        cases=cases.rows,
-        categories=tuple(sorted({row.category for row in cases.rows})),
+        cases=cases,
+        categories=tuple(sorted({record.category for record in run.records})),
         outcomes=tuple(o for o in _OUTCOMES if any(row.outcome == o for row in cases.rows)),
-        n_hidden=cases.n_hidden,
         redacted=chosen.redact,
     )
 

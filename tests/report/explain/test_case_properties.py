@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.report.explain.anchors import LIES_THERE
 from pytest_rageval.report.explain.case import explain_record
+from pytest_rageval.report.explain.chunks import LIES_THERE
 from pytest_rageval.runs.record_json import record_from_json, record_to_json, redact
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from tests.report.explain.builders import metric, runs

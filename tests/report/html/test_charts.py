@@ -7,7 +7,12 @@ import pytest
 from pytest_rageval.report.html.charts import TrendPoint, forest_plot, latency_bars, trend_panel
 from pytest_rageval.report.html.figures import view_metrics
 from pytest_rageval.report.html.markup import element
+from pytest_rageval.report.html.values import LatencyView
 from tests.report.html.builders import HOSTILE, check, missed, passed, run
+
+
+def phase(name: str, p50: float, p95: float) -> LatencyView:
+    return LatencyView(phase=name, n=9, p50_ms=p50, p95_ms=p95, p50=f"{p50:g}", p95=f"{p95:g}")
 
 
 def test_a_mean_lies_between_the_ends_of_its_interval_and_beside_its_limit() -> None:
@@ -35,7 +40,7 @@ def test_metrics_without_a_bounded_scale_are_left_to_the_table() -> None:
 
 
 def test_bars_are_as_long_as_their_times() -> None:
-    chart = latency_bars([("total", 50.0, 100.0, 9), ("retrieval", 10.0, 25.0, 9)])
+    chart = latency_bars([phase("total", 50.0, 100.0), phase("retrieval", 10.0, 25.0)])
 
     assert chart is not None
     bars = {
@@ -48,14 +53,14 @@ def test_bars_are_as_long_as_their_times() -> None:
 
 def test_no_time_draws_no_bars() -> None:
     assert latency_bars([]) is None
-    assert latency_bars([("total", 0.0, 0.0, 1)]) is None
+    assert latency_bars([phase("total", 0.0, 0.0)]) is None
 
 
 @pytest.mark.parametrize("text", HOSTILE[:-1], ids=range(len(HOSTILE) - 1))
 def test_hostile_names_stay_text_in_a_chart(text: str) -> None:
     point = TrendPoint(run_id=text, place=0.5, text=text, breaks=True, current=True)
     chart = trend_panel("t", text, [point, point])
-    bars = latency_bars([(text, 1.0, 2.0, 3)])
+    bars = latency_bars([phase(text, 1.0, 2.0)])
 
     assert bars is not None
     for svg in (chart, *bars):

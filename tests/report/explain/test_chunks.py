@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.report.explain.anchors import LIES_THERE, relate
 from pytest_rageval.report.explain.case import explain_record
+from pytest_rageval.report.explain.chunks import LIES_THERE, relate
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import FolderSelection
