@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Required
 
 from pydantic import ConfigDict, Field, StrictStr, TypeAdapter, with_config
-from typing_extensions import TypedDict
 
 from pytest_rageval.analysis.trust.calibration import (
     LABELS,

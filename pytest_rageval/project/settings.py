@@ -36,6 +36,8 @@ rageval: no target to ask. Reach one in one of three ways:
 """Text of the usage error when nothing can be asked."""
 
 _PYPROJECT = "pyproject.toml"
+_TABLES = ("testpaths", "target", "judge", "matching", "documents", "versions")
+"""First parts of the keys without a flag, in the order in which ``config.json`` lists origins."""
 _KEY_ALIASES = {"judge.model": "judge"}
 """``judge = "offline"`` and a table ``[tool.rageval.judge]`` cannot stand in one file."""
 
@@ -172,13 +174,18 @@ def _take_text(found: _Found, option: Setting, given: object, *, source: str, en
         found.put(option, value, origin)
 
 
+def _place_in_file(option: Setting) -> int:
+    """Return the place of a default among the origins: flags first, then keys by table."""
+    return -1 if option.flag else _TABLES.index(option.key.partition(".")[0])
+
+
 def _build(rootdir: Path, found: _Found) -> Settings:
     values, origins = dict(found.values), dict(found.origins)
     if "target.read_timeout_s" not in values and "target.timeout_s" in values:
         # A longer limit would be in vain if the default read timeout cut in before it.
         values["target.read_timeout_s"] = values["target.timeout_s"]
         origins["target.read_timeout_s"] = origins["target.timeout_s"]
-    for option in OPTIONS:
+    for option in sorted(OPTIONS, key=_place_in_file):
         origins.setdefault(option.name, "default")
     sections: dict[str, dict[str, Any]] = {"target": {}, "judging": {}, "": {}}
     for name, value in values.items():

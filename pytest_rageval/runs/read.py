@@ -18,7 +18,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.documents import part
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import UNTOLD, StoredRun
+from pytest_rageval.values.run import ASSUMED, StoredRun
 from pytest_rageval.values.settings import Settings
 
 DOCUMENTS: Final = ("config.json", "metrics.json", "gate.json")
@@ -139,7 +139,7 @@ def latest_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
 
 def stored_settings(config: Mapping[str, Any]) -> Settings:
     """Return the settings of a ``config.json`` that scoring depends on; the rest are defaults."""
-    return replace(UNTOLD, **dict(_fitting(part(config, "settings"))))
+    return replace(ASSUMED, **dict(_fitting(part(config, "settings"))))
 
 
 def _fitting(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -1,6 +1,6 @@
-"""Asks whatever a ``rag_client`` fixture returned: an object or a function, sync or async.
+"""Calls the client that a ``rag_client`` fixture returned: object or function, sync or async.
 
-What goes wrong in a user's client is a property of the target, so it comes back as data; only a
+A failure of a user's client is a property of the target, so it is returned as data; only a
 fixture that is not a client, and settings that are wrong, stop the run.
 """
 
@@ -44,11 +44,11 @@ def call_client(
         request: the question.
         clock: monotonic seconds.
         loop: where coroutines run; None: the loop of the session.
-        slots: of which a client that takes none by itself holds one; None: no limit.
+        slots: requests in flight; held here for a client that takes none; None: no limit.
 
     Returns:
         The response, the error, or both for an empty answer. A TimeoutError is ``timeout``,
-        another OSError ``connection``, an EndpointError what it says, anything else that is
+        another OSError ``connection``, an EndpointError its own kind, anything else that is
         raised or returned ``protocol``.
 
     Raises:
@@ -57,7 +57,7 @@ def call_client(
     """
     ask = _ask_function(client)
     takes_none = slots is not None and not getattr(client, "takes_slots", False)
-    # Nobody knows how long a client of the user's own waits, and for what.
+    # The length and the reason of the waits of a user's client are unknown.
     with (
         slots.hold() if slots is not None and takes_none else nullcontext(),
         waiting() if takes_none else nullcontext(),

@@ -58,7 +58,7 @@ class HttpRagClient:
         sleep: pauses between attempts, in seconds.
         clock: monotonic seconds.
         rng: jitter of the pauses.
-        slots: of which every request holds one, pauses between attempts none; None: no limit.
+        slots: requests in flight; a pause between attempts holds none; None: no limit.
 
     Raises:
         ConfigError: the URL, or a JMESPath expression, is wrong.
@@ -104,7 +104,7 @@ class HttpRagClient:
         return result.response
 
     def ask_result(self, request: AskRequest) -> AskResult:
-        """Ask and wait for what comes of it; failures of the target are data.
+        """Ask and wait for the result; failures of the target are data.
 
         Returns:
             The response, the error, or both for an empty answer; the time is that of the final
@@ -140,7 +140,7 @@ class HttpRagClient:
         started = ended = self._clock()
 
         def note_time() -> None:
-            # Before this thread's turn to compute comes, which is not time of the target.
+            # Before this thread waits for its turn to compute, which is not the target's time.
             nonlocal ended
             ended = self._clock()
 

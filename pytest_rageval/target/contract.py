@@ -65,8 +65,8 @@ _DECIMAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII
 def request_body(request: AskRequest) -> dict[str, Any]:
     """Build the JSON body of a request; fields that are None or empty are left out.
 
-    ``params`` become further top-level fields. A parameter named like a field that is set gives
-    way to it, so that what a run records as its settings is what was sent.
+    ``params`` become further top-level fields. A field that is set wins over a parameter of its
+    name, so that the settings that a run records are those that were sent.
     """
     body: dict[str, Any] = dict(request.params)
     body["question"] = request.question
@@ -84,7 +84,7 @@ def request_body(request: AskRequest) -> dict[str, Any]:
     return body
 
 
-# --- values that pydantic leaves to us -----------------------------------------------------
+# --- values that pydantic alone does not read ----------------------------------------------
 
 
 def _string_or_none(value: object) -> str | None:
@@ -377,7 +377,7 @@ def _cleaned(value: object) -> object:
     return _clean(value) if isinstance(value, str) else value
 
 
-# --- what is wrong with a reply ------------------------------------------------------------
+# --- faults of a reply ---------------------------------------------------------------------
 
 _EXPECTED: Final = {
     "dict_type": "an object",
@@ -391,7 +391,7 @@ _EXPECTED: Final = {
 
 
 def _message(fault: ErrorDetails) -> str:
-    """Say where in a reply something else stands than the contract expects."""
+    """Name the place in a reply that does not fit the contract, with both values."""
     if fault["loc"] == ("answer",) and fault["type"] == "missing":
         names = excerpt(", ".join(sorted(map(str, fault["input"]))[:10])) or "none"
         return f"answer: expected a string, got nothing (fields: {names})"

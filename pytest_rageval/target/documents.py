@@ -71,10 +71,10 @@ class DocumentsClient:
         """Put documents below a folder, in as many requests as their size needs.
 
         Returns:
-            How many were put.
+            Number of documents put.
 
         Raises:
-            EndpointError: the target failed; some may be there.
+            EndpointError: the target failed; some documents may have been put.
         """
         _refuse(scope_prefix)
         n = 0
@@ -86,7 +86,7 @@ class DocumentsClient:
         return n
 
     def delete(self, scope_prefix: str) -> None:
-        """Take away what was put below a folder.
+        """Delete the documents below a folder.
 
         Raises:
             EndpointError: the target failed.
@@ -119,7 +119,7 @@ class DocumentsClient:
 
 
 def _refuse(scope_prefix: str) -> None:
-    """Refuse a folder whose deletion might take what is not ours, whoever asks for it."""
+    """Refuse a folder whose deletion might remove documents of others."""
     fault = scope_prefix_fault(scope_prefix)
     if fault is not None:
         raise ConfigError(f"scope prefix: {fault}")

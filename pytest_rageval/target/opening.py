@@ -32,11 +32,11 @@ def configured_target(settings: Settings) -> str:
 
 
 def target_notes(settings: Settings, asked: Collection[str]) -> list[str]:
-    """Say, for the summary of a run, what was asked in place of the configured target.
+    """Name, for the summary of a run, the targets asked in place of the configured one.
 
     Args:
         settings: the run's settings.
-        asked: what the cases asked, in words, as ``plugin.client_fixtures`` gives them.
+        asked: targets that the cases asked, in words, as ``plugin.client_fixtures`` gives them.
     """
     configured = configured_target(settings)
     others = sorted(set(asked) - {configured})
@@ -63,10 +63,10 @@ def open_target(
         environ: where ``env:NAME`` header values come from.
         served_at: URL at which another process already serves the embedded target.
         sleep: pauses between attempts, in seconds; None: real pauses.
-        slots: of which each request holds one; None: no limit.
+        slots: requests in flight; None: no limit.
 
     Raises:
-        ConfigError: the settings name no target, or the vault is no folder.
+        ConfigError: the settings name no target, or the vault is not a folder.
     """
     from pytest_rageval.target.client import HttpRagClient
 

@@ -1,6 +1,6 @@
 """Values that flow through the package: case, reply, record, verdict, numbers, gate, settings.
 
 Plain frozen dataclasses on the standard library alone, so that importing them costs nothing.
-Foreign data is validated where it is read and arrives here clean: no NaN, no unknown field, no
+Data from outside is validated where it is read and arrives here clean: no NaN, no unknown field, no
 wrong type. Nothing here reads, sends, computes or prints.
 """

@@ -1,4 +1,4 @@
-"""A case of an evaluation: a question and what a good answer rests on."""
+"""A case of an evaluation: a question and the evidence of a good answer."""
 
 from __future__ import annotations
 
@@ -7,27 +7,21 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 FolderMode = Literal["off", "on", "on_with_fallback"]
-
-
 RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]
-
-
 Difficulty = Literal["easy", "medium", "hard"]
-
-
 Review = Literal["reviewed", "generated"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """A place in the documents: what a gold or an irrelevant support points at."""
+    """A place in the documents that a gold or an irrelevant support points at."""
 
     rel_path: str
     """Path of the document below its vault, ``/``-separated."""
     heading_path: str = ""
     """``# Title > ## Section``; empty means the whole document."""
     snippets: tuple[str, ...] = ()
-    """Sentences that the section holds word for word; read only by the ``snippets`` setting."""
+    """Sentences that the section holds word for word; used only under the ``snippets`` setting."""
     grade: int = 1
     """Relevance grade, an integer of at least 1, used by nDCG."""
     vault: str | None = None
@@ -36,7 +30,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One question with what is known about its right answer (one line of a case file)."""
+    """One question with its expected answer and evidence (one line of a case file)."""
 
     id: str
     question: str
@@ -60,7 +54,7 @@ class Case:
     language: str | None = None
     translation_of: str | None = None
     required: bool = False
-    """A miss of this case fails the run whatever the gates say."""
+    """A miss of this case fails the run even if every check passes."""
     review: Review = "reviewed"
     """``generated``: not reviewed by a person; it is asked and shown but counts nowhere."""
     notes: str = ""

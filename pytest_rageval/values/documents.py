@@ -1,7 +1,7 @@
 """Reading of JSON documents that may lack any part, or hold something of another type there.
 
-The documents of a run may be missing, cut short or written by another tool. Whoever shows or
-compares them asks here, so that what a wrong type means is decided once.
+The documents of a run may be missing, cut short or written by another tool. Everything that shows
+or compares them reads them here, so that a wrong type means the same everywhere.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 _LARGEST: Final = 2**63 - 1
-"""Of an integer in a database."""
+"""Largest integer that a database keeps."""
 
 
 def value(document: object, *path: str) -> object:
-    """Return what stands at a path; None: nothing."""
+    """Return the value at a path; None: there is none."""
     for name in path:
         if not isinstance(document, Mapping):
             return None

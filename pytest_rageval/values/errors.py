@@ -4,7 +4,7 @@ RagEvalError
 ├── ConfigError         settings, options, thresholds.toml (pytest exit 4, command exit 2)
 ├── DatasetError        case files (pytest exit 2, command exit 2)
 ├── EndpointError       the target could not be asked or its reply could not be read
-├── JudgeError          a verdict could not be had
+├── JudgeError          a judge gave no valid verdict
 └── StorageError        a run folder could not be read or written
 
 A missed threshold is a result, not an exception.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 TargetErrorKind = Literal["timeout", "connection", "http", "protocol", "empty", "not_attempted"]
-"""Why a case has no answer (see ``ErrorInfo``)."""
+"""Reason for which a case has no answer (see ``ErrorInfo``)."""
 
 TARGET_ERROR_KINDS: Final[tuple[TargetErrorKind, ...]] = get_args(TargetErrorKind)
 
@@ -43,7 +43,7 @@ class Fault:
     field: str = ""
     """Such as ``gold_supports[0].grade``; empty: the whole line."""
     message: str
-    """What came and what was expected."""
+    """The value found and the value expected."""
 
     def __str__(self) -> str:
         numbers = [str(number) for number in (self.line, self.col) if number]
@@ -56,7 +56,7 @@ class DatasetError(RagEvalError):
 
     Args:
         message: the faults, one a line.
-        faults: the same as values; empty where the fault is not one of a case file's lines.
+        faults: the same as values; empty where the fault is not in a line of a case file.
     """
 
     def __init__(self, message: str, *, faults: tuple[Fault, ...] = ()) -> None:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
 CheckTable = Literal["overall", "category", "tag"]
-
-
 CheckKind = Literal["min", "max", "max_drop", "max_rise"]
-
-
 CheckStatus = Literal["pass", "fail", "warn", "skip"]
-
-
 Proof = Literal["proven_pass", "proven_fail", "unproven"]
-
-
 Decide = Literal["estimate", "prove_pass", "prove_fail"]
 
 
@@ -38,7 +31,7 @@ class Check:
     line: int = 0
     """Line in thresholds.toml from 1; 0 for a check that no file holds."""
     implicit: bool = False
-    """True for the checks that exist without being written."""
+    """True for checks that apply without being in the file."""
     beside_min: bool = False
     """True for a ``max`` next to a ``min`` of the same metric, so that their ids differ."""
 
@@ -65,14 +58,14 @@ class Thresholds:
     require_baseline: bool = False
     on_miss: Literal["report", "fail"] = "report"
     min_n: int = 20
-    """Of ``[defaults]``: cases below which a mean is weak evidence."""
+    """Number of cases below which a mean is weak evidence, from ``[defaults]``."""
     path: str | None = None
     """Path as shown to the user; None: there is no file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What became of one check."""
+    """Result of one check."""
 
     check: Check
     status: CheckStatus
@@ -84,7 +77,7 @@ class CheckResult:
     n: int | None = None
     proof: Proof | None = None
     mde: float | None = None
-    """Smallest difference this check could have seen at 80 % power."""
+    """Smallest difference that this check could have detected at 80 % power."""
     small_n: bool = False
     missed_cases: tuple[str, ...] = ()
     """Ids of up to ten cases that pulled the value down, worst first."""
@@ -92,14 +85,14 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineInfo:
-    """What a gate compared with, or why it could not."""
+    """Baseline that a gate compared with, or the reason why it could not."""
 
     name: str | None = None
-    """As the user named it; None: nobody did."""
+    """As the user named it; None: no baseline was named."""
     run_id: str | None = None
     """None: it was not found."""
     problem: str | None = None
-    """Why checks against it are skipped; None: they are decided."""
+    """Reason why checks against it are skipped; None: they are decided."""
     n_paired: int = 0
     """Cases of the same content and cutoff in both runs."""
     n_changed: int = 0
@@ -109,7 +102,7 @@ class BaselineInfo:
 
     @property
     def sentence(self) -> str:
-        """Say in one plain-ASCII sentence what was compared."""
+        """The comparison in one plain-ASCII sentence."""
         if self.problem is not None:
             return self.problem
         other = "" if self.run_id in {None, self.name} else f" ({self.run_id})"
@@ -136,7 +129,7 @@ class GateResult:
     n_expected: int | None = None
     n_reported: int | None = None
     baseline: BaselineInfo | None = None
-    """None: nothing was to be compared."""
+    """None: no comparison was asked for."""
 
 
 _WORDS: Final = {"max_drop": "drop", "max_rise": "rise"}
@@ -168,26 +161,20 @@ class Selection:
         """Count the cases (or records) selected among all cases of the test paths."""
         chosen, whole = list(selected), list(everything)
 
-        def counts(groups: Mapping[str, Iterable[str]]) -> dict[str, tuple[int, int]]:
-            part, total = list(groups["selected"]), list(groups["whole"])
-            return {g: (part.count(g), total.count(g)) for g in sorted({*part, *total})}
+        def counts(groups_of: Callable[[_Grouped], Iterable[str]]) -> dict[str, tuple[int, int]]:
+            part = Counter(group for case in chosen for group in groups_of(case))
+            total = Counter(group for case in whole for group in groups_of(case))
+            return {group: (part[group], total[group]) for group in sorted({*part, *total})}
 
         return cls(
             n_selected=len(chosen),
             n_total=len(whole),
-            by_category=counts(
-                {"selected": (c.category for c in chosen), "whole": (c.category for c in whole)}
-            ),
-            by_tag=counts(
-                {
-                    "selected": (t for c in chosen for t in set(c.tags)),
-                    "whole": (t for c in whole for t in set(c.tags)),
-                }
-            ),
+            by_category=counts(lambda case: (case.category,)),
+            by_tag=counts(lambda case: set(case.tags)),
         )
 
     def missing_for(self, check: Check) -> str | None:
-        """Say why the selection cannot decide a check; None: it holds every case of its group."""
+        """Explain why the selection cannot decide a check; None: it holds the whole group."""
         if check.table == "overall":
             selected, total, of = self.n_selected, self.n_total, "cases"
         else:

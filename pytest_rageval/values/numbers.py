@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """A mean that travels with its counts and intervals.
+    """A mean with its counts and intervals.
 
     Defined in docs/metrics.md#the-mean-and-its-counts.
     """
@@ -31,7 +31,7 @@ class MetricSummary:
     high_one_sided: float | None = None
     detectable_se: float | None = None
     """Standard error of the one-sided interval, from which the smallest difference that the cases
-    can show is computed; in no file."""
+    can show is computed; not stored."""
     se: float | None = None
     method: str | None = None
     """``wilson``, ``plus_two`` or ``bootstrap``."""
@@ -56,7 +56,7 @@ class LatencySummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankSummary:
-    """What reranking did to one metric, over the cases scored in both orders."""
+    """Effect of reranking on one metric, over the cases scored in both orders."""
 
     n: int
     before: float
@@ -75,14 +75,14 @@ class RerankSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatSummary:
-    """What repeats of the same cases tell of noise, each case by its own number of repeats."""
+    """Noise between repeats of the same cases, each case by its own number of repeats."""
 
     repeats: int
     """R, the largest number of repeats of any case; at least 2."""
     n: int
     """Cases that were asked more than once."""
     flaky_rate: float
-    """Cases that passed some but not all repeats / ``n``; an error is no pass."""
+    """Cases that passed some but not all repeats / ``n``; an error is not a pass."""
     flip_probability: float
     """Probability that two repeats of a case disagree on passing, mean over cases."""
     pass_at_k: Mapping[int, float]
@@ -144,10 +144,10 @@ class Aggregate:
     not both occur."""
     warnings: tuple[str, ...] = ()
     target_warnings: tuple[str, ...] = ()
-    """What the target itself says of its index; it may quote documents."""
+    """Warnings of the target about its index; they may quote documents."""
 
 
 def no_data_reason(summary: MetricSummary) -> str:
-    """Why a metric has no mean, such as ``no case was scored (10 not applicable, 2 errors)``."""
+    """Explain a missing mean, such as ``no case was scored (10 not applicable, 2 errors)``."""
     errors = "1 error" if summary.n_error == 1 else f"{summary.n_error} errors"
     return f"no case was scored ({summary.n_not_applicable} not applicable, {errors})"

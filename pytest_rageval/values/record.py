@@ -19,10 +19,7 @@ from pytest_rageval.values.reply import (
 SCHEMA_VERSION = 1
 """Version of every stored JSON document. 1: first."""
 
-
 Outcome = Literal["passed", "missed", "error"]
-
-
 FailureStage = Literal[
     "not_indexed",
     "out_of_scope",
@@ -105,7 +102,7 @@ class _Part(property, Generic[_T]):
 
 
 class _Reply(_Part[_T]):
-    """The same for a field of the response; None where there is no response."""
+    """Read-only access to a field of the response; None where there is no response."""
 
     def __init__(self, name: str) -> None:
         read = attrgetter(name)
@@ -118,7 +115,7 @@ class CaseRecord:
 
     case: Case
     """The case as it was asked and scored, so that a stored run can be explained, judged and
-    scored again whatever has become of its file."""
+    scored again even if its file has changed."""
     case_stored: bool = True
     """False in records from another tool that hold only the question and the profile of the case,
     so that its golds and expected facts are unknown."""
@@ -132,11 +129,11 @@ class CaseRecord:
     """Cutoff that it was scored with: the case's own, else the run's."""
     repeat: int = 0
     parameters: str = ""
-    """Of parametrized fixtures, as pytest appends them to the name of the item: ``[small]``."""
+    """Parameters of fixtures, as pytest appends them to the name of the item: ``[small]``."""
     status: Literal["ok", "error"]
     error: ErrorInfo | None = None
     response: AskResponse | None = None
-    """The reply with its chunks in rank order and decided against the anchors of the case; None:
+    """The reply with its chunks in rank order and compared with the anchors of the case; None:
     there was none. Its times are in ``latency``."""
     answer_chars: int | None = None
     """Length of the whole answer, of which only the beginning may be kept."""
@@ -187,12 +184,12 @@ class CaseRecord:
 
     @property
     def counted(self) -> bool:
-        """Whether figures and the gate count the case: not before a person has reviewed it."""
+        """Whether figures and the gate count the case: only once a person has reviewed it."""
         return self.case.review != "generated"
 
     @property
     def name(self) -> str:
-        """The name of the item: what tells apart the cases of a file within a run."""
+        """The name of the item, unique among the cases of a file within a run."""
         return self.case.id + self.parameters
 
     @property

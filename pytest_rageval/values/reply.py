@@ -47,15 +47,15 @@ class RetrievedChunk:
     text_truncated: bool = False
     """True when ``text`` is only the beginning of the passage."""
     text_hash: str | None = None
-    """Names the normalised whole text where ``text`` was cut for storage, so that copies are
-    still told apart."""
+    """Hash of the normalised whole text where ``text`` was cut for storage, which keeps copies
+    recognisable."""
     rank: int | None = None
     rank_before_rerank: int | None = None
     token_count: int | None = None
     embedding: tuple[float, ...] | None = None
     """Vector of the passage, where the target reports it; never stored."""
     matched_golds: tuple[int, ...] | None = None
-    """Indices of the golds this chunk matches, decided when its full text was at hand; None
+    """Indices of the golds this chunk matches, decided with its full text available; None
     before scoring."""
     irrelevant: bool | None = None
     """Whether an ``irrelevant_supports`` anchor wins this chunk; None before scoring."""
@@ -82,7 +82,7 @@ class Citation:
     """A source that an answer names."""
 
     rel_path: str | None
-    """None: a citation of nothing, such as ``[9]`` where only five chunks were retrieved."""
+    """None: it resolves to no source, such as ``[9]`` where only five chunks were retrieved."""
     heading_path: str | None = None
     """None: the whole document."""
     vault: str | None = None

@@ -11,8 +11,8 @@ from pytest_rageval.values.documents import items, number, part
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
-UNTOLD: Final = Settings(rootdir=".", judge="none")
-"""Settings that a run is taken to be scored with where it does not say: no judge that it names."""
+ASSUMED: Final = Settings(rootdir=".", judge="none")
+"""Settings assumed of a run that does not store them: it names no judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,15 +33,15 @@ class StoredRun:
     """``metrics.json``."""
     gate: Mapping[str, Any] = field(default_factory=dict)
     """``gate.json``."""
-    settings: Settings = UNTOLD
-    """Only what scoring depends on is sure to be the run's; the rest may be defaults."""
+    settings: Settings = ASSUMED
+    """Only settings that scoring depends on are surely the run's; the rest may be defaults."""
     scoring: ScoreSettings = field(default_factory=ScoreSettings)
-    """The same, with what the whole run says of headings."""
+    """Settings of scoring, with the fact whether the whole run reports headings."""
     tags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """What a reader of figures should know about where they come from."""
+    """Remarks on the source of the figures, for their readers."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    """By file name, why a document that is there could not be read."""
+    """By file name, the reason why a document that exists could not be read."""
 
     @property
     def run_id(self) -> str:
@@ -82,18 +82,18 @@ class StoredRun:
     @property
     def timestamp(self) -> str | None:
         """Time at which the run began, ISO 8601."""
-        return self._told("timestamp")
+        return self._stored("timestamp")
 
     @property
     def dataset_hash(self) -> str | None:
         """Hash over the cases that were asked."""
-        return self._told("dataset_hash")
+        return self._stored("dataset_hash")
 
     @property
     def config_hash(self) -> str | None:
         """Hash over the configuration."""
-        return self._told("config_hash")
+        return self._stored("config_hash")
 
-    def _told(self, name: str) -> str | None:
+    def _stored(self, name: str) -> str | None:
         found = self.metrics.get(name) or self.config.get(name)
         return found if isinstance(found, str) else None

@@ -12,7 +12,7 @@ from pytest_rageval.values.case import FolderMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetSettings:
-    """How the system under test is reached (``[tool.rageval.target]``)."""
+    """Access to the system under test (``[tool.rageval.target]``)."""
 
     url: str | None = None
     """Base URL; requests go to ``{url}/api/v1/ask?debug=true`` unless ``path`` says otherwise."""
@@ -35,14 +35,14 @@ class TargetSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSettings:
-    """How answers are judged (``[tool.rageval.judge]``); who judges is ``Settings.judge``."""
+    """Settings of judging (``[tool.rageval.judge]``); ``Settings.judge`` names the judge."""
 
     base_url: str | None = None
     """OpenAI-compatible API; None: OpenAI's own."""
     api_key_env: str = "OPENAI_API_KEY"
     """Name of the environment variable that holds the key; its value is never stored."""
     rubrics: tuple[str, ...] = ("groundedness", "correctness")
-    """Names of the package's rubrics, or paths of own ones."""
+    """Names of the package's rubrics, or paths of rubric files."""
     temperature: float = 0.0
     """Sent explicitly, and dropped where the server refuses it."""
     seed: int | None = 0
@@ -54,7 +54,7 @@ class JudgeSettings:
     retries: int = 4
     """Attempts after the first, on 408, 409, 429, 5xx and connection errors."""
     structured_output: Literal["auto", "json_schema", "json_object", "text"] = "auto"
-    """How the reply's shape is asked for; ``auto`` goes down the ladder and remembers."""
+    """Way to ask for the reply's format; ``auto`` tries them in this order and remembers."""
     requests_per_minute: float | None = None
     """Shared by all processes of a run; None: no limit."""
     tokens_per_minute: float | None = None
@@ -62,11 +62,11 @@ class JudgeSettings:
     """US dollars per million tokens; None: from the bundled price table."""
     output_per_mtok: float | None = None
     no_cache: bool = False
-    """Ask again what a cache could answer."""
+    """Ask the judge even where a verdict is cached."""
     cache_url: str | None = None
     """SQLAlchemy URL; None: ``cache/judge.sqlite`` below the first test path."""
     spot_check: int = 0
-    """How many cases a second judge judges too."""
+    """Number of cases that a second judge also judges."""
     spot_check_model: str | None = None
     """The second judge; None: the same one under another wording of the prompt."""
     labels: str | None = None
@@ -75,7 +75,7 @@ class JudgeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Every setting of a run, whatever it came from (flag > env > pyproject > default)."""
+    """Every setting of a run, from any source (flag > env > pyproject > default)."""
 
     rootdir: str
     testpaths: tuple[str, ...] = ("evals",)
@@ -98,7 +98,7 @@ class Settings:
     results_dir: str = "evals/results"
     run_id: str | None = None
     repeats: int = 1
-    """How often each case is asked."""
+    """Number of times that each case is asked."""
     resume: str | None = None
     """Run to continue in, as a user names one."""
     failed_from: str | None = None
@@ -115,9 +115,9 @@ class Settings:
     allow_regressions: bool = False
     """Whether checks against the baseline warn instead of fail."""
     documents_cleanup: Literal["none", "on-success", "always"] = "always"
-    """When documents that a set brings along are deleted from the target again."""
+    """Condition under which the documents of a set are deleted from the target."""
     documents_path: str = "/api/v1/documents"
-    """Where below the target's URL they are put and deleted."""
+    """Path below the target's URL where they are put and deleted."""
     documents_loader: str | None = None
     """``module:function`` that returns the text of a document's ``ref``."""
     dataset_version: str | None = None
@@ -125,7 +125,7 @@ class Settings:
     retriever_version: str | None = None
     answerer_version: str | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Where each value came from: flag, environment variable, pyproject.toml or default."""
+    """Source of each value: flag, environment variable, pyproject.toml or default."""
 
 
 TAGS: Final = "tags"

@@ -1,7 +1,6 @@
-"""The values of judging: what a judge is asked, and what it says.
+"""The values of judging: the request to a judge and its judgement.
 
-Plain frozen dataclasses on the standard library, as in ``models``. A judge gives a valid verdict
-or a failure with a kind; a failure is never a score.
+A judge gives a valid verdict or a failure with a kind; a failure is never a score.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ JudgeErrorKind = Literal[
 ]
 """Kind of a failure: no connection, timeout or server error after retries; too many
 requests after retries; the model declined; no JSON of the rubric's shape after the repair turn; cut
-by length; a number that is none or lies outside its scale."""
+by length; a score that is not a number or lies outside its scale."""
 
 OutputLevel = Literal["json_schema", "json_object", "text", "offline"]
-"""How the reply's structure was asked for; ``offline``: nobody was asked."""
+"""Way in which the reply's structure was asked for; ``offline``: no model was asked."""
 
 RUBRICS: Final = (
     "groundedness",
@@ -30,7 +29,7 @@ RUBRICS: Final = (
     "quality",
     "five_dimensions",
 )
-"""Names of the rubrics that the package brings."""
+"""Names of the rubrics that come with the package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +44,12 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeRequest:
-    """One answer to judge, with what it is judged against; all texts are untrusted."""
+    """One answer to judge, with its context and expectations; all texts are untrusted."""
 
     question: str
     answer: str
     context: tuple[Passage, ...] = ()
-    """What the generator was given, best rank first; ``[1]`` in an answer is the first."""
+    """Passages given to the generator, best rank first; ``[1]`` in an answer is the first."""
     expected_key_facts: tuple[str, ...] = ()
     expected_answer: str | None = None
     citations: tuple[Citation, ...] = ()
@@ -78,7 +77,7 @@ class Verdict:
     scores: Mapping[str, float] = field(default_factory=dict)
     """Metric key (``groundedness``, ``quality.overall``) to a score within its scale."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)
-    """Metric key to the reason why it is without object, such as an answer without claims."""
+    """Metric key to the reason why it does not apply, such as an answer without claims."""
     reasoning: str = ""
     claims: tuple[Claim, ...] = ()
     """Under ``groundedness`` and ``claims``."""
@@ -113,16 +112,16 @@ class JudgeUsage:
     """Requests sent for it now; 0 for a cached one."""
     cached: bool = False
     cost_usd: float | None = 0.0
-    """Of what was sent now: 0 for a cached one; None: the price is unknown, which is never 0."""
+    """Cost of the requests sent now: 0 for a cached one; None, never 0: the price is unknown."""
     cost_usd_uncached: float | None = 0.0
-    """What it cost when it was first asked."""
+    """Cost when it was first asked."""
     tokens_reported: bool = True
     """False: the server gave no ``usage``, and the tokens are unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """One answer judged under one rubric: a verdict or a failure, and how it came about."""
+    """One answer judged under one rubric: a verdict or a failure, with its circumstances."""
 
     rubric: str
     rubric_version: str
@@ -142,7 +141,7 @@ class Judgement:
     """As the server named it."""
     system_fingerprint: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """What was sent besides the prompt: temperature, seed, …; dropped ones are left out."""
+    """Parameters sent besides the prompt: temperature, seed, …; dropped ones are left out."""
     dropped_parameters: tuple[str, ...] = ()
     """Parameters that the server refused."""
     repaired: bool = False
@@ -162,6 +161,6 @@ class Judge(Protocol):
 
         Args:
             rubric: a name of ``RUBRICS`` or the path of a user's rubric.
-            request: the answer and what it is judged against.
-            repeat: which sampling repeat, so that a cache keeps them apart.
+            request: the answer with its context and expectations.
+            repeat: index of the sampling repeat, so that a cache keeps repeats apart.
         """

@@ -53,6 +53,14 @@ def test_without_any_source_every_setting_is_a_default(tmp_path: Path) -> None:
     assert set(settings.origins.values()) == {"default"}
 
 
+def test_stored_runs_list_the_origins_of_defaults_in_one_order(tmp_path: Path) -> None:
+    names = list(load(tmp_path).origins)
+    flags = [one.name for one in OPTIONS if one.flag]
+    assert names[: len(flags)] == flags
+    keys = ["testpaths", "judging.cache_url", "path_case", "documents_path", "answerer_version"]
+    assert sorted(keys, key=names.index) == keys
+
+
 def test_a_flag_wins_over_its_variable_and_that_over_pyproject(tmp_path: Path) -> None:
     write(tmp_path, "[tool.rageval]\nk = 1\nmax_errors = 2\nresults = 'r'\n")
     settings = load(
