@@ -13,7 +13,6 @@ from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, Retri
 _FOUND: Final = Findings("target")
 _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]|file:|https?:")
-_MATCHED: Final = "return it for each chunk in debug.retrieved_chunks when asked with debug=true"
 
 
 def check_replies(first: AskResult, second: AskResult | None, *, k: int) -> Iterator[Finding]:
@@ -27,7 +26,8 @@ def check_replies(first: AskResult, second: AskResult | None, *, k: int) -> Iter
     if first.response is None:
         yield _failed(first.error)
         return
-    yield _reached(first)
+    time = "" if first.total_ms is None else f" in {first.total_ms:.0f} ms"
+    yield _FOUND.ok("reachable", f"answered{time}")
     yield from _answer(first)
     again = second.response if second is not None else None
     if again is None and second is not None:
@@ -50,11 +50,6 @@ def _failed(error: ErrorInfo | None, *, check: str = "reachable") -> Finding:
         return _FOUND.fail(check, message, fix)
     fix = "answer with the JSON object of docs/target.md, or map yours in [tool.rageval.target]"
     return _FOUND.fail("reply", message, fix)
-
-
-def _reached(result: AskResult) -> Finding:
-    time = "" if result.total_ms is None else f" in {result.total_ms:.0f} ms"
-    return _FOUND.ok("reachable", f"answered{time}")
 
 
 def _answer(result: AskResult) -> Iterator[Finding]:
@@ -97,16 +92,17 @@ def _count(chunks: Sequence[RetrievedChunk], k: int) -> Finding:
 def _ids(chunks: Sequence[RetrievedChunk]) -> Finding:
     missing = sum(not chunk.chunk_id for chunk in chunks)
     if missing:
-        return _FOUND.warn(
-            "chunk_id",
-            f"missing from {missing} of {len(chunks)} chunks, so copies are told by their text",
-            _MATCHED,
-        )
+        return _lacking("chunk_id", missing, chunks, ", so copies are told by their text")
     distinct = {(chunk.chunk_id, norm_path(chunk.rel_path)) for chunk in chunks}
     if len(distinct) < len(chunks):
         fix = "give each chunk an id of its own: later ones of the same id count as copies"
         return _FOUND.warn("chunk_id", f"{len(distinct)} ids for {len(chunks)} chunks", fix)
     return _FOUND.ok("chunk_id", "each chunk has one of its own")
+
+
+def _lacking(field: str, n: int, chunks: Sequence[RetrievedChunk], effect: str) -> Finding:
+    fix = "return it for each chunk in debug.retrieved_chunks when asked with debug=true"
+    return _FOUND.warn(field, f"missing from {n} of {len(chunks)} chunks{effect}", fix)
 
 
 def _stability(first: Sequence[RetrievedChunk], second: Sequence[RetrievedChunk] | None) -> Finding:
@@ -153,10 +149,8 @@ def _paths(chunks: Sequence[RetrievedChunk]) -> Finding:
 def _headings(chunks: Sequence[RetrievedChunk]) -> Finding:
     missing = sum(chunk.heading_path is None for chunk in chunks)
     if missing:
-        lost = "golds that name a heading are not matched there"
-        return _FOUND.warn(
-            "heading_path", f"missing from {missing} of {len(chunks)} chunks: {lost}", _MATCHED
-        )
+        lost = ": golds that name a heading are not matched there"
+        return _lacking("heading_path", missing, chunks, lost)
     shown = next((chunk.heading_path for chunk in chunks if chunk.heading_path), "")
     return _FOUND.ok("heading_path", f"such as {shown!r}")
 
@@ -164,10 +158,8 @@ def _headings(chunks: Sequence[RetrievedChunk]) -> Finding:
 def _texts(chunks: Sequence[RetrievedChunk]) -> Finding:
     missing = sum(not chunk.text for chunk in chunks)
     if missing:
-        lost = "a judge cannot see there what the answer rests on"
-        return _FOUND.warn(
-            "text", f"missing from {missing} of {len(chunks)} chunks: {lost}", _MATCHED
-        )
+        lost = ": a judge cannot see there what the answer rests on"
+        return _lacking("text", missing, chunks, lost)
     return _FOUND.ok("text", "each chunk has its own")
 
 
@@ -178,15 +170,8 @@ def _fields(response: AskResponse) -> Iterator[Finding]:
     yield _abstention(response)
     yield _references(response)
     yield _latency(response)
-    absent = [
-        name
-        for name, value in (
-            ("folder_selection", response.folder_selection),
-            ("indexing_coverage", response.indexing_coverage),
-            ("models", response.models),
-        )
-        if not value
-    ]
+    names = ("folder_selection", "indexing_coverage", "models")
+    absent = [name for name in names if not getattr(response, name)]
     optional = f"not reported, and not required: {', '.join(absent)}" if absent else "all reported"
     yield _FOUND.ok("optional", optional)
 

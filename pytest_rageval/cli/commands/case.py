@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json
+from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_result
 from pytest_rageval.support.text import clean, did_you_mean
 
 if TYPE_CHECKING:
@@ -109,10 +109,8 @@ def add(path: Path, case_id: str | None, as_json: bool, **given: Any) -> ExitCod
         raise click.UsageError("--question: expected the question that is asked")
     line = {"id": case_id or id_from_question(question), **fields}
     _check(line)
-    number = _lines_by_id(path).get(line["id"]) if path.exists() else None
-    if number is not None:
-        raise CommandError(f"{path}:{number.number}: has the id {line['id']!r} already")
     if path.exists():
+        _refuse_taken(line["id"], _lines_by_id(path), path)
         append_line(path, line)
     else:
         append_cases(path, [json.dumps(line, ensure_ascii=False)])
@@ -149,10 +147,8 @@ def edit(
         raise click.UsageError("nothing to change: expected a field such as --question")
     changed = {name: item for name, item in (value | changes).items() if name not in unset}
     _check(changed)
-    if changed["id"] != case_id and changed["id"] in lines:
-        raise CommandError(
-            f"{path}:{lines[changed['id']].number}: has the id {changed['id']!r} already"
-        )
+    if changed["id"] != case_id:
+        _refuse_taken(changed["id"], lines, path)
     change_line(path, line, {**changes, **dict.fromkeys(unset, REMOVED)})
     return _done("changed", path, [changed["id"]], as_json=as_json)
 
@@ -204,15 +200,11 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise click.UsageError(f"--set {text}: expected FIELD=JSON")
-        fields[name.strip()] = _json_or_text(value)
+        try:
+            fields[name.strip()] = json.loads(value)
+        except (ValueError, RecursionError):
+            fields[name.strip()] = value
     return fields
-
-
-def _json_or_text(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _check(line: Mapping[str, Any]) -> None:
@@ -246,9 +238,12 @@ def _line_of(lines: Mapping[str, FileLine], case_id: str, path: Path) -> FileLin
     raise CommandError(f"{path}: no case has the id {case_id!r}{did_you_mean(case_id, lines)}")
 
 
+def _refuse_taken(case_id: str, lines: Mapping[str, FileLine], path: Path) -> None:
+    if case_id in lines:
+        raise CommandError(f"{path}:{lines[case_id].number}: has the id {case_id!r} already")
+
+
 def _done(what: str, path: Path, ids: list[str], *, as_json: bool) -> ExitCode:
-    if as_json:
-        print_json({what: ids, "file": path.as_posix()})
-    else:
-        click.echo(clean(f"{path.as_posix()}: {what} {', '.join(ids)}", 500))
+    line = clean(f"{path.as_posix()}: {what} {', '.join(ids)}", 500)
+    print_result({what: ids, "file": path.as_posix()}, [line], as_json=as_json)
     return ExitCode.YES

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.cli.output import ExitCode, UnreachableError, json_option, print_json
-from pytest_rageval.support.text import clean
-from pytest_rageval.values.errors import DatasetError, EndpointError, Fault
+from pytest_rageval.support.text import clean, counted
+from pytest_rageval.values.errors import DatasetError, EndpointError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
-    from pytest_rageval.project.case_reader import LoadedSet
 
 
 @click.command("check")
@@ -51,10 +50,13 @@ def command(
     0 no errors, 1 an error was found (--strict: or a warning), 2 a file cannot be read as cases, 4
     the target does not answer.
     """
-    results = [_load(file) for file in files]
-    placed = list(_placed(results))
-    found = _lint(placed, [result["file"] for result, _ in results], vault, rageval_rag_url)
-    documents = [_with_power(document, placed) for document, _ in results]
+    documents = []
+    placed: dict[str, list[PlacedCase]] = {}
+    for path in files:
+        document, cases = _load(path)
+        documents.append(document)
+        placed.setdefault(document["file"], cases)  # a file may be named twice
+    found = _lint(placed, [document["file"] for document in documents], vault, rageval_rag_url)
     code = _exit_code(documents, found, strict=strict)
     if as_json:
         lint = [{**asdict(one), "text": str(one)} for one in found]
@@ -80,22 +82,14 @@ def _exit_code(
 # --- one file --------------------------------------------------------------------------------
 
 
-def _load(path: Path) -> tuple[dict[str, Any], LoadedSet | None]:
+def _load(path: Path) -> tuple[dict[str, Any], list[PlacedCase]]:
+    from pytest_rageval.authoring.linting.balance import compute_power
+    from pytest_rageval.authoring.linting.findings import PlacedCase
     from pytest_rageval.project.case_reader import load_cases
 
-    try:
-        loaded = load_cases(path)
-    except DatasetError as error:
-        return _document(path.as_posix(), faults=error.faults), None
-    return _document(loaded.display, loaded=loaded), loaded
-
-
-def _document(
-    file: str, *, loaded: LoadedSet | None = None, faults: tuple[Fault, ...] = ()
-) -> dict[str, Any]:
     document: dict[str, Any] = {
-        "file": file,
-        "ok": loaded is not None,
+        "file": path.as_posix(),
+        "ok": False,
         "n_cases": None,
         "n_answerable": None,
         "n_unanswerable": None,
@@ -103,31 +97,33 @@ def _document(
         "categories": {},
         "dataset_hash": None,
         "power": None,
-        "faults": [{**asdict(fault), "text": str(fault)} for fault in faults],
+        "faults": [],
         "warnings": [],
     }
-    if loaded is not None:
-        cases = [located.case for located in loaded.cases]
-        answerable = sum(case.answerable for case in cases)
-        document |= {
-            "n_cases": len(cases),
-            "n_answerable": answerable,
-            "n_unanswerable": len(cases) - answerable,
-            "n_generated": sum(case.review == "generated" for case in cases),
-            "categories": dict(Counter(case.category for case in cases).most_common()),
-            "dataset_hash": loaded.dataset_hash,
-            "warnings": list(loaded.warnings),
-        }
-    return document
-
-
-def _with_power(document: dict[str, Any], placed: list[PlacedCase]) -> dict[str, Any]:
-    if not document["ok"]:
-        return document
-    from pytest_rageval.authoring.linting.balance import compute_power
-
-    power = compute_power([one for one in placed if one.file == document["file"]])
-    return {**document, "power": {**asdict(power), "text": power.sentence}}
+    try:
+        loaded = load_cases(path)
+    except DatasetError as error:
+        faults = [{**asdict(fault), "text": str(fault)} for fault in error.faults]
+        return document | {"faults": faults}, []
+    placed = [
+        PlacedCase(case=located.case, file=loaded.display, lineno=located.lineno)
+        for located in loaded.cases
+    ]
+    cases = [located.case for located in loaded.cases]
+    answerable = sum(case.answerable for case in cases)
+    power = compute_power(placed)
+    return document | {
+        "file": loaded.display,
+        "ok": True,
+        "n_cases": len(cases),
+        "n_answerable": answerable,
+        "n_unanswerable": len(cases) - answerable,
+        "n_generated": sum(case.review == "generated" for case in cases),
+        "categories": dict(Counter(case.category for case in cases).most_common()),
+        "dataset_hash": loaded.dataset_hash,
+        "power": {**asdict(power), "text": power.sentence},
+        "warnings": list(loaded.warnings),
+    }, placed
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -138,48 +134,36 @@ def _print(result: dict[str, Any]) -> None:
     categories = ", ".join(f"{name} {count}" for name, count in result["categories"].items())
     click.echo(
         clean(
-            f"{result['file']}: {_count(result['n_cases'], 'case')} "
+            f"{result['file']}: {counted(result['n_cases'], 'case')} "
             f"({result['n_answerable']} answerable, {result['n_unanswerable']} unanswerable); "
             f"{categories or 'no category'}; hash {result['dataset_hash']}"
         )
     )
     click.echo(clean(f"{result['file']}: {result['power']['text']}"))
     if result["n_generated"]:
-        generated = _count(result["n_generated"], "generated case")
+        generated = counted(result["n_generated"], "generated case")
         click.echo(clean(f"{result['file']}: {generated} not counted until reviewed"))
     for warning in result["warnings"]:
         click.echo(clean(f"warning: {warning}"), err=True)
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
 # --- all files -------------------------------------------------------------------------------
 
 
-def _placed(results: list[tuple[dict[str, Any], LoadedSet | None]]) -> Iterator[PlacedCase]:
-    from pytest_rageval.authoring.linting.findings import PlacedCase
-
-    seen: set[str] = set()
-    for document, loaded in results:
-        if loaded is None or document["file"] in seen:  # a file named twice
-            continue
-        seen.add(document["file"])
-        for located in loaded.cases:
-            yield PlacedCase(case=located.case, file=document["file"], lineno=located.lineno)
-
-
 def _lint(
-    placed: list[PlacedCase], files: list[str], vault: Path | None, rag_url: str | None
+    by_file: dict[str, list[PlacedCase]],
+    files: list[str],
+    vault: Path | None,
+    rag_url: str | None,
 ) -> list[LintFinding]:
     from pytest_rageval.authoring.linting.balance import find_imbalance
     from pytest_rageval.authoring.linting.duplicates import find_duplicates
     from pytest_rageval.authoring.linting.findings import in_order
 
+    placed = [one for cases in by_file.values() for one in cases]
     found = list(find_duplicates(placed))
-    for file in dict.fromkeys(files):
-        found += find_imbalance([one for one in placed if one.file == file])
+    for cases in by_file.values():
+        found += find_imbalance(cases)
     if vault is not None:
         found += _in_vault(placed, vault)
     if rag_url is not None:

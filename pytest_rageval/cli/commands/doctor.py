@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pytest_rageval.cli.judge_options import judge_options, project_settings
-from pytest_rageval.cli.output import ExitCode, json_option, print_json
+from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_result
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -85,10 +85,9 @@ def _findings(
     flags: dict[str, object], question: str | None, probe_chars: int
 ) -> Iterator[Finding]:
     from pytest_rageval.authoring.doctor import judge, project
-    from pytest_rageval.authoring.doctor import project as packages
     from pytest_rageval.values.errors import ConfigError
 
-    yield from packages.check_packages()
+    yield from project.check_packages()
     try:
         settings = project_settings(flags)
     except ConfigError as error:
@@ -149,12 +148,12 @@ def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:
         name: {"value": _value(document, name), "origin": origin}
         for name, origin in sorted(document["origins"].items())
     }
-    if as_json:
-        print_json({"settings": rows})
-        return ExitCode.YES
-    width = max(map(len, rows))
-    for name, row in rows.items():
-        click.echo(clean(f"{name}: {row['value']!r}").ljust(width + 24) + f"  {row['origin']}")
+    width = max(map(len, rows)) + 24
+    lines = (
+        clean(f"{name}: {row['value']!r}").ljust(width) + f"  {row['origin']}"
+        for name, row in rows.items()
+    )
+    print_result({"settings": rows}, lines, as_json=as_json)
     return ExitCode.YES
 
 

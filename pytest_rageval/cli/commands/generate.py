@@ -8,18 +8,17 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_json
+from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import JudgeError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.generation.generate import Generated
     from pytest_rageval.judges.model.chat import ChatModel
-    from pytest_rageval.values.case import Case
 
 _EXISTS: Final = "{}: exists; name a file that does not, or remove it"
 
@@ -98,10 +97,11 @@ def command(
     """
     from pytest_rageval.authoring.generation.generate import Wish, case_file, generate
     from pytest_rageval.authoring.notes import read_notes
+    from pytest_rageval.project.case_reader import load_cases
 
     if os.path.lexists(output):
         raise CommandError(_EXISTS.format(output))
-    known = _known(against)
+    known = [located.case for file in against for located in load_cases(file).cases]
     read = read_notes(vault)
     for skipped in read.skipped:
         click.echo(clean(f"warning: {skipped.rel_path}: not read: {skipped.reason}"), err=True)
@@ -114,16 +114,8 @@ def command(
     if not made.cases:
         raise CommandError(_nothing(vault, made))
     _write(output, case_file(made.cases))
-    if as_json:
-        print_json(_document(output, made))
-    else:
-        _print(output, made)
-
-
-def _known(files: tuple[Path, ...]) -> list[Case]:
-    from pytest_rageval.project.case_reader import load_cases
-
-    return [located.case for file in files for located in load_cases(file).cases]
+    document = _document(output, made)
+    print_result(document, _lines(output, document), as_json=as_json)
 
 
 @contextlib.contextmanager
@@ -166,7 +158,7 @@ def _write(output: Path, text: str) -> None:
         raise CommandError(_EXISTS.format(output))
 
 
-def _document(output: Path, made: Generated) -> dict[str, object]:
+def _document(output: Path, made: Generated) -> dict[str, Any]:
     return {
         "file": output.as_posix(),
         "n_cases": len(made.cases),
@@ -179,20 +171,16 @@ def _document(output: Path, made: Generated) -> dict[str, object]:
     }
 
 
-def _print(output: Path, made: Generated) -> None:
-    answerable = sum(case.answerable for case in made.cases)
-    without = len(made.cases) - answerable
-    click.echo(
-        clean(
-            f"{output}: {len(made.cases)} cases ({answerable} answerable, {without} unanswerable) "
-            f"from {made.n_used} of {made.n_notes} notes"
-        )
+def _lines(output: Path, document: dict[str, Any]) -> Iterator[str]:
+    yield clean(
+        f"{output}: {document['n_cases']} cases ({document['n_answerable']} answerable, "
+        f"{document['n_unanswerable']} unanswerable) from {document['n_notes_used']} of "
+        f"{document['n_notes']} notes"
     )
-    for reason, count in made.dropped.items():
-        click.echo(clean(f"dropped {count}: {reason}"))
-    if made.withheld:
-        click.echo("keep these notes out of the index, or their questions have answers:")
-        for path in made.withheld:
-            click.echo(f"  {clean(path)}")
-    click.echo("they count once they are reviewed:")
-    click.echo(f"rageval label {shlex.quote(str(output))} --review")
+    for reason, count in document["dropped"].items():
+        yield clean(f"dropped {count}: {reason}")
+    if document["withheld"]:
+        yield "keep these notes out of the index, or their questions have answers:"
+        yield from (f"  {clean(path)}" for path in document["withheld"])
+    yield "they count once they are reviewed:"
+    yield f"rageval label {shlex.quote(str(output))} --review"

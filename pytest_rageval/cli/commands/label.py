@@ -17,18 +17,14 @@ from pytest_rageval.cli.output import (
     ExitCode,
     UnreachableError,
     json_option,
-    print_json,
+    print_result,
 )
 from pytest_rageval.support.text import clean, did_you_mean
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.labelling.desk import (
-        AdjudicationDesk,
-        AnnotatorDesk,
-        CaseDesk,
-        Target,
-    )
+    from pytest_rageval.authoring.labelling.desk import AnnotatorDesk, CaseDesk, Target
     from pytest_rageval.authoring.labelling.session import LabelSession
+    from pytest_rageval.authoring.labelling.store import Labels
     from pytest_rageval.project.case_edit import EditableCase, EditableSet
     from pytest_rageval.values.case import Case
     from pytest_rageval.values.reply import AskResult
@@ -217,63 +213,55 @@ def _desk(
     wanted: _Wanted, loaded: EditableSet, ids: list[str], target: Target, settings: Settings
 ) -> tuple[CaseDesk | AnnotatorDesk, list[str]]:
     """Return the store of decisions, and the cases in order."""
-    from pytest_rageval.authoring.labelling.desk import CaseDesk
+    import time
+
+    from pytest_rageval import __version__
+    from pytest_rageval.authoring.labelling.desk import AdjudicationDesk, AnnotatorDesk, CaseDesk
+    from pytest_rageval.authoring.labelling.store import check_annotator, read_labels
+    from pytest_rageval.metrics.scoring import score_settings
 
     if wanted.annotator is not None:
-        annotator = _annotator_desk(wanted, loaded, target, settings)
+        name = check_annotator(wanted.annotator)
+        annotator = AnnotatorDesk(
+            loaded=loaded,
+            target=target,
+            annotator=name,
+            labels=read_labels(loaded.path),
+            settings=score_settings(settings),
+            blind=wanted.blind,
+            clock=time.monotonic,
+            now=_now,
+            tool_version=__version__,
+        )
         # Open cases come first.
         done = annotator.done
         return annotator, sorted(ids, key=lambda case_id: case_id in done)
     if wanted.adjudicate:
-        adjudicator = _adjudication_desk(loaded, target)
+        labels = _labels_of_several(loaded.path, loaded.display)
+        adjudicator = AdjudicationDesk(loaded, target, labels, now=_now, tool_version=__version__)
         return adjudicator, adjudicator.undecided(ids)
     return CaseDesk(loaded, target), ids
 
 
-def _annotator_desk(
-    wanted: _Wanted, loaded: EditableSet, target: Target, settings: Settings
-) -> AnnotatorDesk:
-    import time
+def _labels_of_several(path: Path, shown: str) -> Labels:
+    """Read the labels of a case file, and warn of entries that were left out.
 
-    from pytest_rageval import __version__
-    from pytest_rageval.authoring.labelling.desk import AnnotatorDesk
-    from pytest_rageval.authoring.labelling.store import check_annotator, read_labels
-    from pytest_rageval.metrics.scoring import score_settings
+    Raises:
+        CommandError: fewer than two annotators have labelled it.
+    """
+    import shlex
 
-    name = check_annotator(wanted.annotator or "")
-    return AnnotatorDesk(
-        loaded=loaded,
-        target=target,
-        annotator=name,
-        labels=read_labels(loaded.path),
-        settings=score_settings(settings),
-        blind=wanted.blind,
-        clock=time.monotonic,
-        now=_now,
-        tool_version=__version__,
-    )
-
-
-def _adjudication_desk(loaded: EditableSet, target: Target) -> AdjudicationDesk:
-    from pytest_rageval import __version__
-    from pytest_rageval.authoring.labelling.desk import AdjudicationDesk
     from pytest_rageval.authoring.labelling.store import read_labels
 
-    labels = read_labels(loaded.path)
+    labels = read_labels(path)
     for note in labels.notes:
         click.echo(clean(f"warning: {note}"), err=True)
     if len({entry.annotator for entry in labels.entries}) < 2:
-        raise CommandError(f"{loaded.display}: {_too_few(loaded.path)}")
-    return AdjudicationDesk(loaded, target, labels, now=_now, tool_version=__version__)
-
-
-def _too_few(path: Path) -> str:
-    import shlex
-
-    return (
-        "fewer than two annotators have labelled it; each does with "
-        f"`rageval label {shlex.quote(str(path))} --annotator NAME`"
-    )
+        raise CommandError(
+            f"{shown}: fewer than two annotators have labelled it; each does with "
+            f"`rageval label {shlex.quote(str(path))} --annotator NAME`"
+        )
+    return labels
 
 
 def _now() -> str:
@@ -419,20 +407,11 @@ def _typed_lines() -> Iterator[str]:
 
 def _print_agreement(path: Path, *, as_json: bool) -> ExitCode:
     from pytest_rageval.authoring.labelling.agreement import agreement_document
-    from pytest_rageval.authoring.labelling.store import read_labels
     from pytest_rageval.report.text.agreement import agreement_lines
 
     if not path.is_file():
         raise CommandError(f"{path}: cannot be read: no such file")
-    labels = read_labels(path)
-    for note in labels.notes:
-        click.echo(clean(f"warning: {note}"), err=True)
+    labels = _labels_of_several(path, str(path))
     document = {"file": path.as_posix(), **agreement_document(labels.entries)}
-    if len(document["annotators"]) < 2:
-        raise CommandError(f"{path}: {_too_few(path)}")
-    if as_json:
-        print_json(document)
-    else:
-        for line in agreement_lines(document):
-            click.echo(line)
+    print_result(document, agreement_lines(document), as_json=as_json)
     return ExitCode.YES

@@ -27,8 +27,8 @@ def render_report(view: ReportView) -> str:
 
     Every text is escaped and its hidden characters are made visible, in all fields.
     """
-    style, script = _asset("style.css"), _asset("script.js")
-    template = _environment().get_template("page.html.j2")
+    style, script = page_asset(_TEMPLATES, "style.css"), page_asset(_TEMPLATES, "script.js")
+    template = page_environment(_TEMPLATES).get_template("page.html.j2")
     policy = content_policy(style=style, script=script)
     return template.render(view=view, style=style, script=script, policy=policy)
 
@@ -48,17 +48,22 @@ def _hash(text: str) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def page_asset(folder: Path, name: str) -> str:
+    """Return a style or script of a page."""
     # Browsers hash the text with normalised line ends.
-    return (_TEMPLATES / name).read_text(encoding="utf-8").replace("\r\n", "\n")
+    return (folder / name).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 @cache
-def _environment() -> Environment:
+def page_environment(folder: Path) -> Environment:
+    """Return the environment of the templates in a folder.
+
+    Texts are escaped and their hidden characters made visible, in all fields.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),
+        loader=FileSystemLoader(folder, encoding="utf-8"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
 from pytest_rageval.authoring.labelling.view import HELP, RowView, SessionView, view_of
 from pytest_rageval.report.html.markup import shortened, visible
-from pytest_rageval.report.html.page import content_policy
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from pytest_rageval.report.html.page import content_policy, page_asset, page_environment
 
 
 class Control(NamedTuple):
@@ -102,20 +98,29 @@ _WHOLE: Final = 50_000
 
 def render_page(view: SessionView, revision: int) -> str:
     """Render the whole page; texts are escaped and hidden characters made visible."""
-    template = _environment().get_template("page.html.j2")
-    style, script = _asset("style.css"), _asset("script.js")
     alarm = CONFLICT if view.conflict else ""
-    return template.render(style=style, script=script, alarm=alarm, **_context(view, revision))
+    return _render("page", **_assets(), alarm=alarm, **_context(view, revision))
 
 
 def render_session(view: SessionView, revision: int) -> str:
     """Render the part of the page that changes."""
-    return _environment().get_template("session.html.j2").render(_context(view, revision))
+    return _render("session", **_context(view, revision))
 
 
 def render_end(saved: int, unsaved: tuple[str, ...]) -> str:
     """Render the page shown after the end of a session."""
-    return _environment().get_template("end.html.j2").render(saved=saved, unsaved=unsaved)
+    return _render("end", saved=saved, unsaved=unsaved)
+
+
+def _render(name: str, **values: Any) -> str:
+    return page_environment(_TEMPLATES).get_template(f"{name}.html.j2").render(values)
+
+
+def _assets() -> dict[str, str]:
+    return {
+        "style": page_asset(_TEMPLATES, "style.css"),
+        "script": page_asset(_TEMPLATES, "script.js"),
+    }
 
 
 def page_policy() -> str:
@@ -123,7 +128,7 @@ def page_policy() -> str:
 
     The icon is empty and inline, so that browsers do not request one.
     """
-    own = content_policy(style=_asset("style.css"), script=_asset("script.js"))
+    own = content_policy(**_assets())
     return f"{own}; connect-src 'self'; img-src data:; frame-ancestors 'none'"
 
 
@@ -140,31 +145,6 @@ def _context(view: SessionView, revision: int) -> dict[str, Any]:
 def _row_text(row: RowView) -> str:
     # Only fields that the page uses: all of it is sent again with each key.
     return shortened(row.text, _WHOLE if row.current else _EXCERPT)
-
-
-@cache
-def _asset(name: str) -> str:
-    # Browsers hash the text with normalised line ends.
-    return (_TEMPLATES / name).read_text(encoding="utf-8").replace("\r\n", "\n")
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    return Environment(
-        loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-def _shown(value: Any) -> Any:
-    # Applied to all fields here, so that none can be forgotten.
-    return visible(value) if type(value) is str else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
