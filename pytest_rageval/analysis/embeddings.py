@@ -158,7 +158,6 @@ def analyse_embeddings(
     vectors: VectorTable,
     *,
     path_case: PathCase = "sensitive",
-    confidence: float = 0.95,
 ) -> EmbeddingAnalysis:
     """Compare questions with what they retrieved, and chunks with each other.
 
@@ -170,7 +169,6 @@ def analyse_embeddings(
         records: of one run, with ``matched_golds`` decided.
         vectors: of questions and chunks.
         path_case: as in the run.
-        confidence: of the intervals, 0 to 1.
     """
     cases = group_repeats(records)
     measured = [
@@ -181,10 +179,7 @@ def analyse_embeddings(
     found = [(c, v) for c in chunks if (v := vectors.of_chunk(c.chunk)) is not None]
     directed = [(c, v) for c, v in found if v.any()]
     return EmbeddingAnalysis(
-        similarity={
-            key: summarise_metric(values[key], info, confidence=confidence)
-            for key, info in SIMILARITIES.items()
-        },
+        similarity={key: summarise_metric(values[key], info) for key, info in SIMILARITIES.items()},
         silhouette={name: _silhouette(directed, name) for name in LABELS},
         n_chunks=len(chunks),
         n_chunks_with_vector=len(found),
@@ -195,7 +190,6 @@ def compare_translations(
     records: Iterable[CaseRecord],
     *,
     path_case: PathCase = "sensitive",
-    confidence: float = 0.95,
 ) -> tuple[MetricSummary, CrossLingualConsistency[CaseKey]]:
     """Compare the documents that cases and their translations retrieved; needs no vectors.
 
@@ -224,7 +218,7 @@ def compare_translations(
         for pair in found.pairs
     ]
     info = RUN_METRICS["cross_lingual_consistency"]
-    return summarise_metric(values, info, confidence=confidence), found
+    return summarise_metric(values, info), found
 
 
 # --- one value per case --------------------------------------------------------------------

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from pytest_rageval.values.documents import number, part, whole
 
 Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault"]
 """Which cases a figure is about."""
 
-SCOPES: Final[tuple[Scope, ...]] = (
-    "overall",
-    "category",
-    "tag",
-    "difficulty",
-    "answerable",
-    "vault",
-)
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 _RATES: Final = (
     "error_rate",
     "timeout_rate",

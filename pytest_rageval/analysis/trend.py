@@ -28,7 +28,7 @@ _JUDGE_DEPENDENT: Final = judge_dependent_keys(abstention=True, conflict=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendRun:
-    """What a run tells for a trend."""
+    """One run as a trend shows it."""
 
     run_id: str
     ran_at: datetime
@@ -48,7 +48,7 @@ class TrendRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendQuery:
-    """What is asked for."""
+    """The figure and the runs that are asked for."""
 
     metric: str
     """Key of a metric, or of a figure of a run such as ``latency_ms.p95``."""
@@ -109,7 +109,7 @@ class TrendPoint:
 
 
 def make_trend(runs: Iterable[TrendRun], query: TrendQuery) -> list[TrendPoint]:
-    """Return the runs that are asked for, oldest first, each held against the one before it.
+    """Return the runs that are asked for, oldest first, each compared with the one before it.
 
     Args:
         runs: in any order, with the figure that the query names.

@@ -7,6 +7,7 @@ aggregated in memory that does not hold its texts.
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -87,7 +88,7 @@ class Profile(NamedTuple):
 class RecordColumns:
     """Collects records, in any order, and gives their numbers as a `CaseTable`.
 
-    Rows are in the order of arrival; only `CaseTable` reads the columns.
+    Rows are in the order of arrival; a `CaseTable` orders them.
 
     Args:
         registry: the metrics; keys that only records hold get columns of their own.
@@ -104,8 +105,8 @@ class RecordColumns:
         self._path_case = path_case
         self._keys = tuple(registry)
         self.metrics = array("d")
-        self.extra: dict[str, _Sparse] = {}
-        self.before: dict[str, _Sparse] = {}
+        self.extra = defaultdict[str, _Sparse](_Sparse)
+        self.before = defaultdict[str, _Sparse](_Sparse)
         self.names: list[tuple[str, str, int]] = []
         self._files: dict[str, str] = {}
         self.profiles: _Codes[Profile] = _Codes()
@@ -116,7 +117,7 @@ class RecordColumns:
         self.references = array("b")
         self.outcomes: list[CaseOutcome] = []
         self.attempts: list[AttemptStatus] = []
-        self.latency: dict[str, _Sparse] = {}
+        self.latency = defaultdict[str, _Sparse](_Sparse)
         self.costs: dict[int, Mapping[str, float | None]] = {}
         self.coverages: list[Mapping[str, Any]] = []
         self.coverage_codes: dict[int, int] = {}
@@ -152,7 +153,7 @@ class RecordColumns:
         self.outcomes.append("unchecked" if unchecked else record.outcome)
         self.attempts.append(attempt_status(record))
         for name, ms in record.latency.items():
-            _column(self.latency, name).add(row, ms)
+            self.latency[name].add(row, ms)
         if record.cost:
             self.costs[row] = record.cost
         failed, needed = judge_verdicts((record,))
@@ -176,13 +177,13 @@ class RecordColumns:
         else:
             self.metrics.extend([_value(metrics, reasons, key) for key in self._keys])
             for key in metrics.keys() - self.registry.keys():
-                _column(self.extra, key).add(row, _value(metrics, reasons, key))
+                self.extra[key].add(row, _value(metrics, reasons, key))
         # An empty list has all of its ranks, and says nothing of a reranker.
         known_before = record.metrics_before_rerank is not None
         self.reranked = self.reranked or (known_before and record.retrieved_chunks != ())
         for key, before in (record.metrics_before_rerank or {}).items():
             if before is not None:
-                _column(self.before, key).add(row, before)
+                self.before[key].add(row, before)
 
     def _coverage_code(self, coverage: Mapping[str, Any]) -> int:
         # A target reports the same one with every answer, so the last is nearly always it.
@@ -208,13 +209,6 @@ def _has_reference(case: Case | None) -> int:
     if case is None:
         return -1
     return bool(case.expected_key_facts or (case.expected_answer or "").strip())
-
-
-def _column(columns: dict[str, _Sparse], name: str) -> _Sparse:
-    found = columns.get(name)
-    if found is None:
-        found = columns[name] = _Sparse()
-    return found
 
 
 def _value(metrics: Mapping[str, float | None], reasons: Mapping[str, str], key: str) -> float:
@@ -255,7 +249,7 @@ class CaseTable:
     """
 
     def __init__(self, columns: RecordColumns, order: Sequence[int], starts: Sequence[int]) -> None:
-        self._columns = columns
+        self.columns = columns
         self.order = order
         """Rows of the columns, by file, case id and repeat."""
         self.rows = [order[start:end] for start, end in pairwise([*starts, len(order)])]
@@ -278,14 +272,9 @@ class CaseTable:
         return len(self.rows)
 
     @property
-    def registry(self) -> Mapping[str, MetricInfo]:
-        """The metrics about which something is known."""
-        return self._columns.registry
-
-    @property
     def metric_infos(self) -> Mapping[str, MetricInfo | None]:
         """Every metric, those that only records hold last, about which nothing is known."""
-        return {**self._columns.registry, **dict.fromkeys(sorted(self._columns.extra))}
+        return {**self.columns.registry, **dict.fromkeys(sorted(self.columns.extra))}
 
     def metric(self, key: str) -> Floats:
         """One value per case: finite, `NOT_APPLICABLE` or `ERROR`."""
@@ -293,20 +282,20 @@ class CaseTable:
 
     def before_rerank(self, key: str) -> Floats:
         """One value per case of a retrieval metric before reranking; not finite: unknown."""
-        return self._fold(self._columns.before[key].dense(len(self._columns)))
+        return self._fold(self.columns.before[key].dense(len(self.columns)))
 
     @property
     def reranked_keys(self) -> Sequence[str]:
         """Metrics known before reranking for some case, in the order of the registry."""
-        if not self._columns.reranked:
+        if not self.columns.reranked:
             return []
-        return [key for key in self._columns.registry if key in self._columns.before]
+        return [key for key in self.columns.registry if key in self.columns.before]
 
     def _raw(self, key: str) -> Floats:
-        if key in self._columns.registry:
-            column: Floats = self._matrix[:, list(self._columns.registry).index(key)]
+        if key in self.columns.registry:
+            column: Floats = self._matrix[:, list(self.columns.registry).index(key)]
             return column
-        return self._columns.extra[key].dense(len(self._columns))
+        return self.columns.extra[key].dense(len(self.columns))
 
     def _fold(self, column: Floats) -> Floats:
         folded: Floats = column[self._firsts]
@@ -316,84 +305,62 @@ class CaseTable:
 
     def metric_repeats(self, key: str) -> Iterator[list[float]]:
         """Per case, the values of its repeats in order; not finite: not scored."""
-        column = self._raw(key)
-        for rows in self.rows:
-            yield column[rows].tolist()
+        return self.repeats_of(self._raw(key).tolist())
 
-    def outcome_repeats(self) -> Iterator[list[CaseOutcome]]:
-        """Per case, the outcomes of its repeats in order."""
+    def repeats_of(self, values: Sequence[_Item]) -> Iterator[list[_Item]]:
+        """Per case, what a column holds of each of its repeats, in order."""
         for rows in self.rows:
-            yield [self._columns.outcomes[row] for row in rows]
-
-    def attempt_repeats(self) -> Iterator[list[AttemptStatus]]:
-        """Per case, how each of its repeats ended."""
-        for rows in self.rows:
-            yield [self._columns.attempts[row] for row in rows]
+            yield [values[row] for row in rows]
 
     def names(self) -> Iterator[tuple[str, str]]:
         """File and id of every case."""
         for rows in self.rows:
-            yield self._columns.names[rows[0]][:2]
+            yield self.columns.names[rows[0]][:2]
 
     def profiles(self) -> Iterator[tuple[Profile, Integers]]:
         """Each distinct profile with the cases that have it."""
         if not self.rows:
             return
-        codes = np.asarray(self._columns.profile_codes)[self._firsts]
+        codes = np.asarray(self.columns.profile_codes)[self._firsts]
         by_code = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes, minlength=len(self._columns.profiles.items)))
+        ends = np.cumsum(np.bincount(codes, minlength=len(self.columns.profiles.items)))
         cases = np.split(by_code, ends[:-1])
-        yield from zip(self._columns.profiles.items, cases, strict=True)
-
-    @property
-    def n_uncounted(self) -> int:
-        """How many more cases there are, which no figure counts."""
-        return len(self._columns.uncounted)
+        yield from zip(self.columns.profiles.items, cases, strict=True)
 
     @property
     def cutoffs(self) -> list[int]:
         """The distinct cutoffs k, ascending."""
-        return sorted({self._columns.cutoffs[row] for row in self._firsts.tolist()})
+        return sorted({self.columns.cutoffs[row] for row in self._firsts.tolist()})
 
     @property
     def references(self) -> Integers:
         """Per case 1: it has a reference; 0: it has none; -1: its record does not hold it."""
-        return np.asarray(self._columns.references, dtype=np.int64)[self._firsts]
+        return np.asarray(self.columns.references, dtype=np.int64)[self._firsts]
 
     def latencies(self, name: str) -> Iterator[tuple[AttemptStatus, float | None]]:
         """Status and duration in milliseconds of every call, in order."""
-        known = self._columns.latency.get(name, _Sparse()).dense(len(self._columns)).tolist()
+        known = self.columns.latency.get(name, _Sparse()).dense(len(self.columns)).tolist()
         for row in self.order:
-            yield self._columns.attempts[row], known[row] if known[row] < inf else None
-
-    @property
-    def latency_names(self) -> list[str]:
-        """Names of the durations that records report, ``total_ms`` included."""
-        return sorted(self._columns.latency)
+            yield self.columns.attempts[row], known[row] if known[row] < inf else None
 
     def costs(self) -> Iterator[Mapping[str, float | None]]:
         """The cost of every record, in order."""
         for row in self.order:
-            yield self._columns.costs.get(row, {})
-
-    @property
-    def verdicts(self) -> tuple[int, int]:
-        """Verdicts that failed and verdicts needed."""
-        return self._columns.verdicts_failed, self._columns.verdicts_needed
+            yield self.columns.costs.get(row, {})
 
     def coverages(self) -> list[Mapping[str, Any]]:
         """The distinct indexing coverages in the order of the cases, the last case's last."""
-        known = self._columns.coverage_codes
+        known = self.columns.coverage_codes
         codes = [known[row] for row in self.order if row in known]
-        return [self._columns.coverages[code] for code in dict.fromkeys(reversed(codes))][::-1]
+        return [self.columns.coverages[code] for code in dict.fromkeys(reversed(codes))][::-1]
 
     def translations(self) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
         """Pairs of a case and the case of its file that it translates."""
-        named = self._columns.translations
+        named = self.columns.translations
         for rows in self.rows:
             original = named.get(rows[0])
             if original is not None:
-                file, case_id, _ = self._columns.names[rows[0]]
+                file, case_id, _ = self.columns.names[rows[0]]
                 yield (file, case_id), (file, original)
 
     def documents(
@@ -402,7 +369,7 @@ class CaseTable:
         """Per case, the documents that each of its repeats retrieved; unknown cases are left."""
         wanted = set(cases)
         return {
-            name: [self._columns.documents[row] for row in rows]
+            name: [self.columns.documents[row] for row in rows]
             for name, rows in zip(self.names(), self.rows, strict=True)
             if name in wanted
         }

@@ -1,4 +1,4 @@
-"""What a run says about the system rather than its answers: errors, latency, cost.
+"""Figures of the system rather than of its answers: errors, latency, cost.
 
 Percentiles, rates and sums over records or plain observations (docs/metrics.md#errors). Pure.
 """
@@ -56,7 +56,7 @@ class CostSummary:
 
 
 def attempt_status(record: CaseRecord) -> AttemptStatus:
-    """How the attempt to ask ended."""
+    """Return the way in which the attempt to ask ended."""
     if record.status == "ok":
         return "ok"
     kind = record.error.kind if record.error is not None else None
@@ -86,7 +86,7 @@ def operational_rates(cases: Iterable[Sequence[AttemptStatus]]) -> OperationalRa
     )
 
 
-# In records of foreign origin one key stands for each verdict, since a verdict that fails takes all
+# In records of other tools one key stands for each verdict, since a verdict that fails takes all
 # its metrics with it.
 _VERDICT_KEYS = ("groundedness", "correctness", "quality.overall", "five.faithfulness")
 _ABSTENTION_KEYS = ("abstention_accuracy", "over_abstention_rate")
@@ -198,25 +198,7 @@ def summarise_calls(
     return summarise_latency(observations, timeout_ms=timeout_ms)
 
 
-def phase_latency(records: Sequence[CaseRecord]) -> dict[str, LatencySummary]:
-    """Durations of each phase that answers report, by name without ``_ms``."""
-    phases: dict[str, list[LatencyObservation]] = {}
-    for record in records:
-        if record.status != "ok":
-            continue
-        for key, ms in record.latency.items():
-            if key != "total_ms":
-                seen = LatencyObservation(status="ok", ms=ms)
-                phases.setdefault(key.removesuffix("_ms"), []).append(seen)
-    return {name: summarise_latency(phases[name]) for name in sorted(phases)}
-
-
 # --- cost ----------------------------------------------------------------------------------
-
-
-def record_cost(records: Iterable[CaseRecord]) -> CostSummary:
-    """Cost of a run from its records' ``cost``, as `sum_costs`."""
-    return sum_costs(record.cost for record in records)
 
 
 def sum_costs(costs: Iterable[Mapping[str, float | None]]) -> CostSummary:

@@ -162,9 +162,9 @@ def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummar
 
     Without one a judge cannot see that the wrong passage was retrieved, and scores higher.
     """
-    if "correctness" not in table.registry:
+    if "correctness" not in table.columns.registry:
         return {}
-    column, info = table.metric("correctness"), table.registry["correctness"]
+    column, info = table.metric("correctness"), table.columns.registry["correctness"]
     found = {}
     for name, known in (("reference", 1), ("no_reference", 0)):
         cases = np.flatnonzero((table.references == known) & ~np.isnan(column))
@@ -180,7 +180,7 @@ def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummar
 def _rates(
     table: CaseTable, outcomes: Mapping[CaseOutcome, int], repeats: RepeatSummary | None
 ) -> dict[str, Any]:
-    attempts = operational_rates(table.attempt_repeats())
+    attempts = operational_rates(table.repeats_of(table.columns.attempts))
     checked = outcomes["passed"] + outcomes["missed"] + outcomes["error"]
     rates = {
         "error_rate": attempts.error_rate,
@@ -188,9 +188,9 @@ def _rates(
         "empty_response_rate": attempts.empty_response_rate,
         "pass_rate": outcomes["passed"] / checked if checked else None,
     }
-    failed, needed = table.verdicts
+    needed = table.columns.verdicts_needed
     if needed:
-        rates["judge_error_rate"] = failed / needed
+        rates["judge_error_rate"] = table.columns.verdicts_failed / needed
     if repeats is not None:
         rates["flaky_rate"] = repeats.flaky_rate
     return rates
@@ -207,7 +207,7 @@ def _phases(table: CaseTable) -> dict[str, LatencySummary]:
             ),
             timeout_ms=None,
         )
-        for name in table.latency_names
+        for name in sorted(table.columns.latency)
         if name != "total_ms"
     }
 
@@ -224,8 +224,7 @@ def _warnings(
     table: CaseTable, unchecked: int, coverages: Sequence[Mapping[str, Any]]
 ) -> tuple[str, ...]:
     found = []
-    if table.n_uncounted:
-        n = table.n_uncounted
+    if n := len(table.columns.uncounted):
         found.append(
             f"{n} of {n + len(table)} cases {'is' if n == 1 else 'are'} not reviewed yet (review: "
             "generated) and in no figure or check; go through them with `rageval label --review`"

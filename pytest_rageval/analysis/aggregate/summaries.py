@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -178,7 +178,7 @@ def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSum
         old, new = before[both], after[both]
         if not len(old):
             continue
-        info = table.registry[key]
+        info = table.columns.registry[key]
         difference = paired_difference(
             old.tolist(),
             new.tolist(),
@@ -208,7 +208,9 @@ def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
         return None
     repeated = {
         name: (len(outcomes), sum(outcome in PASSED for outcome in outcomes))
-        for name, outcomes in zip(table.names(), table.outcome_repeats(), strict=True)
+        for name, outcomes in zip(
+            table.names(), table.repeats_of(table.columns.outcomes), strict=True
+        )
         if len(outcomes) > 1
     }
     mixed = [(*name, c) for name, (asked, c) in repeated.items() if 0 < c < asked]
@@ -244,15 +246,8 @@ def _variance(table: CaseTable, repeats: int) -> dict[str, dict[str, float | Non
         ]
         if not rows:
             continue
-        split = variance_components(rows)
-        found[key] = {
-            "n": len(rows),
-            "within": split.within,
-            "between": split.between,
-            "icc": split.icc,
-            "se_mean": split.se_mean,
-            "noise_share": split.noise_share,
-        }
+        found[key] = {"n": len(rows), **asdict(variance_components(rows))}
+        del found[key]["mean"]
     return found
 
 

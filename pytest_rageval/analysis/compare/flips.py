@@ -1,4 +1,4 @@
-"""Why a case changed between two runs, in a few words, from its two records. Pure."""
+"""Reasons for which a case changed between two runs, in a few words. Pure."""
 
 from __future__ import annotations
 
@@ -26,22 +26,18 @@ def explain_flip(
         base: one record of the earlier run.
         new: one of the later.
         metric: the metric that changed; None: only the outcome did.
-        named: name the paths and headings of documents; False: no text of anybody's.
+        named: name the paths and headings of documents; False: no text of a case or target.
     """
     if new.error is not None and base.error is None:
         return f"fails now: {new.error.kind}"
     if base.error is not None and new.error is None:
-        return f"{_answers(new)} (was: {base.error.kind})"
+        return f"{'abstains' if new.abstained else 'answers'} now (was: {base.error.kind})"
     words = _EXPLAINERS if metric is None else (_BY_METRIC.get(metric, _abstention_words),)
     for explain in (*words, _abstention_words):
         parts = tuple(explain(base, new, named))
         if parts:
             return "; ".join(parts[:_SHOWN])
     return _stage_words(base, new)
-
-
-def _answers(record: CaseRecord) -> str:
-    return "abstains now" if record.abstained else "answers now"
 
 
 def _abstention_words(base: CaseRecord, new: CaseRecord, _named: bool) -> Iterator[str]:
@@ -87,15 +83,10 @@ def _gold_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]
         if had and not has:
             yield _lost_words(gold, golds, new, now, single, _gold(gold, golds, named))
         elif has and not had:
-            place = f"(rank {now}, {_was(was, base)})"
+            shown = was or f"not in top {len(base.retrieved_chunks or ())}"
+            place = f"(rank {now}, was {shown})"
             name = _gold(gold, golds, named)
             yield f"gold now at rank {now}" if single else f"found {name} {place}"
-
-
-def _was(rank: int | None, base: CaseRecord) -> str:
-    if rank is not None:
-        return f"was {rank}"
-    return f"was not in top {len(base.retrieved_chunks or ())}"
 
 
 def _lost_words(

@@ -10,7 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pytest_rageval.analysis.compare.metrics import MetricChange, compare_metrics
+from pytest_rageval.analysis.compare.metrics import (
+    ComparisonSettings,
+    MetricChange,
+    compare_metrics,
+)
 from pytest_rageval.analysis.compare.pairs import CasePair, Verdict
 
 GroupTable = Literal["category", "tag"]
@@ -60,31 +64,26 @@ def compare_groups(
         confidence: of the intervals, 0 to 1.
         min_n: pairs below which there is no verdict.
     """
-    by_category: dict[str, list[CasePair]] = {}
-    by_tag: dict[str, list[CasePair]] = {}
+    groups: dict[tuple[GroupTable, str], list[CasePair]] = {}
     for pair in pairs:
-        by_category.setdefault(pair.new.first.category, []).append(pair)
+        groups.setdefault(("category", pair.new.first.category), []).append(pair)
         for tag in dict.fromkeys(pair.new.first.tags):
-            by_tag.setdefault(tag, []).append(pair)
-    wanted = [key for key in GROUP_KEYS if key in keys]
-    tables: tuple[tuple[GroupTable, dict[str, list[CasePair]]], ...] = (
-        ("category", by_category),
-        ("tag", by_tag),
+            groups.setdefault(("tag", tag), []).append(pair)
+    wanted = frozenset(keys).intersection(GROUP_KEYS)
+    settings = ComparisonSettings(
+        keys=wanted, margins=margins or {}, confidence=confidence, with_p=False
     )
     found: list[GroupChange] = []
-    for table, groups in tables:
-        for group, members in sorted(groups.items()):
-            changes = compare_metrics(
-                members, keys=wanted, margins=margins, confidence=confidence, with_p=False
+    for (table, group), members in sorted(groups.items()):
+        changes = compare_metrics(members, settings)
+        found += [
+            GroupChange(
+                table=table,
+                group=group,
+                change=changes[key],
+                verdict=changes[key].verdict if changes[key].n >= max(min_n, 1) else None,
             )
-            found += [
-                GroupChange(
-                    table=table,
-                    group=group,
-                    change=changes[key],
-                    verdict=changes[key].verdict if changes[key].n >= max(min_n, 1) else None,
-                )
-                for key in wanted
-                if key in changes and changes[key].n
-            ]
+            for key in GROUP_KEYS
+            if key in changes and changes[key].n
+        ]
     return tuple(found)

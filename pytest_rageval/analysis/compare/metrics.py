@@ -1,13 +1,13 @@
 """Two runs over the same cases: paired differences, and what became of each case. Pure.
 
-Base is the run that was there before, new is the one that is held against it; every difference is
-new - base. Defined in docs/statistics.md#two-runs.
+Base is the earlier run, new the one that is compared with it; every difference is new - base.
+Defined in docs/statistics.md#two-runs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -99,7 +99,7 @@ class LatencyChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Everything that two runs say when they are held against each other."""
+    """Result of the comparison of two runs."""
 
     pairing: Pairing
     metrics: Mapping[str, MetricChange]
@@ -120,6 +120,25 @@ class Comparison:
     def n_left_out(self) -> int:
         """Cases that only one run holds, or that differ in content or cutoff."""
         return len(self.pairing.left_out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonSettings:
+    """Everything but the records that a comparison depends on."""
+
+    keys: frozenset[str] | None = None
+    """Metrics that may be compared; None: all."""
+    margins: Mapping[str, float] = field(default_factory=dict)
+    """By metric, the difference that matters; others take a share of their range."""
+    confidence: float = 0.95
+    """Of the intervals, 0 to 1."""
+    base_timeout_ms: float | None = None
+    """The limit at which a call that timed out enters the percentiles of latency."""
+    new_timeout_ms: float | None = None
+    with_p: bool = True
+    """Compute p-values, which takes most of the time."""
+    any_k: bool = False
+    """Pair cases of different cutoffs, too."""
 
 
 # --- metrics ---------------------------------------------------------------------------------
@@ -184,33 +203,21 @@ def _change(
 
 
 def compare_metrics(
-    pairs: Sequence[CasePair],
-    *,
-    keys: Collection[str] | None = None,
-    margins: Mapping[str, float] | None = None,
-    confidence: float = 0.95,
-    with_p: bool = True,
+    pairs: Sequence[CasePair], settings: ComparisonSettings
 ) -> dict[str, MetricChange]:
-    """Compare every metric that either side scored.
-
-    Args:
-        pairs: the cases.
-        keys: metrics that may be compared; None: all.
-        margins: by metric, the difference that matters; others take a share of their range.
-        confidence: of the intervals, 0 to 1.
-        with_p: compute p-values, which takes most of the time.
-    """
+    """Compare every metric that either side scored."""
+    records = [group.records for pair in pairs for group in (pair.base, pair.new)]
     found: dict[str, MetricChange] = {}
     known: dict[tuple[object, ...], float | None] = {}
     for key, info in METRICS.items():
-        if keys is not None and key not in keys:
+        if settings.keys is not None and key not in settings.keys:
             continue
         values = paired_values(pairs, key)
         if not (values.n or values.n_base_only or values.n_new_only):
             continue
         binary = info.binary and not values.repeated
         p = None
-        if with_p:
+        if settings.with_p:
             # Several metrics are often the same numbers, and drawing signs takes time.
             same = (binary, values.base, values.new, values.clusters)
             if same not in known:
@@ -219,42 +226,21 @@ def compare_metrics(
         found[key] = _change(
             info,
             values,
-            margin=(margins or {}).get(key, margin_of(info)),
-            confidence=confidence,
+            margin=settings.margins.get(key, margin_of(info)),
+            confidence=settings.confidence,
             p=p,
-            noise=judge_noise(_records(pairs), key) if info.judged else None,
+            noise=judge_noise(records, key) if info.judged else None,
         )
     return _with_holm(found)
 
 
-def _records(pairs: Iterable[CasePair]) -> list[tuple[CaseRecord, ...]]:
-    """Return the records of each case and side, repeats together."""
-    return [group.records for pair in pairs for group in (pair.base, pair.new)]
-
-
 def _with_holm(changes: Mapping[str, MetricChange]) -> dict[str, MetricChange]:
-    family = [(key, change.p) for key, change in changes.items() if change.p is not None]
-    adjusted = dict(zip((key for key, _ in family), holm([p for _, p in family]), strict=True))
+    family = {key: change.p for key, change in changes.items() if change.p is not None}
+    adjusted = dict(zip(family, holm([*family.values()]), strict=True))
     return {k: replace(change, p_holm=adjusted.get(k)) for k, change in changes.items()}
 
 
 # --- the whole -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonSettings:
-    """What a comparison depends on besides the records."""
-
-    keys: frozenset[str] | None = None
-    """Metrics that may be compared; None: all."""
-    margins: Mapping[str, float] = field(default_factory=dict)
-    confidence: float = 0.95
-    base_timeout_ms: float | None = None
-    """The limit at which a call that timed out enters the percentiles of latency."""
-    new_timeout_ms: float | None = None
-    with_p: bool = True
-    any_k: bool = False
-    """Pair cases of different cutoffs, too."""
 
 
 def compare_records(
@@ -275,13 +261,7 @@ def compare_records(
     outcomes = given.keys is None or given.keys >= OUTCOME_KEYS
     return Comparison(
         pairing=pairing,
-        metrics=compare_metrics(
-            pairs,
-            keys=given.keys,
-            margins=given.margins,
-            confidence=given.confidence,
-            with_p=given.with_p,
-        ),
+        metrics=compare_metrics(pairs, given),
         latency=_latency(base, new, given),
         flips=find_flips(
             ((pair.base, pair.new) for pair in pairs), keys=given.keys, outcomes=outcomes
@@ -319,7 +299,7 @@ def _latency(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeNoise:
-    """What both runs together know of the noise of one judged metric."""
+    """Noise of one judged metric, from the records of both runs."""
 
     disagreement_rate: float | None
     """Share of scores that a second judge did not confirm; None: there was none."""

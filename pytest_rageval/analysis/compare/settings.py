@@ -22,7 +22,7 @@ from pytest_rageval.values.settings import Settings
 _MISSING: Final = object()
 _DEFAULTS: Final[Mapping[str, Any]] = asdict(Settings(rootdir="."))
 _INVARIANTS: Final = tuple(
-    # Parameters are compared one by one, and who judged is told by verdicts.
+    # Parameters are compared one by one, and verdicts name their judge.
     one
     for one in SETTINGS
     if one.affects is not None and one.kind not in {"params", "judge"}
@@ -67,7 +67,7 @@ class Invariant(ConfigDifference):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparability:
-    """How far two runs can be compared."""
+    """Differences that decide whether two runs can be compared."""
 
     invariants: tuple[Invariant, ...] = ()
     """Those that differ; empty: the runs are comparable."""
@@ -83,7 +83,7 @@ class Comparability:
 
     @property
     def warning(self) -> str | None:
-        """What to say where more than one thing was changed at once; None: nothing."""
+        """A sentence where more than one thing was changed at once; None: nothing."""
         if len(self.versions) < 2:
             return None
         names = [one.name.removesuffix("_version").replace("_", " ") for one in self.versions]
@@ -241,14 +241,10 @@ def _judge_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
         if name in other and one[name] != other[name]:
             yield Invariant(
                 name="prompt",
-                base=_listed_versions(one[name]),
-                new=_listed_versions(other[name]),
+                base=", ".join(sorted(one[name])),
+                new=", ".join(sorted(other[name])),
                 affects="judged",
             )
-
-
-def _listed_versions(versions: frozenset[str]) -> str:
-    return ", ".join(sorted(versions))
 
 
 def _judge(config: Mapping[str, Any], *, told: bool) -> str:

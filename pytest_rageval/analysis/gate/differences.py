@@ -74,12 +74,12 @@ def decide_differences(
 
     Several true nulls would otherwise add up their false alarms.
     """
-    family = [
-        (check, difference.p)
+    family = {
+        check: difference.p
         for check, difference in differences.items()
         if check.decide == "prove_fail" and difference.p is not None
-    ]
-    adjusted = dict(zip((check for check, _ in family), holm([p for _, p in family]), strict=True))
+    }
+    adjusted = dict(zip(family, holm([*family.values()]), strict=True))
     return {
         check: decide_difference_check(
             check, difference, confidence=confidence, p_adjusted=adjusted.get(check)

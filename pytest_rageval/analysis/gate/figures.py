@@ -17,16 +17,16 @@ from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repea
 from pytest_rageval.analysis.aggregate.operational import (
     attempt_status,
     judge_verdicts,
-    phase_latency,
-    record_cost,
     record_latency,
+    sum_costs,
+    summarise_calls,
 )
 from pytest_rageval.analysis.stats.intervals import quantile_interval
 from pytest_rageval.analysis.stats.power import minimum_detectable_effect
 from pytest_rageval.metrics.registry import METRICS, MetricInfo, metric_info
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.gate import Check, CheckKind, Decide, Proof
-from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary, no_data_reason
+from pytest_rageval.values.numbers import Aggregate, MetricSummary, no_data_reason
 from pytest_rageval.values.record import CaseRecord
 
 _MAX_MISSED: Final = 10
@@ -153,16 +153,14 @@ def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> F
     phase = phase.removesuffix("_ms")
     records = [r for case in cases for r in case.records]
     if phase in {"", "total"}:
-        summary: LatencySummary | None = record_latency(records, run.timeout_ms)
+        summary = record_latency(records, run.timeout_ms)
         timed = [(ms, r.name) for r in records if (ms := _total_ms(r)) is not None]
     else:
-        summary = phase_latency(records).get(phase)
-        timed = [
-            (ms, r.name)
-            for r in records
-            if r.status == "ok" and (ms := r.latency.get(f"{phase}_ms")) is not None
-        ]
-    if summary is None or summary.n == 0:
+        answered = [r for r in records if r.status == "ok"]
+        names = f"{phase}_ms", phase
+        timed = [(r.latency[key], r.name) for r in answered for key in names if key in r.latency]
+        summary = summarise_calls((("ok", ms) for ms, _ in timed), timeout_ms=None)
+    if summary.n == 0:
         return Figure(estimate=None, n=0, no_data="no call was timed")
     if what == "sum":
         return Figure(estimate=summary.sum_ms, n=summary.n, censored=summary.n_censored > 0)
@@ -255,7 +253,7 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Figur
             return Figure(estimate=None, n=0, no_data="no verdict was needed")
         return Figure(estimate=failed / needed, n=needed)
     if metric in {"cost_usd.total", "cost_usd.uncached", "judge_tokens"}:
-        cost = record_cost(records)
+        cost = sum_costs(record.cost for record in records)
         totals = {"cost_usd.total": cost.cost_usd, "cost_usd.uncached": cost.cost_usd_uncached}
         estimate = totals.get(metric, float(cost.tokens))
         return Figure(estimate=estimate, no_data="the price of the judge's tokens is unknown")

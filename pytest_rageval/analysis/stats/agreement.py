@@ -124,22 +124,21 @@ def _distance(level: Level, totals: Mapping[float, int]) -> Callable[[float, flo
         return lambda x, y: float(x != y)
     if level == "interval":
         return lambda x, y: (x - y) ** 2
-    below: dict[float, float] = {}
-    running = 0
-    for value in sorted(totals):
-        # Ratings up to the middle of this value's own: differences of these are the ranks.
-        below[value] = running + totals[value] / 2
-        running += totals[value]
-    return lambda x, y: (below[x] - below[y]) ** 2
+    rank = _rank_by_value(totals)
+    return lambda x, y: (rank[x] - rank[y]) ** 2
 
 
-def average_ranks(values: Sequence[float]) -> list[float]:
-    """Ranks from 1; ties share the mean of their places."""
-    counts = Counter(values)
+def _rank_by_value(counts: Mapping[float, int]) -> dict[float, float]:
     rank, running = {}, 0
     for value in sorted(counts):
         rank[value] = running + (counts[value] + 1) / 2
         running += counts[value]
+    return rank
+
+
+def average_ranks(values: Sequence[float]) -> list[float]:
+    """Ranks from 1; ties share the mean of their places."""
+    rank = _rank_by_value(Counter(values))
     return [rank[v] for v in values]
 
 

@@ -1,4 +1,4 @@
-"""How well a judge agrees with people on labelled answers. Pure.
+"""Agreement of a judge with people on labelled answers. Pure.
 
 Defined in docs/statistics.md#agreement-with-people.
 
@@ -65,7 +65,7 @@ class LabelledAnswer:
 
     @property
     def cluster(self) -> tuple[str, str]:
-        """What answers share that stand or fall together: the question, else the context."""
+        """Key of the answers that are right or wrong together: the question, else the context."""
         for part in (self.question, self.context):
             if part is not None and part.strip():
                 return self.source, part
@@ -138,7 +138,7 @@ def renumber(answer: str, numbers: Sequence[int]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one judgement says about one answer."""
+    """Result of one judgement of one answer."""
 
     score: float | None = None
     """0 to 5; under ``abstention`` 1 if the answer abstains, else 0."""
@@ -185,7 +185,7 @@ def pass_line(rubric: CalibrationRubric) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How a judge agrees with people on some answers; None: undefined (0/0, one class alone)."""
+    """Agreement of a judge with people on some answers; None: undefined (0/0, one class alone)."""
 
     n: int
     """Answers with a valid verdict; every figure is over these."""
@@ -239,17 +239,6 @@ class Calibration:
     """By row id."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    source: str
-    cluster: tuple[str, str]
-    score: float
-    matters: bool
-    """What people say."""
-    predicted: bool
-    """What the judge says."""
-
-
 def calibrate(
     rows: Sequence[LabelledAnswer],
     readings: Mapping[str, Reading],
@@ -258,7 +247,7 @@ def calibrate(
     threshold: float | None = None,
     confidence: float = 0.95,
 ) -> Calibration:
-    """Hold a judge's readings against people's labels.
+    """Compare a judge's readings with people's labels.
 
     Args:
         rows: labelled answers with distinct ids; those of neither class are counted alone.
@@ -304,18 +293,13 @@ def _measure(
     line: float | None,
     confidence: float,
 ) -> Agreement:
-    scored = []
-    for row in rows:
-        score = readings[row.id].score
-        if score is not None:
-            predicted = score > 0 if line is None else score < line - _TOLERANCE
-            matters = _matters(rubric, row.label)
-            scored.append(_Scored(row.source, row.cluster, score, matters, predicted))
-    truth, said = [one.matters for one in scored], [one.predicted for one in scored]
-    clusters = [one.cluster for one in scored]
+    scored = [(row, s) for row in rows if (s := readings[row.id].score) is not None]
+    scores, clusters = [score for _, score in scored], [row.cluster for row, _ in scored]
+    truth = [_matters(rubric, row.label) for row, _ in scored]
+    said = [score > 0 if line is None else score < line - _TOLERANCE for score in scores]
     # A high score says good; the flag of abstention says that the class that matters is there.
     up = truth if line is None else [not one for one in truth]
-    discrimination = auroc([s.score for s in scored], up, sources=[s.source for s in scored])
+    discrimination = auroc(scores, up, sources=[row.source for row, _ in scored])
     interval = bootstrap_agreement(
         truth, said, kappa_of_flags, clusters=clusters, confidence=confidence
     )

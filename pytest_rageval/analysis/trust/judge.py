@@ -1,9 +1,9 @@
-"""How far the scores of a run's judge can be trusted. Pure.
+"""Trust in the scores of a run's judge. Pure.
 
 Defined in docs/statistics.md#agreement-with-people.
 
 A second opinion on some cases, means corrected by people's labels, answers judged again after a
-while, and what may be said of a judge that was held against people before.
+while, and the validation of a judge that was compared with people before.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_WORST: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotCheck:
-    """How often a second judge saw a verdict otherwise."""
+    """Disagreements of a second judge with the first."""
 
     n: int
     """Cases with two valid scores."""
@@ -232,7 +232,7 @@ def validation_of(
     *,
     rubric_versions: Mapping[str, str] | None = None,
 ) -> str:
-    """Say in one line whether a judge was held against people, and with what result.
+    """Say in one line whether a judge was compared with people, and with what result.
 
     Args:
         judge_identity: of the judge in use.

@@ -39,7 +39,7 @@ _ENDED: Final = re.compile(r"(?:^|[.!?。！？][\"')\]*]*(?:\s*\[\d[\d,; ]*\])*
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeSummary:
-    """How often an answer that is no better scored higher."""
+    """Number of answers that scored higher without being better."""
 
     n: int
     """Answers of which both versions were scored."""
@@ -108,9 +108,9 @@ def reorder_answer(answer: str, *, seed: int = 0) -> str | None:
     return "".join(part for pair in zip(shuffled, [*gaps, ""], strict=True) for part in pair)
 
 
-def variant_of(probe: Probe, answer: str, *, seed: int = 0) -> str | None:
+def variant_of(probe: Probe, answer: str) -> str | None:
     """Return the changed answer of a probe; None: it cannot be changed so."""
-    return pad_answer(answer) if probe == "verbosity" else reorder_answer(answer, seed=seed)
+    return pad_answer(answer) if probe == "verbosity" else reorder_answer(answer)
 
 
 def summarise_probe(
@@ -118,7 +118,6 @@ def summarise_probe(
     *,
     line: float,
     n_not_applicable: int = 0,
-    confidence: float = 0.95,
 ) -> ProbeSummary:
     """Compare the scores of answers with those of their changed versions.
 
@@ -126,12 +125,11 @@ def summarise_probe(
         pairs: score of the original and of the changed one; None: no valid verdict.
         line: an answer is good from this score on.
         n_not_applicable: answers that could not be changed.
-        confidence: of the interval.
     """
     found = list(pairs)
     both = [(a, b) for a, b in found if a is not None and b is not None]
     higher = sum(b > a + _TOLERANCE for a, b in both)
-    interval = wilson(higher, len(both), confidence=confidence)
+    interval = wilson(higher, len(both))
     return ProbeSummary(
         n=len(both),
         n_error=len(found) - len(both),

@@ -1,4 +1,4 @@
-"""How far a run's judge can be relied on: a second judge's view, and means that people correct.
+"""Reliability of a run's judge: a second judge's view, and means that people correct.
 
 Pure. Nothing here changes a metric or the gate: it stands beside them.
 """
@@ -37,7 +37,7 @@ Quantity = Literal["mean", "pass_share"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanLabel:
-    """What people said of the answer to one case."""
+    """A label that people gave to the answer to one case."""
 
     case_id: str
     rubric: str
@@ -74,7 +74,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeReliability:
-    """What a run knows of its judge besides its scores; both by metric key."""
+    """Evidence of a run about its judge besides its scores; both by metric key."""
 
     spot_check: Mapping[str, SpotCheck] = field(default_factory=dict)
     corrected: Mapping[str, Correction] = field(default_factory=dict)
@@ -82,34 +82,32 @@ class JudgeReliability:
     @property
     def disagreement_rate(self) -> float | None:
         """Disagreements / scores given twice, over all keys; None: none was given twice."""
-        return disagreement_rate(self.spot_check)
+        found = self.spot_check.values()
+        n = sum(one.n for one in found)
+        apart = sum(round((one.disagreement_rate or 0.0) * one.n) for one in found)
+        return apart / n if n else None
 
     def document(self) -> dict[str, Any] | None:
         """Return it as JSON values; None: nothing is known."""
         document: dict[str, Any] = {}
         if self.spot_check:
             document["disagreement_rate"] = self.disagreement_rate
-            document["spot_check"] = {k: _spot_check(one) for k, one in self.spot_check.items()}
+            document["spot_check"] = {
+                key: {
+                    **asdict(one),
+                    "worst": [
+                        {"file": file, "id": case_id, "first": first, "second": second}
+                        for (file, case_id), first, second in one.worst
+                    ],
+                }
+                for key, one in self.spot_check.items()
+            }
         if self.corrected:
             document["corrected"] = {
                 key: {"quantity": one.quantity, **asdict(one.found)}
                 for key, one in self.corrected.items()
             }
         return document or None
-
-
-def _spot_check(found: SpotCheck) -> dict[str, Any]:
-    return {
-        "n": found.n,
-        "n_error": found.n_error,
-        "disagreement_rate": found.disagreement_rate,
-        "low": found.low,
-        "high": found.high,
-        "worst": [
-            {"file": file, "id": case_id, "first": first, "second": second}
-            for (file, case_id), first, second in found.worst
-        ],
-    }
 
 
 def judge_reliability(
@@ -151,18 +149,16 @@ def _correction(
     confidence: float,
 ) -> Correction:
     passes = any(isinstance(label, bool) for label in labels.values())
-    score = _pass_share if passes else _mean
     found = corrected_mean(
         {key: float(label) for key, label in labels.items()},
-        {key: score(case, rubric) for key, case in cases.items()},
+        {
+            key: _pass_share(case, rubric) if passes else case.value(rubric).value
+            for key, case in cases.items()
+        },
         scale=(0.0, 1.0) if passes else SCALE,
         confidence=confidence,
     )
     return Correction(quantity="pass_share" if passes else "mean", found=found)
-
-
-def _mean(case: CaseGroup, key: str) -> float | None:
-    return case.value(key).value
 
 
 def _pass_share(case: CaseGroup, key: str) -> float | None:
@@ -193,7 +189,11 @@ def labels_by_case(
     for label in labels.labels:
         homes = files.get(label.case_id, [])
         if label.file is None and len(homes) > 1:
-            faults.append(_ambiguous(labels, label, homes))
+            message = (
+                f"{label.case_id!r:.80} is a case of {' and of '.join(sorted(homes)[:3])}, "
+                'expected a "file" that says which'
+            )
+            faults.append(_fault(labels, label, "file", message))
             continue
         file = label.file if label.file is not None else (homes[0] if homes else "")
         of_rubric = found.setdefault(label.rubric, {})
@@ -204,14 +204,6 @@ def labels_by_case(
     if faults:
         raise faults_error(faults)
     return found
-
-
-def _ambiguous(labels: JudgeLabels, label: HumanLabel, homes: Sequence[str]) -> Fault:
-    message = (
-        f"{label.case_id!r:.80} is a case of {' and of '.join(sorted(homes)[:3])}, expected a "
-        '"file" that says which'
-    )
-    return _fault(labels, label, "file", message)
 
 
 def _fault(labels: JudgeLabels, label: HumanLabel, name: str, message: str) -> Fault:
@@ -285,10 +277,3 @@ def _pairs(record: CaseRecord) -> Iterator[tuple[str, float | None, float | None
                 continue  # The first judge found nothing to score.
             one = None if first is None else valid_score(first.get(key), _scale(key))
             yield key, one, valid_score(found.get("scores", {}).get(key), _scale(key))
-
-
-def disagreement_rate(found: Mapping[str, SpotCheck]) -> float | None:
-    """Return the share of disagreements among all scores that were given twice."""
-    n = sum(one.n for one in found.values())
-    apart = sum(round((one.disagreement_rate or 0.0) * one.n) for one in found.values())
-    return apart / n if n else None

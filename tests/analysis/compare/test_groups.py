@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.compare.groups import GroupChange, compare_groups
-from pytest_rageval.analysis.compare.metrics import compare_metrics
+from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_metrics
 from pytest_rageval.analysis.compare.pairs import pair_cases
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.comparison_document import comparison_document
@@ -59,7 +59,7 @@ def test_a_change_stands_where_its_cases_are() -> None:
 
 def test_a_group_of_everything_is_the_whole() -> None:
     pairs = pair_cases(halves(80, range(0)), halves(80, range(20))).pairs
-    whole = compare_metrics(pairs, keys=["mrr"], with_p=False)["mrr"]
+    whole = compare_metrics(pairs, ComparisonSettings(keys=frozenset({"mrr"}), with_p=False))["mrr"]
     assert groups()["tag all mrr"].change == whole
 
 
