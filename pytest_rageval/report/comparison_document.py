@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.groups import GroupChange
@@ -15,6 +15,13 @@ from pytest_rageval.runs.record_json import to_plain
 from pytest_rageval.values.documents import value
 from pytest_rageval.values.gate import CheckResult
 from pytest_rageval.values.run import StoredRun
+
+_MEANS: Final = ("base", "new", "delta", "low", "high")
+_METRIC: Final = (
+    *_MEANS, "p", "p_holm", "n", "verdict", "n_base_only", "n_new_only", "clusters", "margin",
+    "mde",
+)  # fmt: skip
+_GROUP: Final = (*_MEANS, "n", "clusters")
 
 
 def comparison_document(
@@ -53,7 +60,7 @@ def comparison_document(
         "config_diff": _differences((*comparability.versions, *comparability.config)),
         "warning": comparability.warning,
         "runs": {"base": _side(found.base), "new": _side(found.new)},
-        "checks": [_check(one) for one in checks],
+        "checks": [{"name": one.check.name, **asdict(one)} for one in checks],
         "notes": list(notes),
         "groups": _groups(groups),
     }
@@ -61,40 +68,20 @@ def comparison_document(
     return plain
 
 
+def _fields(one: object, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in names}
+
+
 def _metric(one: MetricChange) -> dict[str, Any]:
-    return {
-        "base": one.base,
-        "new": one.new,
-        "delta": one.delta,
-        "low": one.low,
-        "high": one.high,
-        "p": one.p,
-        "p_holm": one.p_holm,
-        "n": one.n,
-        "verdict": one.verdict,
-        "n_base_only": one.n_base_only,
-        "n_new_only": one.n_new_only,
-        "clusters": one.clusters,
-        "margin": one.margin,
-        "mde": one.mde,
-        "judge_noise": None if one.noise is None else asdict(one.noise),
-    }
+    noise = None if one.noise is None else asdict(one.noise)
+    return {**_fields(one, _METRIC), "judge_noise": noise}
 
 
 def _groups(groups: Sequence[GroupChange]) -> dict[str, Any]:
     found: dict[str, dict[str, dict[str, Any]]] = {"category": {}, "tag": {}}
     for one in groups:
-        change = one.change
-        found[one.table].setdefault(one.group, {})[change.key] = {
-            "base": change.base,
-            "new": change.new,
-            "delta": change.delta,
-            "low": change.low,
-            "high": change.high,
-            "n": change.n,
-            "clusters": change.clusters,
-            "verdict": one.verdict,
-        }
+        row = {**_fields(one.change, _GROUP), "verdict": one.verdict}
+        found[one.table].setdefault(one.group, {})[one.change.key] = row
     return found
 
 
@@ -121,7 +108,3 @@ def _side(side: StoredRun) -> dict[str, Any]:
         "commit": value(side.config, "git", "commit"),
         "judge": side.given.get("judge"),
     }
-
-
-def _check(result: CheckResult) -> dict[str, Any]:
-    return {"name": result.check.name, **asdict(result)}

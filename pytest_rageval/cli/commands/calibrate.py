@@ -16,7 +16,7 @@ from pytest_rageval.cli.output import (
     ExitCode,
     UnreachableError,
     json_option,
-    print_json,
+    print_result,
 )
 from pytest_rageval.support.text import clean
 
@@ -83,6 +83,8 @@ def command(
     given. With --save, later calls also report drift of the judge. The exit code is 1 if it gave no
     score at all, 4 if it could not be reached.
     """
+    from pytest_rageval.report.text.agreement import calibration_lines
+
     wanted = _Wanted(
         rubric=cast("CalibrationRubric", rubric),
         threshold=threshold,
@@ -93,24 +95,17 @@ def command(
     _check(wanted)
     document, saved = _calibrate(labels, wanted, judge_settings(flags))
     code = ExitCode.YES if document["n"] else ExitCode.NO
-    if as_json:
-        print_json(document)
-        return code
-    from pytest_rageval.report.text.agreement import calibration_lines
-
-    for line in calibration_lines(document):
-        click.echo(line)
-    if saved is not None:
+    print_result(document, calibration_lines(document), as_json=as_json)
+    if saved is not None and not as_json:
         click.echo(f"saved {clean(str(saved))}")
     return code
 
 
 def _check(wanted: _Wanted) -> None:
-    if wanted.rubric == "abstention":
-        if wanted.threshold is not None:
-            raise click.UsageError("--threshold: the abstention rubric says yes or no, no score")
-        if wanted.probes:
-            raise click.UsageError("--probes: the abstention rubric says yes or no, no score")
+    given = {"--threshold": wanted.threshold is not None, "--probes": wanted.probes}
+    for flag, there in given.items():
+        if there and wanted.rubric == "abstention":
+            raise click.UsageError(f"{flag}: the abstention rubric says yes or no, no score")
 
 
 def _calibrate(
@@ -122,6 +117,7 @@ def _calibrate(
         calibration_document,
     )
     from pytest_rageval.engine.labels import load_labels
+    from pytest_rageval.judges.asking import judge_cost
     from pytest_rageval.judges.opening import open_judge
 
     rows = load_labels(labels, wanted.rubric)
@@ -145,7 +141,7 @@ def _calibrate(
         "rubric_version": asker.version,
         **calibration_document(found),
         "probes": probes,
-        "cost": _cost(asker),
+        "cost": judge_cost(asker.judgements),
     }
     return _with_history(document, judged, readings, settings, wanted)
 
@@ -229,12 +225,6 @@ def _probe(
         summary = summarise_probe(pairs, line=line, n_not_applicable=len(chosen) - len(pairs))
         found[probe] = asdict(summary)
     return found
-
-
-def _cost(asker: _Asker) -> dict[str, Any]:
-    from pytest_rageval.judges.asking import judge_cost
-
-    return judge_cost(asker.judgements)
 
 
 # --- saved figures --------------------------------------------------------------------------------

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_json
+from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.embeddings import VectorTable, WantedTexts
+    from pytest_rageval.analysis.embeddings import WantedTexts
+    from pytest_rageval.report.text.embeddings import ObtainedVectors
     from pytest_rageval.values.run import StoredRun
 
 DOCUMENT = "embeddings.json"
@@ -28,14 +28,6 @@ class _Source:
     model: str | None
     api_key_env: str | None
     file: Path | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Obtained:
-    vectors: VectorTable
-    named: Mapping[str, Any]
-    """The source for the document: model and address, or the name of the file."""
-    warnings: tuple[str, ...] = ()
 
 
 @click.command("embeddings")
@@ -73,21 +65,18 @@ def command(
     """
     source = _Source(url=url, model=model, api_key_env=api_key_env, file=file)
     _check(source)
+    from pytest_rageval.report.text.embeddings import embedding_lines
     from pytest_rageval.runs.read import open_run
+    from pytest_rageval.runs.store import write_document
+    from pytest_rageval.values.record import SCHEMA_VERSION
 
     stored = open_run(run, os.environ)
     document = _document(stored, source, allow_cut_texts=allow_cut_texts)
     if save:
-        _save(stored.folder, document)
+        write_document(stored.folder, DOCUMENT, {"schema_version": SCHEMA_VERSION, **document})
     for warning in document["warnings"]:
         click.echo(clean(f"warning: {warning}"), err=True)
-    if as_json:
-        print_json(document)
-        return
-    from pytest_rageval.report.text.embeddings import embedding_lines
-
-    for line in embedding_lines(document):
-        click.echo(line)
+    print_result(document, embedding_lines(document), as_json=as_json)
 
 
 def _check(source: _Source) -> None:
@@ -101,13 +90,6 @@ def _check(source: _Source) -> None:
         )
 
 
-def _save(folder: Path, document: Mapping[str, Any]) -> None:
-    from pytest_rageval.runs.store import write_document
-    from pytest_rageval.values.record import SCHEMA_VERSION
-
-    write_document(folder, DOCUMENT, {"schema_version": SCHEMA_VERSION, **document})
-
-
 # --- vectors -------------------------------------------------------------------------------
 
 
@@ -117,9 +99,13 @@ def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict
         compare_translations,
         wanted_texts,
     )
-    from pytest_rageval.report.text.embeddings import embedding_document
+    from pytest_rageval.engine.vectors import load_vectors
+    from pytest_rageval.report.text.embeddings import ObtainedVectors, embedding_document
 
-    obtained = None if source.file is None else _read(source.file)
+    obtained = None
+    if source.file is not None:
+        named = {"kind": "file", "file": source.file.name}
+        obtained = ObtainedVectors(vectors=load_vectors(source.file), source=named)
     known = {} if obtained is None else obtained.vectors.by_chunk_id
     records, path_case = run.records, run.settings.path_case
     wanted = wanted_texts(records, known)
@@ -131,26 +117,18 @@ def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict
     if obtained is None:
         obtained = _ask(run.folder, source, wanted)
     return embedding_document(
-        run_id=run.run_id,
-        source=obtained.named,
-        n_cases=len({(record.file, record.name) for record in records}),
-        wanted=wanted,
-        vectors=obtained.vectors,
-        analysis=analyse_embeddings(records, obtained.vectors, path_case=path_case),
-        translations=compare_translations(records, path_case=path_case),
-        warnings=(*run.notes, *obtained.warnings),
+        run,
+        wanted,
+        obtained,
+        analyse_embeddings(records, obtained.vectors, path_case=path_case),
+        compare_translations(records, path_case=path_case),
     )
 
 
-def _read(file: Path) -> _Obtained:
-    from pytest_rageval.engine.vectors import load_vectors
-
-    return _Obtained(vectors=load_vectors(file), named={"kind": "file", "file": file.name})
-
-
-def _ask(folder: Path, source: _Source, wanted: WantedTexts) -> _Obtained:
+def _ask(folder: Path, source: _Source, wanted: WantedTexts) -> ObtainedVectors:
     from pytest_rageval.analysis.embeddings import VectorTable
     from pytest_rageval.engine.vectors import EmbeddingsClient, EmbeddingsEndpoint
+    from pytest_rageval.report.text.embeddings import ObtainedVectors
     from pytest_rageval.values.errors import EndpointError
 
     if not wanted.chunks:
@@ -164,8 +142,8 @@ def _ask(folder: Path, source: _Source, wanted: WantedTexts) -> _Obtained:
     except EndpointError as error:
         raise UnreachableError(str(error)) from error
     refused = f"texts refused: {embedded.n_refused}; the first: {embedded.refusal}"
-    return _Obtained(
+    return ObtainedVectors(
         vectors=VectorTable(by_text=embedded.vectors),
-        named={"kind": "endpoint", "url": client.shown, "model": source.model},
+        source={"kind": "endpoint", "url": client.shown, "model": source.model},
         warnings=(refused,) if embedded.n_refused else (),
     )

@@ -14,7 +14,6 @@ from pytest_rageval.support.text import clean, counted, nearest
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
-    from pytest_rageval.runs.history.sync import SyncResult
     from pytest_rageval.runs.trend import TrendSource
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -33,16 +32,22 @@ def _index_options(command: _Command) -> _Command:
     return url(project(command))
 
 
+def project_folders() -> tuple[Path, Path]:
+    """Return the root of the project and the folder of its runs."""
+    from pytest_rageval.cli.judge_options import project_settings
+
+    project = project_settings({})
+    return Path(project.rootdir), Path(project.rootdir) / project.results_dir
+
+
 def put_and_warn(*run_ids: str) -> None:
     """Update the changed runs in the index, if there is one; errors become warnings."""
-    from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.runs.index import index_url, put_into_index
 
     if index_url(os.environ) is None:
         return
-    settings = project_settings({})
-    rootdir = Path(settings.rootdir)
-    warning = put_into_index(run_ids, rootdir / settings.results_dir, rootdir, os.environ)
+    rootdir, results = project_folders()
+    warning = put_into_index(run_ids, results, rootdir, os.environ)
     if warning is not None:
         click.echo(clean(f"warning: {warning}"), err=True)
 
@@ -62,7 +67,6 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
     Unchanged runs are not written again, and runs whose folder no longer exists are removed. Exit
     code 1 if the folder of a run cannot be read; the rest is indexed anyway.
     """
-    from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.runs.history.database import IndexDatabase
     from pytest_rageval.runs.history.run_rows import find_origin
     from pytest_rageval.runs.history.sync import RunIndex
@@ -74,15 +78,15 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
             "no index: expected --db or RAGEVAL_DB, such as evals/cache/history.sqlite or "
             "postgresql+psycopg://user@host/database"
         )
-    settings = project_settings({})
-    rootdir = Path(settings.rootdir)
-    results = rootdir / settings.results_dir
+    rootdir, results = project_folders()
     with IndexDatabase(url, rootdir=rootdir, write=True, anew=rebuild) as database:
         origin = find_origin(rootdir, results, os.environ, project=project)
         found = RunIndex(database, origin, results).sync(rebuild=rebuild)
         shown = database.shown
     if as_json:
-        print_json(_sync_document(found, shown, origin.project))
+        document = {"index": shown, "project": origin.project}
+        names = ("added", "changed", "unchanged", "removed", "broken")
+        print_json({**document, **{name: getattr(found, name) for name in names}})
     else:
         from pytest_rageval.report.text.history import sync_lines
 
@@ -93,18 +97,6 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
         for line in lines:
             click.echo(clean(line), err=True)
     return ExitCode.NO if found.broken else ExitCode.YES
-
-
-def _sync_document(found: SyncResult, shown: str, project: str) -> dict[str, Any]:
-    return {
-        "index": shown,
-        "project": project,
-        "added": found.added,
-        "changed": found.changed,
-        "unchanged": found.unchanged,
-        "removed": found.removed,
-        "broken": found.broken,
-    }
 
 
 # --- trend -----------------------------------------------------------------------------------
@@ -177,12 +169,9 @@ def trend_command(
 
 
 def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:
-    from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.runs.index import index_url
 
-    settings = project_settings({})
-    rootdir = Path(settings.rootdir)
-    results = rootdir / settings.results_dir
+    rootdir, results = project_folders()
     url = db or index_url(os.environ)
     if url is None:
         from pytest_rageval.runs.trend import read_trend

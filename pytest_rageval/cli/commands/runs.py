@@ -8,8 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.commands.run_history import put_and_warn, sync_command, trend_command
-from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json, print_lines
+from pytest_rageval.cli.commands.run_history import (
+    project_folders,
+    put_and_warn,
+    sync_command,
+    trend_command,
+)
+from pytest_rageval.cli.output import (
+    CommandError,
+    ExitCode,
+    json_option,
+    print_json,
+    print_lines,
+    print_result,
+)
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.documents import part
 
@@ -30,13 +42,6 @@ def command() -> None:
     """
 
 
-def _results() -> Path:
-    from pytest_rageval.cli.judge_options import project_settings
-
-    project = project_settings({})
-    return Path(project.rootdir) / project.results_dir
-
-
 # --- list ------------------------------------------------------------------------------------
 
 
@@ -46,7 +51,7 @@ def list_command(as_json: bool) -> ExitCode:
     """List the runs, newest first."""
     from pytest_rageval.runs.list import run_entries
 
-    results = _results()
+    results = project_folders()[1]
     entries = run_entries(results)[::-1]
     if as_json:
         print_json({"runs": [entry.document() for entry in entries]})
@@ -88,7 +93,7 @@ def show_command(run: str, as_json: bool) -> ExitCode:
     from pytest_rageval.runs.store import resolve_run
     from pytest_rageval.runs.tags import tags_by_run
 
-    results = _results()
+    results = project_folders()[1]
     folder = resolve_run(results, run)
     stored = read_documents(folder, tags=tags_by_run(results).get(folder.name, ()))
     entry = run_entry(stored)
@@ -149,13 +154,13 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitC
     from pytest_rageval.runs.store import resolve_run
     from pytest_rageval.runs.tags import remove_tag, write_tag
 
-    results = _results()
+    results = project_folders()[1]
     if delete:
         if tag is not None:
             raise click.UsageError("--delete: got two names, expected the tag alone")
         gone = remove_tag(results, run)
         put_and_warn(gone)
-        return _told({"tag": run, "run_id": None, "before": gone}, as_json)
+        return _print_tag({"tag": run, "run_id": None, "before": gone}, as_json)
     if tag is None:
         raise click.UsageError("missing argument 'TAG', such as main")
     folder = resolve_run(results, run)
@@ -163,19 +168,16 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitC
         raise CommandError(f"{folder}: is not in {results}, where tags name runs; copy it there")
     before = write_tag(results, tag, folder.name)
     put_and_warn(*filter(None, dict.fromkeys((folder.name, before))))
-    return _told({"tag": tag, "run_id": folder.name, "before": before}, as_json)
+    return _print_tag({"tag": tag, "run_id": folder.name, "before": before}, as_json)
 
 
-def _told(document: Mapping[str, Any], as_json: bool) -> ExitCode:
-    if as_json:
-        print_json(document)
-        return ExitCode.YES
+def _print_tag(document: Mapping[str, Any], as_json: bool) -> ExitCode:
     tag, run_id, before = document["tag"], document["run_id"], document["before"]
-    if run_id is None:
-        click.echo(f"{tag} no longer names run {before}")
-    else:
+    line = f"{tag} no longer names run {before}"
+    if run_id is not None:
         moved = f", and no longer {before}" if before not in {None, run_id} else ""
-        click.echo(f"{tag} names run {run_id}{moved}")
+        line = f"{tag} names run {run_id}{moved}"
+    print_result(document, [line], as_json=as_json)
     return ExitCode.YES
 
 
@@ -196,7 +198,7 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     from pytest_rageval.values.errors import StorageError
 
     gone, kept = [], []
-    results = _results()
+    results = project_folders()[1]
     for folder in runs_to_prune(results, keep=keep, spared=_baseline(results)):
         try:
             if not dry_run:

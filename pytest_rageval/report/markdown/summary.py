@@ -23,6 +23,7 @@ from pytest_rageval.report.text.summary import (
     held_value_text,
     interval_text,
     limit_text,
+    mean_text,
     parts_of,
 )
 from pytest_rageval.support.text import clean, counted, format_value
@@ -122,11 +123,7 @@ def _category_table(groups: Mapping[str, Mapping[str, MetricSummary]]) -> Iterat
     heads = " | ".join(name for _, name in GROUP_COLUMNS)
     yield from ("", f"| category | {heads} |", "|---|" + "---:|" * len(GROUP_COLUMNS))
     for name, summaries in sorted(groups.items()):
-        cells = []
-        for key, _ in GROUP_COLUMNS:
-            summary = summaries.get(key)
-            mean = None if summary is None else summary.mean
-            cells.append("-" if mean is None else format_value(mean))
+        cells = [mean_text(summaries.get(key)) for key, _ in GROUP_COLUMNS]
         yield f"| {escape(name)} | {' | '.join(cells)} |"
 
 

@@ -27,12 +27,16 @@ def calibration_lines(document: Mapping[str, Any]) -> Iterator[str]:
     Args:
         document: as printed by ``rageval calibrate --json``.
     """
+    kinds = ", ".join(f"{kind} {n}" for kind, n in document["errors"].items())
     yield from _wrap(
         f"{document['judge']} under {document['rubric_version'] or document['rubric']}: "
         f"{counted(document['n'], 'labelled answer')} judged, "
-        f"{counted(document['n_error'], 'error')}{_kinds(document['errors'])}"
+        f"{counted(document['n_error'], 'error')}{f' ({kinds})' if kinds else ''}"
     )
-    yield from _left_out(document)
+    for label, n in document["left_out"].items():
+        yield from _wrap(f"left out: {n} labelled {label}")
+    if document["n_not_applicable"]:
+        yield from _wrap(f"nothing to score: {counted(document['n_not_applicable'], 'answer')}")
     yield (
         f"{'source':<16}{'n':>6}{'errors':>7}{'AUROC':>8}{'kappa':>8}{'95% CI':>13}"
         f"{'prec.':>7}{'rec.':>7}{'F1':>7}"
@@ -49,18 +53,6 @@ def calibration_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _wrap(text: str) -> Iterator[str]:
     yield from textwrap.wrap(clean(text), _WIDTH, subsequent_indent="  ")
-
-
-def _kinds(errors: Mapping[str, int]) -> str:
-    named = ", ".join(f"{kind} {n}" for kind, n in errors.items())
-    return f" ({named})" if named else ""
-
-
-def _left_out(document: Mapping[str, Any]) -> Iterator[str]:
-    for label, n in document["left_out"].items():
-        yield from _wrap(f"left out: {n} labelled {label}")
-    if document["n_not_applicable"]:
-        yield from _wrap(f"nothing to score: {counted(document['n_not_applicable'], 'answer')}")
 
 
 def _row(name: str, row: Mapping[str, Any]) -> str:
@@ -84,15 +76,12 @@ def _explanation(document: Mapping[str, Any]) -> Iterator[str]:
     )
     best = document["best_threshold"]
     if best is not None and best["kappa"] >= (document["kappa"] or 0.0) + _NOTED:
+        # Rounded up, the threshold would exclude the answers at it.
+        rounded_down = math.floor(best["threshold"] * 1000) / 1000
         yield from _wrap(
             f"note: on these answers kappa is highest, {best['kappa']:.2f}, at --threshold "
-            f"{_rounded_down(best['threshold'])}; chosen here, it flatters the judge"
+            f"{rounded_down:g}; chosen here, it flatters the judge"
         )
-
-
-def _rounded_down(threshold: float) -> str:
-    # Rounded up, it would exclude the answers at the threshold.
-    return f"{math.floor(threshold * 1000) / 1000:g}"
 
 
 def _probe(name: str, probe: Mapping[str, Any]) -> str:
@@ -106,7 +95,6 @@ def _probe(name: str, probe: Mapping[str, Any]) -> str:
     )
 
 
-_LABEL_WIDTH: Final = 80
 _STATISTICS: Final = {
     "cohen_kappa": "Cohen's kappa",
     "krippendorff_alpha": "Krippendorff's alpha",
@@ -121,8 +109,7 @@ def agreement_lines(document: Mapping[str, Any]) -> Iterator[str]:
         document: as printed by ``rageval label FILE --agreement --json``.
     """
     people = ", ".join(f"{name} {n}" for name, n in document["annotators"].items())
-    title = f"{document['file']}: cases labelled by {people}"
-    yield from textwrap.wrap(clean(title), _LABEL_WIDTH, subsequent_indent="  ")
+    yield from _wrap(f"{document['file']}: cases labelled by {people}")
     statistic = _STATISTICS[document["chunks"]["statistic"]]
     confidence = f"{document['confidence']:.0%} CI"
     yield f"{'':<18}{statistic:>21}{confidence:>15}{'agreed':>8}{'n':>7}{'cases':>7}"

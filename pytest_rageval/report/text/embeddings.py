@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.report.text.summary import interval_text
@@ -19,39 +20,45 @@ if TYPE_CHECKING:
     )
     from pytest_rageval.metrics.cross_lingual import CrossLingualConsistency
     from pytest_rageval.values.numbers import MetricSummary
+    from pytest_rageval.values.run import StoredRun
 
 _CONSISTENCY: Final = "cross_lingual_consistency"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObtainedVectors:
+    """Vectors from an API or a file."""
+
+    vectors: VectorTable
+    source: Mapping[str, Any]
+    """The source for the document: model and address, or the name of the file."""
+    warnings: tuple[str, ...] = ()
+
+
 def embedding_document(
-    *,
-    run_id: str,
-    source: Mapping[str, Any],
-    n_cases: int,
+    run: StoredRun,
     wanted: WantedTexts,
-    vectors: VectorTable,
+    obtained: ObtainedVectors,
     analysis: EmbeddingAnalysis,
     translations: tuple[MetricSummary, CrossLingualConsistency[CaseKey]],
-    warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the content of embeddings.json as plain JSON values, without NaN.
 
     Args:
-        run_id: name of the run.
-        source: of the vectors.
-        n_cases: cases of the run.
-        wanted: the texts of the run.
-        vectors: those obtained.
+        run: the stored run.
+        wanted: its texts.
+        obtained: their vectors.
         analysis: similarities and silhouettes.
         translations: cross-lingual consistency with its pairs.
-        warnings: from the source.
     """
     summary, consistency = translations
+    vectors = obtained.vectors
     n_questions = sum(question in vectors.by_text for question in wanted.questions)
+    found = (*vectors.by_text.values(), *vectors.by_chunk_id.values())
     return {
-        "run_id": run_id,
-        "source": {**source, "dimensions": _dimensions(vectors)},
-        "n_cases": n_cases,
+        "run_id": run.run_id,
+        "source": {**obtained.source, "dimensions": len(found[0]) if found else None},
+        "n_cases": len({(record.file, record.name) for record in run.records}),
         "questions": {"n": len(wanted.questions), "n_with_vector": n_questions},
         "chunks": {
             "n": analysis.n_chunks,
@@ -63,15 +70,12 @@ def embedding_document(
             name: _silhouette_document(found) for name, found in analysis.silhouette.items()
         },
         "translations": _translations_document(consistency),
-        "warnings": [*warnings, *_warnings(wanted, analysis, n_questions, consistency)],
+        "warnings": [
+            *run.notes,
+            *obtained.warnings,
+            *_warnings(wanted, analysis, n_questions, consistency),
+        ],
     }
-
-
-def _dimensions(vectors: VectorTable) -> int | None:
-    for table in (vectors.by_text, vectors.by_chunk_id):
-        for vector in table.values():
-            return len(vector)
-    return None
 
 
 def _silhouette_document(found: SilhouetteSummary) -> dict[str, Any]:

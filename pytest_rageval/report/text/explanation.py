@@ -7,7 +7,7 @@ models, which is sanitised before layout. Words carry the meaning; colour only r
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
@@ -16,7 +16,6 @@ from pytest_rageval.report.explain.values import (
     ChunkReason,
     CitationReason,
     ClaimReason,
-    Expectation,
     Explanation,
     JudgementReason,
     MetricReason,
@@ -119,12 +118,34 @@ def _wrap(
     ) or [first.rstrip()]  # fmt: skip
 
 
+def _lines(
+    text: str,
+    width: int,
+    *,
+    first: str = "",
+    rest: str | None = None,
+    style: Style = "",
+    limit: int = _REASON_CHARS,
+) -> Iterator[Line]:
+    """Yield a wrapped text as lines of one style; without ``rest`` all begin like the first."""
+    rest = first if rest is None else rest
+    for line in _wrap(text, width, first=first, rest=rest, limit=limit):
+        yield ((line, style),)
+
+
 def _labelled(
     label: str, text: str, width: int, *, style: Style = "", limit: int = _REASON_CHARS
 ) -> Iterator[Line]:
-    for part in _wrap(text, max(width - _LABEL, 20), limit=limit):
-        yield ((f"{label:<{_LABEL}}", "bold"), (part, style))
-        label = ""
+    return _marked(f"{label:<{_LABEL}}", text, width, styles=("bold", style), limit=limit)
+
+
+def _marked(
+    word: str, text: str, width: int, *, styles: tuple[Style, Style], limit: int = _REASON_CHARS
+) -> Iterator[Line]:
+    """Yield a wrapped text beside a word; ``styles`` are of the word and of the text."""
+    for part in _wrap(text, width - len(word), limit=limit):
+        yield ((word, styles[0]), (part, styles[1]))
+        word = " " * len(word)
 
 
 def _heading(text: str) -> Line:
@@ -141,10 +162,14 @@ def _verdict(explanation: Explanation, run_id: str, width: int, *, verbose: bool
     stage = f"  {link} {record.failure_stage}" if record.failure_stage else ""
     name = clean(record.name, width - len(word) - len(stage) - 2)
     yield ((name, "bold"), ("  ", ""), (word, style), (stage, style))
-    yield from (((line, "dim"),) for line in _wrap(_origin(record, run_id), width))
+    yield from _lines(_origin(record, run_id), width, style="dim")
     yield from _labelled("question", record.question, width)
-    limit = None if verbose else _ANSWER_CHARS
-    yield from _answer(record, width, limit)
+    if record.answer is not None:
+        if record.abstained:
+            reason = clean(record.abstain_reason or "", _PLACE_CHARS)
+            yield from _labelled("abstained", reason or "yes", width)
+        limit = len(record.answer) if verbose else _ANSWER_CHARS
+        yield from _labelled("answer", record.answer, width, limit=limit)
     if (error := record.error) is not None:
         yield from _labelled("error", f"{error.kind}: {error.message}", width, style="red")
     if record.unchecked:
@@ -169,32 +194,18 @@ def _origin(record: CaseRecord, run_id: str) -> str:
     return " | ".join(parts)
 
 
-def _answer(record: CaseRecord, width: int, limit: int | None) -> Iterator[Line]:
-    if record.answer is None:
-        return
-    if record.abstained:
-        reason = clean(record.abstain_reason or "", _PLACE_CHARS)
-        yield from _labelled("abstained", reason or "yes", width)
-    whole = len(record.answer) if limit is None else limit
-    yield from _labelled("answer", record.answer, width, limit=whole)
-
-
 def _expectations(explanation: Explanation, width: int) -> Iterator[Line]:
     asked = [e for e in explanation.expectations if e.met is not None]
     if not asked or explanation.record.outcome == "error":
         return
     yield _heading("to pass")
-    for expectation in asked:
-        yield from _expectation(expectation, width)
-
-
-def _expectation(expectation: Expectation, width: int) -> Iterator[Line]:
-    style: Style = "green" if expectation.met else "red"
-    word = "  ok    " if expectation.met else "  FAIL  "
-    text = f"{expectation.key} {expectation.value:g}"
-    if not expectation.met:
-        text += f", expected {expectation.expected:g}"
-    yield from _marked(word, f"{text}: {expectation.reason}", width, style=style)
+    for one in asked:
+        text = f"{one.key} {one.value:g}"
+        if one.met:
+            yield from _marked("  ok    ", f"{text}: {one.reason}", width, styles=("green", ""))
+        else:
+            text += f", expected {one.expected:g}: {one.reason}"
+            yield from _marked("  FAIL  ", text, width, styles=("red", ""))
 
 
 # --- evidence ------------------------------------------------------------------------------
@@ -219,13 +230,11 @@ def _anchors(
             place = f"{anchor.vault}: {place}"
         if graded:
             place += f" (grade {anchor.grade})"
-        for line in _wrap(place, width, first=mark, rest=" " * len(mark), limit=_PLACE_CHARS):
-            yield ((line, ""),)
         good = anchor.found if grades else not anchor.found
         style: Style = "green" if good else "yellow" if grades else "red"
         blank = " " * len(mark)
-        for line in _wrap(anchor.reason, width, first=blank, rest=blank):
-            yield ((line, style),)
+        yield from _lines(place, width, first=mark, rest=blank, limit=_PLACE_CHARS)
+        yield from _lines(anchor.reason, width, first=blank, style=style)
 
 
 def _groups(explanation: Explanation, width: int) -> Iterator[Line]:
@@ -240,8 +249,7 @@ def _groups(explanation: Explanation, width: int) -> Iterator[Line]:
         lacks = " ".join(f"[{index}]" for index in group.lacks)
         text = f"{golds}: lacks {lacks}" if lacks else f"{golds}: whole"
         style: Style = "yellow" if lacks else "green"
-        for line in _wrap(text, width, first="  ", rest="    "):
-            yield ((line, style),)
+        yield from _lines(text, width, first="  ", rest="    ", style=style)
 
 
 def _folders(explanation: Explanation, width: int) -> Iterator[Line]:
@@ -257,8 +265,7 @@ def _folders(explanation: Explanation, width: int) -> Iterator[Line]:
         text += "; fallback used, everything was searched"
     if selection.reasoning:
         text += f"; {clean(selection.reasoning, _PLACE_CHARS)}"
-    for line in _wrap(text, width, first="  ", rest="    "):
-        yield ((line, ""),)
+    yield from _lines(text, width, first="  ", rest="    ")
 
 
 def _chunks(explanation: Explanation, width: int, *, verbose: bool) -> Iterator[Line]:
@@ -301,13 +308,17 @@ def _chunk(chunk: ChunkReason, column: int, width: int, *, verbose: bool) -> Ite
     yield ((mark, ""), (f"{_match(chunk):<{column}}", style), (first, ""))
     yield from (((blank + line, ""),) for line in more)
     reason = "; ".join(_chunk_facts(chunk, verbose=verbose))
-    dim = style or "dim"
     if reason:
-        yield from (((line, dim),) for line in _wrap(reason, width, first=blank, rest=blank))
+        yield from _lines(reason, width, first=blank, style=style or "dim")
     if verbose and chunk.text:
-        text = f"> {chunk.text}"
-        quoted = _wrap(text, width, first=blank, rest=f"{blank}  ", limit=_TEXT_CHARS)
-        yield from (((line, "dim"),) for line in quoted)
+        yield from _lines(
+            f"> {chunk.text}",
+            width,
+            first=blank,
+            rest=f"{blank}  ",
+            style="dim",
+            limit=_TEXT_CHARS,
+        )
 
 
 def _chunk_facts(chunk: ChunkReason, *, verbose: bool) -> Iterator[str]:
@@ -331,11 +342,9 @@ def _citations(citations: Sequence[CitationReason] | None, width: int) -> Iterat
         mark = f"  #{one.number} "
         blank = " " * len(mark)
         place = _place(one.citation.rel_path or "(nothing)", one.citation.heading_path)
-        for line in _wrap(place, width, first=mark, rest=blank, limit=_PLACE_CHARS):
-            yield ((line, ""),)
+        yield from _lines(place, width, first=mark, rest=blank, limit=_PLACE_CHARS)
         style: Style = "green" if one.golds else "dim"
-        for line in _wrap(one.reason, width, first=blank, rest=blank):
-            yield ((line, style),)
+        yield from _lines(one.reason, width, first=blank, style=style)
 
 
 # --- verdicts ------------------------------------------------------------------------------
@@ -349,28 +358,17 @@ def _judgements(
         title = " ".join(filter(None, (f"judge: {verdict.rubric}", f"by {verdict.judge}")))
         yield _heading(clean(title, width))
         if verdict.error is not None:
-            yield from _lines("  ", f"no valid verdict: {verdict.error}", width, style="red")
+            text = f"no valid verdict: {verdict.error}"
+            yield from _lines(text, width, first="  ", style="red")
         elif scores:
-            yield from _lines("  ", scores, width)
+            yield from _lines(scores, width, first="  ")
         if verdict.reasoning:
-            yield from _lines("  ", verdict.reasoning, width, style="dim")
+            yield from _lines(verdict.reasoning, width, first="  ", style="dim")
         yield from _claims(verdict.claims, width, verbose=verbose)
         for fact in verdict.facts:
             word = "  found    " if fact.found else "  MISSING  "
             style: Style = "green" if fact.found else "red"
-            yield from _marked(word, f'key fact "{fact.text}"', width, style=style)
-
-
-def _lines(start: str, text: str, width: int, *, style: Style = "") -> Iterator[Line]:
-    for line in _wrap(text, width, first=start, rest=start):
-        yield ((line, style),)
-
-
-def _marked(word: str, text: str, width: int, *, style: Style) -> Iterator[Line]:
-    blank = " " * len(word)
-    for part in _wrap(text, width - len(word)):
-        yield ((word, style), (part, ""))
-        word = blank
+            yield from _marked(word, f'key fact "{fact.text}"', width, styles=(style, ""))
 
 
 def _claims(claims: Sequence[ClaimReason], width: int, *, verbose: bool) -> Iterator[Line]:
@@ -380,8 +378,8 @@ def _claims(claims: Sequence[ClaimReason], width: int, *, verbose: bool) -> Iter
     for claim in shown:
         word = "  supported    " if claim.supported else "  UNSUPPORTED  "
         style: Style = "green" if claim.supported else "red"
-        yield from _marked(word, f'"{claim.text}"', width, style=style)
-        yield from _lines(" " * len(word), _deciding(claim), width, style="dim")
+        yield from _marked(word, f'"{claim.text}"', width, styles=(style, ""))
+        yield from _lines(_deciding(claim), width, first=" " * len(word), style="dim")
     if len(ordered) > len(shown):
         yield ((f"  ... and {len(ordered) - len(shown)} more claims; -v shows them", "dim"),)
 
@@ -417,8 +415,8 @@ def _metric(metric: MetricReason, column: int, width: int) -> Iterator[Line]:
     blank = " " * (len(head) + 3)
     if width - len(blank) < _REASON_COLUMN:
         yield ((head, ""),)
-        lines = _wrap(f"= {metric.reason}", width, first=" " * 6, rest=" " * 8)
-        yield from (((line, "dim"),) for line in lines)
+        text = f"= {metric.reason}"
+        yield from _lines(text, width, first=" " * 6, rest=" " * 8, style="dim")
         return
     first, *more = _wrap(metric.reason, width - len(blank))
     yield ((head, ""), (" = ", "dim"), (first, "dim"))
@@ -445,10 +443,9 @@ def _reranking(explanation: Explanation, width: int) -> Iterator[Line]:
         text = f"{format_value(before)} -> {format_value(now)}"
         head = f"  {metric.key:<{column}}  {text} ({now - before:+.3f})"
         yield ((head[:width], style),)
-        blank = " " * (column + 4)
-        reason = f"before: {metric.reason_before_rerank}" if metric.reason_before_rerank else ""
-        if reason:
-            yield from (((line, "dim"),) for line in _wrap(reason, width, first=blank, rest=blank))
+        if metric.reason_before_rerank:
+            reason = f"before: {metric.reason_before_rerank}"
+            yield from _lines(reason, width, first=" " * (column + 4), style="dim")
 
 
 def _unscored(explanation: Explanation, width: int) -> Iterator[Line]:
@@ -460,11 +457,6 @@ def _unscored(explanation: Explanation, width: int) -> Iterator[Line]:
         if reasons:
             yield _heading(title)
         for reason, keys in reasons.items():
-            yield from _reason_with_keys(reason, keys, width)
-
-
-def _reason_with_keys(reason: str, keys: Iterable[str], width: int) -> Iterator[Line]:
-    yield from (((line, ""),) for line in _wrap(reason, width, first="  ", rest="    "))
-    names = ", ".join(keys)
-    lines = _wrap(names, width, first="      ", rest="      ", limit=_TEXT_READ)
-    yield from (((line, "dim"),) for line in lines)
+            yield from _lines(reason, width, first="  ", rest="    ")
+            names = ", ".join(keys)
+            yield from _lines(names, width, first="      ", style="dim", limit=_TEXT_READ)

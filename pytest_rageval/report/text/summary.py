@@ -126,7 +126,7 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
     lines += _case_lines(view, width)
     if view.reliability is not None:
         lines += _reliability_lines(view.reliability, width, verbosity)
-    for note in _notes(view):
+    for note in (*view.notes, *view.aggregate.warnings, *view.aggregate.target_warnings):
         lines += wrapped("note", note, width, "yellow")
     lines += _baseline_lines(view, width)
     lines += _gate_lines(view, width)
@@ -166,17 +166,12 @@ def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Lin
         shown = key in HEADLINE or verbosity > 0
         if summary is None or not (key in checks or (shown and summary.n)):
             continue
-        yield from _metric_rows(table, key, summary, checks.get(key, []))
-        for name, part in parts_of(view.aggregate, key).items():
-            yield from _metric_rows(table, f"  {name}", part, [])
+        rows = {key: summary}
+        rows |= {f"  {name}": part for name, part in parts_of(view.aggregate, key).items()}
+        for name, row in rows.items():
+            interval = interval_text(row.low, row.high)
+            yield from table.rows(name, str(row.n), row.mean, interval, checks.get(name, []))
     yield from _run_rows(view, checks, table)
-
-
-def _metric_rows(
-    table: _Table, key: str, summary: MetricSummary, checks: Sequence[CheckResult]
-) -> Iterator[Line]:
-    interval = interval_text(summary.low, summary.high)
-    yield from table.rows(key, str(summary.n), summary.mean, interval, checks)
 
 
 def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:
@@ -296,14 +291,14 @@ def _group_table(
 ) -> Iterator[Line]:
     if not groups:
         return
-    columns = [c for c in GROUP_COLUMNS if any(_n(g, c[0]) for g in groups.values())]
+    columns = [c for c in GROUP_COLUMNS if any(c[0] in g and g[c[0]].n for g in groups.values())]
     if width < NARROW:
         columns = columns[:2]
     head = f"{title:<22}{'n':>5}" + "".join(f"{name:>9}" for _, name in columns)
     yield ((head, "dim"),)
     counts = _group_sizes(title, view.records)
     for name, summaries in sorted(groups.items()):
-        cells = "".join(f"{_cell(summaries, key):>9}" for key, _ in columns)
+        cells = "".join(f"{mean_text(summaries.get(key)):>9}" for key, _ in columns)
         yield ((f"{clean(name, 21):<22}{counts.get(name, 0):>5}{cells}", ""),)
         for result in view.gate.checks:
             if (result.check.table, result.check.group) == (title, name):
@@ -317,13 +312,8 @@ def _group_check(result: CheckResult) -> Line:
     return ((f"{text}  ", "red" if result.status == "fail" else ""), (word, style))
 
 
-def _n(summaries: Mapping[str, MetricSummary], key: str) -> int:
-    summary = summaries.get(key)
-    return summary.n if summary else 0
-
-
-def _cell(summaries: Mapping[str, MetricSummary], key: str) -> str:
-    summary = summaries.get(key)
+def mean_text(summary: MetricSummary | None) -> str:
+    """Show the mean of a group; ``-`` where there is none."""
     return "-" if summary is None or summary.mean is None else format_value(summary.mean)
 
 
@@ -431,12 +421,6 @@ def _reliability_lines(found: JudgeReliability, width: int, verbosity: int) -> I
         yield from wrapped("judge", line, width)
 
 
-def _notes(view: SummaryView) -> Iterator[str]:
-    yield from view.notes
-    yield from view.aggregate.warnings
-    yield from view.aggregate.target_warnings
-
-
 def _baseline_lines(view: SummaryView, width: int) -> Iterator[Line]:
     """Describe the baseline, and the smallest change that each check can detect."""
     info = view.gate.baseline
@@ -463,10 +447,6 @@ def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
         yield from wrapped("", f"weak evidence: {few}: {names}{more}", width, "", "yellow")
 
 
-def _compare_command(baseline: str | None, run_id: str) -> str:
-    return f"rageval compare {clean(shlex.quote(baseline or ''))} {run_id}"
-
-
 def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
     """Yield a command on one line, so that it can be copied."""
     room = max(width - 11, 20)
@@ -483,7 +463,8 @@ def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
         fits = len(view.rerun) + len(why) + 9 <= width
         yield (("next     ", "bold"), (view.rerun + why * fits, ""))
     if view.changes and view.gate.baseline is not None:
-        yield (("compare  ", "bold"), (_compare_command(view.gate.baseline.name, view.run_id), ""))
+        baseline = clean(shlex.quote(view.gate.baseline.name or ""))
+        yield (("compare  ", "bold"), (f"rageval compare {baseline} {view.run_id}", ""))
     yield from _command_lines("go on", view.resume, width)
     yield (("results  ", "bold"), (view.folder, ""))
     if view.report:
