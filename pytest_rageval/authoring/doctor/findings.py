@@ -10,7 +10,7 @@ Level = Literal["ok", "warn", "FAIL"]
 Area = Literal["project", "target", "judge"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One line."""
 
@@ -34,22 +34,15 @@ class Findings:
 
     def ok(self, check: str, message: str) -> Finding:
         """Report a passed check."""
-        return Finding(level="ok", area=self.area, check=check, message=message)
+        return Finding("ok", self.area, check, message)
 
     def warn(self, check: str, message: str, fix: str) -> Finding:
         """Report a limitation."""
-        return Finding(level="warn", area=self.area, check=check, message=message, fix=fix)
+        return Finding("warn", self.area, check, message, fix)
 
     def fail(self, check: str, message: str, fix: str, *, unreachable: bool = False) -> Finding:
         """Report a failure."""
-        return Finding(
-            level="FAIL",
-            area=self.area,
-            check=check,
-            message=message,
-            fix=fix,
-            unreachable=unreachable,
-        )
+        return Finding("FAIL", self.area, check, message, fix, unreachable)
 
 
 def worst(findings: Iterable[Finding]) -> Level:

@@ -101,7 +101,8 @@ def read_fields(
         if field == "gold_supports" and not _names_documents(rest[name]):
             continue
         value = rest.pop(name)
-        found = _READERS[field](value, name, ledger, line, room)
+        reader: _Reader = _READERS.get(field, _plain)
+        found = reader(value, name, ledger, line, room)
         line[field] = {**found, **line.get(field, {})} if field == "metadata" else found
         ledger.carry(name)
     _take_anchor_columns(rest, line, ledger, columns or {})
@@ -157,14 +158,14 @@ def _answer(value: Any, name: str, ledger: Ledger, line: dict[str, Any], room: s
 
 
 def _facts(value: Any, name: str, *_: Any) -> list[str]:
-    return [_text(item, name).strip() for item in _items(value, split=True)]
+    return [_text(item, name).strip() for item in _items(value)]
 
 
 def _anchors(
     value: Any, name: str, ledger: Ledger, line: dict[str, Any], room: str
 ) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for item in _items(value, split=True):
+    for item in _items(value):
         anchor = parse_anchor(item) if isinstance(item, str) else _anchor(item, name, ledger)
         if anchor not in found:
             found.append(anchor)
@@ -226,7 +227,7 @@ def _tags(value: Any, name: str, *_: Any) -> list[str]:
 
 
 def _texts(value: Any, name: str, *_: Any) -> list[str]:
-    return [_text(item, name) for item in _items(value, split=True)]
+    return [_text(item, name) for item in _items(value)]
 
 
 def _count(value: Any, name: str, *_: Any) -> int:
@@ -246,9 +247,9 @@ def _metadata(value: Any, name: str, *_: Any) -> dict[str, Any]:
     return dict(items[0])
 
 
-def _items(value: Any, *, split: bool) -> list[Any]:
+def _items(value: Any) -> list[Any]:
     items = parse_list(value)
-    if split and len(items) == 1 and isinstance(items[0], str):
+    if len(items) == 1 and isinstance(items[0], str):
         items = _SEPARATOR.split(items[0].strip())
     return [item for item in items if item not in (None, "")]
 
@@ -258,14 +259,12 @@ def _plain(value: Any, name: str, *_: Any) -> str:
 
 
 _READERS: Final[Mapping[str, _Reader]] = {
-    "id": _plain,
     "question": _text,
     "expected_answer": _answer,
     "expected_key_facts": _facts,
     "gold_supports": _anchors,
     "irrelevant_supports": _anchors,
     "required_support_groups": _groups,
-    "recency_conflict_rule": _plain,
     "answerable": _flag,
     "category": _label,
     "difficulty": _difficulty,
@@ -273,20 +272,18 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "vaults": _texts,
     "folders": _texts,
     "k": _count,
-    "language": _plain,
-    "translation_of": _plain,
     "required": _flag,
-    "review": _plain,
     "notes": _text,
     "metadata": _metadata,
 }
+"""Readers by field; any other field is a text without blanks around it."""
 
 
 def _names_documents(value: Any) -> bool:
     """Whether a value contains anchors, and not just texts in a field such as ``references``."""
     return all(
         isinstance(item, dict) or (isinstance(item, str) and len(item) < 300)
-        for item in _items(value, split=True)
+        for item in _items(value)
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import httpx
 
+from pytest_rageval.authoring.interchange.ids import free_name
 from pytest_rageval.authoring.interchange.values import ReadOptions, Source, SourceFile, fault
 from pytest_rageval.project.case_file_edit import append_texts
 from pytest_rageval.support.files import write_new_file
@@ -224,17 +225,11 @@ def without_clashes(
     if on_clash == "skip":
         return [one for one in lines if one["id"] not in taken], dict.fromkeys(clashing)
     used = {*taken, *(line["id"] for line in lines)}
-    found, renamed = [], {}
-    for line in lines:
-        if line["id"] in taken:
-            number = 2
-            while (new := f"{line['id']}-{number}") in used:
-                number += 1
-            used.add(new)
-            renamed[line["id"]] = new
-            line = {**line, "id": new}
-        found.append(line)
-    return found, {old: new for old, new in renamed.items()}
+    renamed: dict[str, str | None] = {}
+    for old in clashing:
+        new = renamed[old] = free_name(old, used)
+        used.add(new)
+    return [{**line, "id": renamed.get(line["id"], line["id"])} for line in lines], renamed
 
 
 MAX_BYTES = 64 * 1024 * 1024

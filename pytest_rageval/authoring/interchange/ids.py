@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Container
+from itertools import chain, count
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -62,6 +64,16 @@ def id_from_question(question: str) -> str:
     return f"{slug or 'case'}-{short_hash(question)}"
 
 
+def free_name(base: str, taken: Container[str], *, mark: str = "-") -> str:
+    """Return a name that is not taken: the base, else with the first free number from 2.
+
+    >>> free_name("a", {"a", "a-2"})
+    'a-3'
+    """
+    numbered = (f"{base}{mark}{number}" for number in count(2))
+    return next(name for name in chain([base], numbered) if name not in taken)
+
+
 class UniqueIds:
     """Gives each case a valid and unique id."""
 
@@ -76,10 +88,7 @@ class UniqueIds:
             question: source of the id if there is none.
         """
         base = clean_case_id(wanted or "") or id_from_question(question)
-        found, number = base, 1
-        while found in self._taken:
-            number += 1
-            found = f"{base}-{number}"
+        found = free_name(base, self._taken)
         self._taken.add(found)
         return found
 

@@ -12,7 +12,7 @@ are ``path#Heading > Sub``, separated by ``|`` or a line break; or one gold in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.fields import (
@@ -37,7 +37,10 @@ from pytest_rageval.values.errors import Fault, faults_error
 _LISTS: Final = ("cases", "test_cases", "tests", "questions", "items")
 _DEFAULTS: Final = ("vaults", "folders", "k", "category", "tags", "language")
 """Fields of a suite that are defaults for its cases."""
-_ROOM: Final = "suite"
+
+
+_Rows = Iterator[tuple[int, str, Any]]
+"""Line (0: unknown), place and values of each case of a file."""
 
 
 def read(source: Source) -> Imported:
@@ -46,20 +49,52 @@ def read(source: Source) -> Imported:
     Raises:
         DatasetError: with every case that cannot be read.
     """
+    return _read(source, "suite", _suite_rows)
+
+
+def read_tables(source: Source) -> Imported:
+    """Read tables.
+
+    Raises:
+        DatasetError: with every row that cannot be read, or a missing column.
+    """
+    known = [*ALIASES, *ANCHOR_COLUMNS]
+    for field in source.options.columns:
+        if field not in known:
+            hint = did_you_mean(field, known) or f", expected one of {', '.join(known)}"
+            raise fault("--column", f"no field {shown(field)}{hint}")
+    return _read(source, "csv", _table_rows, columns=source.options.columns)
+
+
+def _read(
+    source: Source,
+    room: str,
+    rows: Callable[[SourceFile, Source, Ledger], _Rows],
+    *,
+    columns: Mapping[str, str] | None = None,
+) -> Imported:
     ledger, ids = Ledger(), UniqueIds()
     faults: list[Fault] = []
     lines: list[dict[str, Any]] = []
     for file in source.files:
-        cases, defaults = _cases(file, ledger)
-        for number, case in enumerate(cases, 1):
+        for number, place, given in rows(file, source, ledger):
             try:
-                lines.append(_line(case, defaults, ids, ledger))
+                if not isinstance(given, Mapping):
+                    raise BadFieldError("", f"{shown(given)}, expected an object")
+                line = read_fields(given, ledger, room=room, columns=columns)
+                lines.append(with_id(line, ids, room=room))
             except BadFieldError as error:
-                where = f"case {number}: {error.name}"
-                faults.append(Fault(file=file.name, field=where, message=str(error)))
+                field, message = f"{place}{error.name}", str(error)
+                faults.append(Fault(file=file.name, line=number, field=field, message=message))
     if faults:
         raise faults_error(faults)
     return ledger.close(cases=tuple(lines))
+
+
+def _suite_rows(file: SourceFile, source: Source, ledger: Ledger) -> _Rows:
+    cases, defaults = _cases(file, ledger)
+    for number, case in enumerate(cases, 1):
+        yield 0, f"case {number}: ", {**defaults, **case} if isinstance(case, dict) else case
 
 
 def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]:
@@ -78,58 +113,11 @@ def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]
     return value[name], {key: shared[key] for key in _DEFAULTS if key in shared}
 
 
-def _line(case: Any, defaults: Mapping[str, Any], ids: UniqueIds, ledger: Ledger) -> dict[str, Any]:
-    if not isinstance(case, dict):
-        raise BadFieldError("", f"{shown(case)}, expected an object")
-    line = read_fields({**defaults, **case}, ledger, room=_ROOM)
-    return with_id(line, ids, room=_ROOM)
-
-
-def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any]:
-    """Return a line with a valid id; the original is kept in metadata if it differs.
-
-    Raises:
-        BadFieldError: the line has no question.
-    """
-    question = line.get("question")
-    if not isinstance(question, str) or not question.strip():
-        raise BadFieldError("question", "missing, expected a text that is not blank")
-    given = line.pop("id", None)
-    case_id = ids.take(given, question)
-    if given and case_id != given:
-        keep_in_metadata(line, room, "id", given)
-    return {"id": case_id, **line}
-
-
-def read_tables(source: Source) -> Imported:
-    """Read tables.
-
-    Raises:
-        DatasetError: with every row that cannot be read, or a missing column.
-    """
-    columns = source.options.columns
-    known = [*ALIASES, *ANCHOR_COLUMNS]
-    for field in columns:
-        if field not in known:
-            hint = did_you_mean(field, known) or f", expected one of {', '.join(known)}"
-            raise fault("--column", f"no field {shown(field)}{hint}")
-    ledger, ids = Ledger(), UniqueIds()
-    faults: list[Fault] = []
-    lines: list[dict[str, Any]] = []
-    for file in source.files:
-        table = parse_table(file, delimiter=source.options.delimiter)
-        _check_headers(file, table.headers, source)
-        for row in table.rows:
-            try:
-                line = read_fields(row.cells, ledger, room="csv", columns=columns)
-                lines.append(with_id(line, ids, room="csv"))
-            except BadFieldError as error:
-                faults.append(
-                    Fault(file=file.name, line=row.line, field=error.name, message=str(error))
-                )
-    if faults:
-        raise faults_error(faults)
-    return ledger.close(cases=tuple(lines))
+def _table_rows(file: SourceFile, source: Source, ledger: Ledger) -> _Rows:
+    table = parse_table(file, delimiter=source.options.delimiter)
+    _check_headers(file, table.headers, source)
+    for row in table.rows:
+        yield row.line, "", row.cells
 
 
 def _check_headers(file: SourceFile, headers: Sequence[str], source: Source) -> None:
@@ -146,6 +134,22 @@ def _check_headers(file: SourceFile, headers: Sequence[str], source: Source) -> 
             "--column question=HEADER"
         )
         raise fault(file.name, message)
+
+
+def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any]:
+    """Return a line with a valid id; the original is kept in metadata if it differs.
+
+    Raises:
+        BadFieldError: the line has no question.
+    """
+    question = line.get("question")
+    if not isinstance(question, str) or not question.strip():
+        raise BadFieldError("question", "missing, expected a text that is not blank")
+    given = line.pop("id", None)
+    case_id = ids.take(given, question)
+    if given and case_id != given:
+        keep_in_metadata(line, room, "id", given)
+    return {"id": case_id, **line}
 
 
 # --- rows of other tools ---------------------------------------------------------------------

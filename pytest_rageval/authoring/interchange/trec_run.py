@@ -9,11 +9,11 @@ exceptions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_rageval.authoring.interchange.ids import docno
+from pytest_rageval.authoring.interchange.ids import docno, free_name
 from pytest_rageval.authoring.interchange.values import Ledger, LeftOut
 from pytest_rageval.metrics.matching import (
     DocumentKey,
@@ -103,7 +103,8 @@ def _unscored(record: CaseRecord, level: Level) -> str | None:
 def _golds(
     case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
 ) -> tuple[list[str], dict[str, int], bool]:
-    gold_names = _gold_names(case)
+    # Golds that differ only in snippets share a name.
+    gold_names = _distinct(map(docno, case.gold_supports))
     duplicates = duplicate_flags(chunks, settings.path_case)
     names: list[str] = []
     seen: set[int] = set()
@@ -118,15 +119,15 @@ def _golds(
             names.append(gold_names[best])
         else:
             exact &= not new and (not matched or duplicate)
-            names.append(_free_name(_chunk_name(chunk), {*gold_names, *names}))
+            names.append(free_name(_chunk_name(chunk), {*gold_names, *names}, mark="~"))
     grades = {name: gold.grade for name, gold in zip(gold_names, case.gold_supports, strict=True)}
     return names, grades, exact
 
 
-def _gold_names(case: Case) -> list[str]:
+def _distinct(bases: Iterable[str]) -> list[str]:
     names: list[str] = []
-    for gold in case.gold_supports:  # golds that differ only in snippets share a name
-        names.append(_free_name(docno(gold), names))
+    for base in bases:
+        names.append(free_name(base, names, mark="~"))
     return names
 
 
@@ -134,22 +135,13 @@ def _chunk_name(chunk: RetrievedChunk) -> str:
     return docno(Anchor(rel_path=chunk.rel_path or "-", heading_path=chunk.heading_path or ""))
 
 
-def _free_name(base: str, taken: Collection[str]) -> str:
-    name, number = base, 1
-    while name in taken:
-        number += 1
-        name = f"{base}~{number}"
-    return name
-
-
 def _documents(
     case: Case, chunks: Sequence[RetrievedChunk], k: int, settings: ScoreSettings
 ) -> tuple[list[str], dict[str, int], bool]:
     ranking = document_ranking(case, chunks, k, settings)
     case_style = settings.path_case
-    gold_names: list[str] = []
-    for key in dict.fromkeys(document_key(gold, case_style) for gold in case.gold_supports):
-        gold_names.append(_free_name(_document_name(key), gold_names))
+    gold_keys = dict.fromkeys(document_key(gold, case_style) for gold in case.gold_supports)
+    gold_names = _distinct(map(_document_name, gold_keys))
     names: list[str] = []
     seen: set[int] = set()
     exact = True
@@ -158,8 +150,8 @@ def _documents(
         new = sorted(matched - seen)
         seen |= matched
         exact &= len(new) == len(matched) <= 1
-        taken = {*gold_names, *names}
-        names.append(gold_names[new[0]] if new else _free_name(_document_name(key), taken))
+        free = free_name(_document_name(key), {*gold_names, *names}, mark="~")
+        names.append(gold_names[new[0]] if new else free)
     return names, dict(zip(gold_names, ranking.grades, strict=True)), exact
 
 

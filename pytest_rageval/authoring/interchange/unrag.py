@@ -252,7 +252,7 @@ class _Reader:
             return
         wanted = norm_text(text)
         holders = [s for s, (held, _) in self._contents.items() if wanted in norm_text(held)]
-        if golds.empty:
+        if not golds.source_ids:
             self._take_any(golds, prefix, "containsText", holders)
         elif self._contents and not any(one in golds.source_ids for one in holders):
             self._ledger.leave(name, "no relevant document of the dataset holds it")
@@ -329,10 +329,6 @@ class _Golds:
         self._golds: list[dict[str, Any]] = []
         self._needed: list[int] = []
         self._any: list[int] = []
-
-    @property
-    def empty(self) -> bool:
-        return not self._golds
 
     def add(self, rel_path: str, source_id: str, *, needed: bool) -> bool:
         """Add a document; False: it was already added."""

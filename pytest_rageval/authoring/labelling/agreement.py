@@ -6,6 +6,7 @@ Defined in docs/label.md#agreement: Cohen's kappa of two annotators, Krippendorf
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any, Literal
 
 from pytest_rageval.analysis.stats.agreement import bootstrap_agreement, kappa, krippendorff_alpha
@@ -68,7 +69,7 @@ def _agreement(
     interval = bootstrap_agreement(every, every, statistic, clusters=cases, confidence=confidence)
     # If all resamples give the same value, they do not measure its uncertainty.
     spread = interval.low != interval.high
-    pairs = [pair for said in shared.values() for pair in _pairs(list(said.values()))]
+    pairs = [pair for said in shared.values() for pair in combinations(said.values(), 2)]
     kind: Statistic = "cohen_kappa" if two else "krippendorff_alpha"
     return {
         "statistic": kind,
@@ -93,7 +94,3 @@ def _kappa(columns: Sequence[Sequence[float | None]]) -> float | None:
 def _alpha(columns: Sequence[Sequence[float | None]], n_raters: int) -> float | None:
     rows = [[column[i] for column in columns] for i in range(n_raters)]
     return krippendorff_alpha(rows, level="nominal")
-
-
-def _pairs(said: Sequence[bool]) -> list[tuple[bool, bool]]:
-    return [(a, b) for i, a in enumerate(said) for b in said[i + 1 :]]

@@ -185,21 +185,21 @@ class Draft:
             return replace(self, answerable=True)
         return replace(self, answerable=False, golds=(), groups=None)
 
+    def fields(self) -> dict[str, Any]:
+        """Return the fields as written to a case file."""
+        groups = self.groups
+        return {
+            "answerable": self.answerable,
+            "gold_supports": [dict(gold) for gold in self.golds],
+            "required_support_groups": None if groups is None else [*map(list, groups)],
+            "notes": self.notes,
+            "review": self.review,
+        }
+
     def changes_from(self, before: Draft) -> dict[str, Any]:
         """Return the changed fields of a case, as written to a case file."""
-        changes: dict[str, Any] = {}
-        if self.answerable != before.answerable:
-            changes["answerable"] = self.answerable
-        if self.golds != before.golds:
-            changes["gold_supports"] = [dict(gold) for gold in self.golds]
-        if self.groups != before.groups:
-            groups = self.groups
-            changes["required_support_groups"] = None if groups is None else [*map(list, groups)]
-        if self.notes != before.notes:
-            changes["notes"] = self.notes
-        if self.review != before.review:
-            changes["review"] = self.review
-        return changes
+        old = before.fields()
+        return {name: value for name, value in self.fields().items() if value != old[name]}
 
 
 def _renumbered(groups: Groups | None, place: Any) -> Groups | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import Final
 
 from pytest_rageval.authoring.labelling import view as screen
@@ -19,6 +20,7 @@ INTRODUCTION: Final = (
 _EXCERPT_LINES: Final = 3
 _OPENING: Final = frozenset({"g", "s", "t", "/"})
 """Keys whose argument is the rest of the line."""
+_FACTS: Final = attrgetter("answerable", "groups", "notes", "unreviewed", "problem")
 _WORD: Final = re.compile(r"\S+")
 
 
@@ -141,8 +143,7 @@ class _PlainFace:
         for row in view.rows:
             if row != before.get(row.number):
                 yield screen.row_line(row, self._width)
-        facts = (view.answerable, view.groups, view.notes, view.unreviewed, view.problem)
-        if facts != (seen.answerable, seen.groups, seen.notes, seen.unreviewed, seen.problem):
+        if _FACTS(view) != _FACTS(seen):
             yield from screen.head_lines(view, self._width)
         if view.golds != seen.golds:
             yield from screen.gold_lines(view, self._width)

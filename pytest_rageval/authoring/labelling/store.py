@@ -90,15 +90,12 @@ def seen_chunks(
 
 def entry_document(entry: LabelEntry, *, seconds: float, tool_version: str) -> dict[str, Any]:
     """Return an entry as JSON values."""
-    draft = entry.draft
+    decided = {name: value for name, value in entry.draft.fields().items() if name != "review"}
     return {
         "schema_version": SCHEMA_VERSION,
         "file": entry.file,
         "id": entry.case_id,
-        "answerable": draft.answerable,
-        "gold_supports": [dict(gold) for gold in draft.golds],
-        "required_support_groups": None if draft.groups is None else [*map(list, draft.groups)],
-        "notes": draft.notes,
+        **decided,
         "chunks": [asdict(chunk) for chunk in entry.chunks],
         "seconds": round(seconds, 1),
         "at": entry.at,

@@ -184,11 +184,7 @@ def _names(session: LabelSession, chunk: RetrievedChunk) -> list[str]:
 
 
 def _scores(chunk: RetrievedChunk) -> tuple[tuple[str, float], ...]:
-    values = (
-        ("final", chunk.score_final),
-        ("vector", chunk.score_vector),
-        ("lexical", chunk.score_lexical),
-    )
+    values = ((name, getattr(chunk, f"score_{name}")) for name in ("final", "vector", "lexical"))
     return tuple((name, value) for name, value in values if value is not None)
 
 

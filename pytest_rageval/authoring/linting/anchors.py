@@ -10,16 +10,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase, anchors_of, finding
+from pytest_rageval.authoring.linting.findings import (
+    NEAR,
+    LintFinding,
+    PlacedCase,
+    anchors_of,
+    did_you_mean_heading,
+    finding,
+)
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text, starts_with
-from pytest_rageval.support.text import cut, did_you_mean, nearest
+from pytest_rageval.support.text import cut, did_you_mean
 from pytest_rageval.values.case import Anchor
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.notes import Note, Section
 
-_NEAR: Final = 0.6
-"""Minimum similarity, 0 to 1, of a suggested text."""
 _CLOSE_CHARS: Final = 90
 _COMPARED: Final = 5
 """Number of sentences compared with a snippet by letters: those that share most words."""
@@ -79,7 +84,7 @@ class AnchorIndex:
             return f", did you mean {moved[0]!r}?"
         if path not in self._guesses and len(self._guesses) < _MOST_GUESSES:
             paths = [note.rel_path for note in self._notes.values()]
-            self._guesses[path] = did_you_mean(anchor.rel_path, paths, cutoff=_NEAR)
+            self._guesses[path] = did_you_mean(anchor.rel_path, paths, cutoff=NEAR)
         return self._guesses.get(path, "")
 
 
@@ -93,13 +98,7 @@ def _other_section(note: Note, anchor: Anchor, wanted: Sequence[str]) -> str:
     for section in note.sections:
         if snippets and all(snippet in section.normal_text for snippet in snippets):
             return f", did you mean {section.heading_path!r}, which holds its snippets?"
-    paths = {" > ".join(section.segments): section.heading_path for section in note.sections}
-    target = " > ".join(wanted)
-    near = nearest(target, paths, cutoff=_NEAR)
-    if near:
-        return f", did you mean {paths[near]!r}?"
-    last = [one.heading_path for one in note.sections if one.segments[-1:] == tuple(wanted[-1:])]
-    return f", did you mean {last[0]!r}?" if last else ""
+    return did_you_mean_heading(wanted, (section.heading_path for section in note.sections))
 
 
 def _other_text(note: Note, within: Sequence[Section], wanted: str) -> str:
@@ -121,7 +120,7 @@ def _nearest_sentence(sections: Iterable[Section], wanted: str) -> str | None:
     few = heapq.nlargest(_COMPARED, (pair for pair in alike if pair[0] >= _COMMON_WORDS))
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted[:_COMPARED_CHARS])
-    best, best_ratio = None, _NEAR
+    best, best_ratio = None, NEAR
     for _, sentence in few:
         matcher.set_seq1(norm_text(sentence)[:_COMPARED_CHARS])
         if matcher.ratio() > best_ratio:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
+from pytest_rageval.metrics.matching import norm_heading
+from pytest_rageval.support.text import nearest
 from pytest_rageval.values.case import Anchor, Case
 
+NEAR: Final = 0.6
+"""Minimum similarity, 0 to 1, of a suggested text."""
 Severity = Literal["error", "warning"]
 Rule = Literal[
     "unknown-document",
@@ -76,6 +80,21 @@ def anchors_of(placed: PlacedCase) -> Iterator[tuple[str, Anchor]]:
     for kind in ("gold_supports", "irrelevant_supports"):
         for index, anchor in enumerate(getattr(placed.case, kind)):
             yield f"{kind}[{index}]", anchor
+
+
+def did_you_mean_heading(wanted: Sequence[str], paths: Iterable[str]) -> str:
+    """Ask whether the most similar heading path was meant, else one with the same last heading.
+
+    Args:
+        wanted: segments of a heading path in normal form.
+        paths: existing heading paths.
+    """
+    known = {norm_heading(path) or (): path for path in paths}
+    by_text = {" > ".join(segments): path for segments, path in known.items()}
+    near = nearest(" > ".join(wanted), by_text, cutoff=NEAR)
+    same_last = (path for segments, path in known.items() if segments[-1:] == tuple(wanted[-1:]))
+    found = next(same_last, None) if near is None else by_text[near]
+    return "" if found is None else f", did you mean {found!r}?"
 
 
 def in_order(findings: Sequence[LintFinding], files: Sequence[str]) -> list[LintFinding]:

@@ -8,16 +8,21 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Final
 
-from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase, anchors_of, finding
+from pytest_rageval.authoring.linting.findings import (
+    NEAR,
+    LintFinding,
+    PlacedCase,
+    anchors_of,
+    did_you_mean_heading,
+    finding,
+)
 from pytest_rageval.metrics.matching import (
     anchor_segments,
     matches_anchor,
-    norm_heading,
     norm_path,
     norm_text,
-    starts_with,
 )
-from pytest_rageval.support.text import did_you_mean, nearest
+from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.case import Anchor
@@ -29,7 +34,6 @@ from pytest_rageval.values.settings import Settings
 DEPTH: Final = 20
 """Number of chunks requested."""
 _WORDS: Final = 40
-_NEAR: Final = 0.6
 _SECTIONS: Final = ScoreSettings(snippets="off")
 
 AnchorKey = tuple[str | None, str, tuple[str, ...], tuple[str, ...]]
@@ -70,35 +74,20 @@ def lost_anchor(
         chunks: everything that its probes retrieved.
     """
     document = norm_path(anchor.rel_path)
-    headings = {
-        chunk.heading_path: norm_heading(chunk.heading_path)
-        for chunk in chunks
-        if norm_path(chunk.rel_path) == document
-    }
+    headings = dict.fromkeys(
+        chunk.heading_path for chunk in chunks if norm_path(chunk.rel_path) == document
+    )
     if headings and None not in headings:
-        near = _nearest(anchor_segments(anchor), [path for path in headings if path])
+        near = did_you_mean_heading(anchor_segments(anchor), filter(None, headings))
         message = f"no chunk of {anchor.rel_path} lies at {anchor.heading_path!r}{near}"
         return finding(placed, "error", "unknown-section", message, field=f"{field}.heading_path")
     if headings:
         message = f"the target reports no headings of {anchor.rel_path}, so no chunk can match"
     else:
         others = sorted({chunk.rel_path for chunk in chunks})
-        hint = did_you_mean(anchor.rel_path, others, cutoff=_NEAR)
+        hint = did_you_mean(anchor.rel_path, others, cutoff=NEAR)
         message = f"{anchor.rel_path!r} was not retrieved by its own words{hint}"
     return finding(placed, "warning", "not-in-index", message, field=f"{field}.rel_path")
-
-
-def _nearest(wanted: tuple[str, ...], paths: Sequence[str]) -> str:
-    by_text = {" > ".join(norm_heading(path) or ()): path for path in paths}
-    near = nearest(" > ".join(wanted), by_text, cutoff=_NEAR)
-    if near is None:
-        alike = (
-            text
-            for text, path in by_text.items()
-            if starts_with(tuple(reversed(norm_heading(path) or ())), tuple(wanted[-1:]))
-        )
-        near = next(alike, None)
-    return "" if near is None else f", did you mean {by_text[near]!r}?"
 
 
 def find_lost_anchors(
