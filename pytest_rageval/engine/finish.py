@@ -21,7 +21,13 @@ from pytest_rageval.report.text.summary import SummaryView
 from pytest_rageval.runs.documents import gate_document
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.runs.read import read_compared
-from pytest_rageval.runs.store import REPORT, RunWriter, resolve_run
+from pytest_rageval.runs.store import (
+    REPORT,
+    RunWriter,
+    resolve_run,
+    write_document,
+    write_text_document,
+)
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import (
     BaselineInfo,
@@ -185,10 +191,10 @@ def finish_run(
         changes={} if baseline is None else baseline.changes,
     )
     summary = render_markdown(view)
-    writer.write_json("config.json", run.config)
-    writer.write_json("metrics.json", run.metrics)
-    writer.write_json("gate.json", run.gate)
-    writer.write_text("summary.md", summary)
+    write_document(writer.path, "config.json", run.config)
+    write_document(writer.path, "metrics.json", run.metrics)
+    write_document(writer.path, "gate.json", run.gate)
+    write_text_document(writer.path, "summary.md", summary)
     if not ended.project.no_report:
         view = _with_page(view, run, baseline)
     return FinishedRun(run=run, view=view, gate=gate, summary=summary)

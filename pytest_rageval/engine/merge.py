@@ -123,9 +123,7 @@ def _git(parts: Sequence[StoredRun]) -> dict[str, Any]:
 
 
 def _config_document(parts: Sequence[StoredRun], records: Sequence[CaseRecord]) -> dict[str, Any]:
-    facts = RunFacts()
-    for record in records:
-        facts.add(record)
+    facts = RunFacts.of(records)
     first = parts[0]
     of_a_part = [setting.name for setting in SETTINGS if setting.role == "part"]
     settings = {**first.given, **dict.fromkeys(of_a_part)}

@@ -74,9 +74,7 @@ def _refuse_other_systems(parts: Sequence[StoredRun]) -> None:
     """Stop where targets report other versions of themselves; what is not reported is no news."""
     seen: dict[str, tuple[object, StoredRun]] = {}
     for part in parts:
-        facts = RunFacts()
-        for record in part.records:
-            facts.add(record)
+        facts = RunFacts.of(part.records)
         told: dict[str, object] = {"index_build_version": facts.index_version}
         told |= {name: facts.models.get(model) for model, name in _REPORTED.items()}
         for name, value in told.items():

@@ -26,7 +26,7 @@ from pytest_rageval.project.case_reader import LoadedSet
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.runs.documents import RunFacts, config_document, git_state, set_document
 from pytest_rageval.runs.record_json import record_to_json
-from pytest_rageval.runs.store import RunWriter, new_run_id
+from pytest_rageval.runs.store import RunWriter, new_run_id, write_document
 from pytest_rageval.support.process import leave_out_what_is_loaded
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
@@ -205,7 +205,8 @@ class Run:
     def _describe(self, writer: RunWriter) -> None:
         """Write what the run is made with, before the first of its records."""
         self._git = git_state(Path(self.state.settings.rootdir), self.state.all_files)
-        writer.write_json("config.json", self._config_document(list(self.cases.records.values())))
+        document = self._config_document(list(self.cases.records.values()))
+        write_document(writer.path, "config.json", document)
 
     # --- the end
 
@@ -289,15 +290,12 @@ class Run:
         )
 
     def _config_document(self, records: Sequence[CaseRecord] = ()) -> dict[str, Any]:
-        facts = RunFacts()
-        for record in records:
-            facts.add(record)
         document = config_document(
             self.state.settings,
             run_id=self.run_id,
             started_at=self._started_at,
             dataset_hash=self.cases.dataset_hash(),
-            facts=facts,
+            facts=RunFacts.of(records),
             git=self._git,
         )
         asked_files = [loaded for loaded in self._sets if loaded.path in self.state.files]

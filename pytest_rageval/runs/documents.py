@@ -1,4 +1,4 @@
-"""What is written about a run beside its numbers: ``config.json`` and ``gate.json``."""
+"""Documents of a run beside its numbers: ``config.json`` and ``gate.json``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
 from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
@@ -27,17 +27,25 @@ _JUDGE_FACTS: Final = ("judge", "model", "system_fingerprint", "level")
 
 @dataclass(slots=True)
 class RunFacts:
-    """What the records of a run say about the system under test and about its judge."""
+    """Facts about the system under test and its judge, from the records of a run."""
 
     models: dict[str, str] = field(default_factory=dict)
     index_version: str | None = None
     judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
-    """Who judged, each once: identity, model and fingerprint as the server names them, level."""
+    """Each judge once: identity, model and fingerprint as the server names them, level."""
     second_judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
     """The same of the spot check."""
 
+    @classmethod
+    def of(cls, records: Iterable[CaseRecord]) -> Self:
+        """Return the facts that records report."""
+        facts = cls()
+        for record in records:
+            facts.add(record)
+        return facts
+
     def add(self, record: CaseRecord) -> None:
-        """Take what one record reports; of several models in one role the last is kept."""
+        """Take the facts of one record; of several models in one role the last is kept."""
         self.models.update(record.models)
         if self.index_version is None and record.indexing_coverage:
             self.index_version = record.indexing_coverage.get("index_version")
@@ -69,8 +77,8 @@ def config_document(
         settings: of the run.
         run_id: its name.
         started_at: an aware time.
-        dataset_hash: over the cases; None: not known yet.
-        facts: what records tell so far.
+        dataset_hash: over the cases; None: unknown before the first case.
+        facts: of the records so far.
         git: state of the repository, empty outside one.
     """
     return {
@@ -97,10 +105,10 @@ def config_document(
 
 
 def set_document(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> dict[str, Any]:
-    """Return what a stored run keeps of the set that its cases were selected from.
+    """Describe the set that the cases of a run were selected from, for its ``config.json``.
 
     With it the runs of several shards can be put together, and a check of a group can be decided,
-    where the case files are not at hand.
+    without the case files.
 
     Args:
         whole: every case file of the test paths, and those named on the command line.
@@ -137,7 +145,7 @@ REPORTED_PACKAGES = ("pytest-rageval", "pytest", "pytest-xdist", "httpx", "numpy
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that measuring rests on."""
+    """Return the versions of Python and of the packages that measuring depends on."""
     found = {"python": platform.python_version()}
     for package in REPORTED_PACKAGES:
         try:
@@ -148,7 +156,7 @@ def versions() -> dict[str, str]:
 
 
 def hardware() -> dict[str, Any]:
-    """Return what latency depends on, without the machine's name."""
+    """Describe the hardware that latency depends on, without the machine's name."""
     return {"system": sys.platform, "machine": platform.machine(), "cpus": os.cpu_count()}
 
 
@@ -191,9 +199,9 @@ def _git(rootdir: Path, *arguments: str) -> str | None:
 
 
 def git_repository(rootdir: Path) -> tuple[str, Path] | None:
-    """Return the address of ``origin`` and the top folder; None: there is no such repository.
+    """Return the address of ``origin`` and the top folder; None: not in a repository with one.
 
-    The address is as git has it, which may hold credentials.
+    The address is as git stores it, which may hold credentials.
     """
     remote = _git(rootdir, "remote", "get-url", "origin")
     top = _git(rootdir, "rev-parse", "--show-toplevel")

@@ -1,4 +1,4 @@
-"""All runs of a project: what they say of themselves, and which may go."""
+"""The runs of a project: their entries in a list, and their removal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pytest_rageval.values.run import StoredRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """One run in a list; None: it does not say."""
+    """One run in a list; None: the run does not store the value."""
 
     run_id: str
     tags: tuple[str, ...]
@@ -32,7 +32,7 @@ class RunEntry:
     dataset_hash: str | None
     commit: str | None
     has_records: bool
-    """Whether its records are here, without which it cannot be compared."""
+    """Whether its records are stored, without which it cannot be compared."""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -71,7 +71,7 @@ def run_entry(run: StoredRun) -> RunEntry:
 def is_partial(run: StoredRun) -> bool:
     """Say whether a run asked only some cases of its set, as with ``-k`` or for a single file.
 
-    One that does not say of which set its cases are is taken for whole.
+    A run that does not store its set counts as whole.
     """
     of_set = word(run.set, "hash")
     asked = run.dataset_hash
@@ -81,7 +81,7 @@ def is_partial(run: StoredRun) -> bool:
 
 
 def _misses_only_skipped(run: StoredRun) -> bool:
-    # The hash of a merged run is one over its records, and a case that was skipped has none.
+    # The hash of a merged run covers its records, and a skipped case has no record.
     total, n_cases = whole(run.metrics, "total_tests"), whole(run.set, "n_cases")
     if "merged_from" not in run.config or not run.skipped or total is None or n_cases is None:
         return False
@@ -89,14 +89,14 @@ def _misses_only_skipped(run: StoredRun) -> bool:
 
 
 def ran_at(folder: Path) -> datetime:
-    """Return when a run was made, in UTC, by which runs are ordered.
+    """Return the time of a run in UTC, by which runs are ordered.
 
     Raises:
         OSError: the folder is gone.
     """
     try:
         return datetime.fromtimestamp(run_time(folder), UTC)
-    except (OverflowError, ValueError):  # a year that no calendar has, in a file of others
+    except (OverflowError, ValueError):  # an impossible year, in a file of another tool
         return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
 
 
@@ -105,7 +105,7 @@ def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ())
 
     Args:
         results_dir: folder of all runs.
-        keep: how many of the newest runs stay, tagged ones counted.
+        keep: number of the newest runs that stay, tagged ones included.
         spared: ids of further runs that stay.
     """
     runs = list_runs(results_dir)

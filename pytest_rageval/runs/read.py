@@ -1,4 +1,4 @@
-"""The one reader of stored runs, whole or their documents alone."""
+"""Reading of stored runs, whole or their documents alone."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _CONFIG_MISSING: Final = (
 
 
 def open_run(name: str, environ: Mapping[str, str]) -> StoredRun:
-    """Open the run that a user named, below the results folder of the project in hand.
+    """Open the run that a user named, below the results folder of the project.
 
     Args:
         name: as for ``resolve_run``.
-        environ: where settings may come from besides ``pyproject.toml``.
+        environ: source of settings besides ``pyproject.toml``.
 
     Raises:
         ConfigError: the settings of the project are wrong.
@@ -47,7 +47,7 @@ def read_run(folder: Path, *, tags: tuple[str, ...] = ()) -> StoredRun:
 
     Args:
         folder: of the run.
-        tags: its tags, where they matter.
+        tags: its tags, if they are needed.
 
     Raises:
         StorageError: a record cannot be read.
@@ -79,11 +79,11 @@ def read_documents(folder: Path, *, tags: tuple[str, ...] = ()) -> StoredRun:
     for name in DOCUMENTS:
         try:
             found[name] = read_json(folder / name)
-        except StorageError as error:  # a run that was cut short, or of another tool, may lack it
+        except StorageError as error:  # a run of another tool, or one cut short, may lack it
             if (folder / name).exists():
                 unreadable[name] = str(error)
     config = found.get("config.json", {})
-    told = isinstance(config.get("settings"), dict)
+    has_settings = isinstance(config.get("settings"), dict)
     return StoredRun(
         folder=folder,
         config=config,
@@ -91,15 +91,15 @@ def read_documents(folder: Path, *, tags: tuple[str, ...] = ()) -> StoredRun:
         gate=found.get("gate.json", {}),
         settings=stored_settings(config),
         tags=tags,
-        notes=() if told else (_CONFIG_MISSING,),
+        notes=() if has_settings else (_CONFIG_MISSING,),
         unreadable=unreadable,
     )
 
 
 def settled(run: StoredRun, record: CaseRecord, case: Case | None) -> CaseRecord:
-    """Return a record as the end of the run scored it; without its case as it stands.
+    """Return a record as the end of the run scored it; unchanged without its case.
 
-    A line of ``results.jsonl`` is written before the whole run tells whether the target
+    A line of ``results.jsonl`` is written before the whole run shows whether the target
     reports headings, and stays so where a run was killed before its end.
     """
     if case is None:
@@ -118,11 +118,11 @@ def records_of_run(folder: Path) -> list[CaseRecord]:
 
     Raises:
         StorageError: a record cannot be read, or there are several of one case and repeat in a run
-            that has ended, of which nobody could say which is meant.
+            that has ended, so that it is unknown which one counts.
     """
     lines = read_records(folder)
     records = latest_records(lines)
-    # While a run goes on, or after it was cut short, later lines stand for earlier ones.
+    # While a run goes on, or after it was cut short, later lines replace earlier ones.
     if len(records) < len(lines) and (folder / "metrics.json").is_file():
         raise StorageError(
             f"{folder / 'results.jsonl'}: holds several records of one case and repeat, and "
@@ -143,7 +143,7 @@ def stored_settings(config: Mapping[str, Any]) -> Settings:
 
 
 def _fitting(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the settings that scoring depends on, as far as they hold what they may hold."""
+    """Yield the settings that scoring depends on, as far as their values are valid."""
     for option in OPTIONS:
         if option.rescoring and option.name in stored:
             with suppress(ValueError):  # another tool may have stored another value
@@ -155,7 +155,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedCases:
-    """File and name of the items to ask, and what the user should know about them."""
+    """File and name of the items to ask, and remarks about them for the user."""
 
     cases: frozenset[tuple[str, str]]
     notes: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""Records to JSON values and back, and how much of their text is kept. Pure.
+"""Records to JSON values and back, and the cutting of their texts. Pure.
 
 A line is flat: ``schema_version``, then the facts of a record and of its parts side by side, then
-the whole case. Lines from other tools may lack the case; it is then made of what they say of it.
+the whole case. Lines from other tools may lack the case; it is then made from their other fields.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PARTS: Final[Mapping[str, Mapping[str, str]]] = {
     "scores": {item.name: item.name for item in fields(CaseScores)},
     "verdicts": {item.name: item.name for item in fields(CaseVerdicts)},
 }  # fmt: skip
-"""By part of a record: field of a line, and the part's field that it is."""
+"""By part of a record: field of a line, and name of the field in the part."""
 
 _LINE: Final = (
     "case_id", "file", "lineno", "case_hash", "repeat", "status", "error", "outcome",
@@ -63,7 +63,7 @@ _OWN: Final = frozenset({item.name for item in fields(CaseRecord)} - {"case_stor
 
 
 def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
-    """Return the record as it is stored: long texts cut, and saying so.
+    """Return the record as it is stored, with long texts cut and marked as cut.
 
     Args:
         record: a scored record; judging and matching have seen the whole texts.
@@ -90,7 +90,7 @@ def _without_vector(chunk: RetrievedChunk) -> RetrievedChunk:
 def _cut(chunk: RetrievedChunk) -> RetrievedChunk:
     if chunk.text is None or len(chunk.text) <= STORED_CHUNK_CHARS:
         return chunk
-    # The hash of a text that was cut earlier is that of its whole.
+    # A text that was cut earlier keeps the hash of its whole.
     whole = chunk.text_hash or (None if chunk.text_truncated else text_hash(chunk.text))
     cut = chunk.text[:STORED_CHUNK_CHARS]
     return replace(chunk, text=cut, text_truncated=True, text_hash=whole)
@@ -109,7 +109,7 @@ def record_to_json(record: CaseRecord) -> dict[str, Any]:
 def to_plain(value: Any) -> Any:
     """Turn dataclasses and mappings into dicts, and tuples into lists, all the way down."""
     kind: Any = type(value)
-    if kind in _PLAIN:  # nearly all there is, so it is asked first
+    if kind in _PLAIN:  # nearly all values, so it is tested first
         return value
     if kind is dict:
         return {key: to_plain(item) for key, item in value.items()}
@@ -131,7 +131,7 @@ def _field_names(kind: type) -> tuple[str, ...] | None:
 
 
 def record_from_json(document: Mapping[str, Any]) -> CaseRecord:
-    """Build a record from JSON values; fields it does not know are left out.
+    """Build a record from JSON values; unknown fields are left out.
 
     Raises:
         StorageError: another schema version, a missing field or a wrong type.
@@ -174,7 +174,7 @@ def _nested(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _place(path: tuple[int | str, ...], line: Mapping[str, Any]) -> tuple[int | str, ...]:
-    """Return the place in a line of what stands at a place in a record."""
+    """Return the place in a line of a place in a record."""
     part, *inner = path
     if part not in PARTS or not inner or (part == "case" and line.get("case") is not None):
         return path
@@ -183,7 +183,7 @@ def _place(path: tuple[int | str, ...], line: Mapping[str, Any]) -> tuple[int | 
 
 
 def _check_score(key: str, value: float | None) -> None:
-    """Refuse what no metric can be, which would make every figure over it nonsense."""
+    """Refuse a value outside the scale of its metric, which would spoil every figure over it."""
     if value is None:
         return
     info = METRICS.get(key)

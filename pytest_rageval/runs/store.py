@@ -1,7 +1,7 @@
-"""The only place that writes and reads run folders, ``evals/results/<run_id>/``.
+"""Writing and reading of the files in run folders, ``evals/results/<run_id>/``.
 
-Documents are written beside their place and renamed into it, so a reader sees the old one or
-the new one. ``results.jsonl`` grows by one line per record.
+Documents are written to another name and renamed, so a reader sees the old one or the new one.
+``results.jsonl`` grows by one line per record.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Final, Self
 
 from pytest_rageval.runs.record_json import record_from_json, record_to_json
@@ -63,7 +62,7 @@ class RunWriter:
         resume: continue in a run whose folder exists; a torn last line is cut off first.
 
     Raises:
-        StorageError: the id is no run id, is taken (or, to resume, does not exist), another
+        StorageError: the id is not a run id, is taken (or, to resume, does not exist), another
             session is writing the run, or the folder cannot be written.
     """
 
@@ -100,7 +99,7 @@ class RunWriter:
             if not self.path.is_dir():
                 raise StorageError(f"{self.path}: no run to resume, there is no such folder")
             self._folder_lock = Lock(self.path, wait=False)
-            # Who is killed in the first moment leaves an empty folder.
+            # A session killed at once leaves an empty folder.
             if results.is_file():
                 _cut_torn_line(results)
             return results.open("ab")
@@ -123,8 +122,8 @@ class RunWriter:
         """
         line = _encode(json.dumps(record_to_json(record), ensure_ascii=False, allow_nan=False))
         with self._lock, self._named_errors():
-            # What a full disk refuses stays in the buffer and leads the next write, so that a
-            # later line never begins inside a torn one.
+            # Bytes that a full disk refuses stay in the buffer and begin the next write, so that
+            # a later line never begins inside a torn one.
             self._lines.write(line + b"\n")
             self._lines.flush()
 
@@ -137,24 +136,12 @@ class RunWriter:
         with self._lock:
             with self._named_errors():
                 self._lines.close()
-            self.write_text(RESULTS, "".join(f"{line}\n" for line in lines))
+            write_text_document(self.path, RESULTS, "".join(f"{line}\n" for line in lines))
             with self._named_errors():
                 self._lines = (self.path / RESULTS).open("ab")
 
-    def write_json(self, name: str, document: Mapping[str, Any]) -> Path:
-        """Write a JSON document of the run atomically and return its path.
-
-        Raises:
-            ValueError: a number in it is NaN or infinite.
-        """
-        return write_document(self.path, name, document)
-
-    def write_text(self, name: str, text: str) -> Path:
-        """Write a text document of the run (UTF-8) atomically and return its path."""
-        return write_text_document(self.path, name, text)
-
     def discard(self) -> None:
-        """Remove the run again: what it was made from turned out not to be readable."""
+        """Remove the run again, because its sources could not be read."""
         self.close()
         shutil.rmtree(self.path, ignore_errors=True)
 
@@ -181,12 +168,7 @@ class RunWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -194,7 +176,7 @@ def write_document(folder: Path, name: str, document: Mapping[str, Any]) -> Path
     """Write a JSON document into the folder of a run atomically and return its path.
 
     Raises:
-        ValueError: a number in it is NaN or infinite, or the name is no plain file name.
+        ValueError: a number in it is NaN or infinite, or the name is not a plain file name.
         StorageError: the file cannot be written.
     """
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
@@ -202,7 +184,12 @@ def write_document(folder: Path, name: str, document: Mapping[str, Any]) -> Path
 
 
 def write_text_document(folder: Path, name: str, text: str) -> Path:
-    """Do the same with a text (UTF-8)."""
+    """Write a text (UTF-8) into the folder of a run atomically and return its path.
+
+    Raises:
+        ValueError: the name is not a plain file name.
+        StorageError: the file cannot be written.
+    """
     target = folder / name
     if target.parent != folder:
         raise ValueError(f"name: got {name!r}, expected a plain file name")
@@ -281,7 +268,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read one JSON document of a run.
 
     Raises:
-        StorageError: it is missing, is not JSON or is no object.
+        StorageError: it is missing, is not JSON or is not an object.
     """
     try:
         document = json.loads(path.read_bytes())
@@ -310,7 +297,7 @@ def list_runs(results_dir: Path) -> list[Path]:
 
 
 def is_run(path: Path) -> bool:
-    """Say whether a folder holds a run; one that nobody lets us look into holds none."""
+    """Say whether a folder holds a run; False for a folder that cannot be read."""
     try:
         return any((path / name).is_file() for name in _RUN_FILES)
     except OSError:
@@ -318,7 +305,7 @@ def is_run(path: Path) -> bool:
 
 
 def run_time(path: Path) -> float:
-    """Return when the run of a folder was made, as ``list_runs`` orders runs: seconds since 1970.
+    """Return the time of a run, as ``list_runs`` orders runs: seconds since 1970.
 
     Raises:
         OSError: the folder is gone.
@@ -340,11 +327,11 @@ def resolve_run(
         results_dir: folder of all runs.
         name: an id, a tag, ``last``, ``last~N`` (N runs before the last), a prefix that only one
             run has, or the path of a run folder or of a file in it.
-        exclude: id of the run under way, which is neither ``last`` nor meant by a prefix.
-        relative_to: where a relative path begins; the working directory when None.
+        exclude: id of the run under way, which is neither ``last`` nor found by a prefix.
+        relative_to: base of a relative path; the working directory when None.
 
     Raises:
-        StorageError: no run or more than one is meant, or a tag whose file is malformed.
+        StorageError: no run or more than one matches, or the file of a tag is malformed.
     """
     runs = [path for path in list_runs(results_dir) if path.name != exclude]
     exact = [path for path in runs if path.name == name]
@@ -371,7 +358,7 @@ def resolve_run(
 
 
 def _tagged(results_dir: Path, tag: str, run_id: str) -> Path:
-    # Though a run is under way, its tag means it and no other.
+    # A tag names its run even while that run is under way.
     if not is_run(results_dir / run_id):
         raise StorageError(
             f"run {tag!r}: the tag names run {run_id}, which is not in {results_dir}"
@@ -387,7 +374,6 @@ def _nth_last(results_dir: Path, runs: list[Path], name: str, back: int) -> Path
 
 
 def _known(results_dir: Path, runs: list[Path], name: str, tags: list[str]) -> str:
-
     if not runs:
         return f"; {results_dir} holds no runs"
     names = [path.name for path in runs]

@@ -1,7 +1,7 @@
 """Names that people give to runs, one small file each: ``evals/results/tags/main``.
 
-A file of its own for every tag, holding the id of its run, can be committed without meeting the
-tags of others in a merge; and as it lies beside the runs, it outlives them.
+A separate file for each tag, which holds the id of its run, can be committed without conflicts
+with the tags of others; as it is beside the runs, it outlives them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pytest_rageval.values.settings import TAG_RULE, TAGS, is_run_id, is_tag
 
 
 def read_tags(results_dir: Path) -> dict[str, str]:
-    """Return the id of the run by tag, in the order of tags; files that name none are left out."""
+    """Return the id of the run by tag, in the order of tags; files without an id are left out."""
     folder = results_dir / TAGS
     if not folder.is_dir():
         return {}
@@ -46,14 +46,14 @@ def _read(path: Path) -> str | None:
 
 
 def refuse_malformed_tag(results_dir: Path, tag: str) -> None:
-    """Stop where a tag has a file that names no run.
+    """Raise an error if the file of a tag does not hold the id of a run.
 
     Args:
         results_dir: folder of all runs.
-        tag: its name; one that is no name for a tag, or has no file, passes.
+        tag: its name; one that is not a valid tag, or has no file, passes.
 
     Raises:
-        StorageError: the file cannot be read, or holds anything but the id of a run.
+        StorageError: the file cannot be read, or does not hold the id of a run.
     """
     path = results_dir / TAGS / tag
     if not is_tag(tag) or not path.is_file():
@@ -70,10 +70,10 @@ def refuse_malformed_tag(results_dir: Path, tag: str) -> None:
 
 
 def write_tag(results_dir: Path, tag: str, run_id: str) -> str | None:
-    """Give a run a tag, which leaves the run that had it; return the id of that one.
+    """Give a run a tag, taken from the run that had it; return the id of that run.
 
     Raises:
-        StorageError: the tag is no name for one, a run has it as its id, or it cannot be written.
+        StorageError: the tag is not valid, is the id of a run, or cannot be written.
     """
     if not is_tag(tag):
         raise StorageError(f"tag: got {tag!r}, expected {TAG_RULE}")
@@ -123,13 +123,13 @@ _GITIGNORE: Final = f"{_HEAD}!/tags/*\n"
 
 
 def prepare_results_dir(results_dir: Path) -> None:
-    """Create the folder of all runs, with a ``.gitignore``; one of the user's own stays.
+    """Create the folder of all runs, with a ``.gitignore``; a user's own one is kept.
 
     Raises:
-        OSError: it cannot be written, or a file stands in its place.
+        OSError: it cannot be written, or a file has its name.
     """
     results_dir.mkdir(parents=True, exist_ok=True)
     ignore = results_dir / ".gitignore"
-    # Before there were tags, it was written without the last line.
+    # Versions without tags wrote it without the last line.
     if not ignore.exists() or ignore.read_text(encoding="utf-8", errors="replace") == _HEAD:
         ignore.write_text(_GITIGNORE, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a trend is made of, read from the folders of runs."""
+"""Runs and figures of a trend, read from the folders of runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_rageval.values.run import StoredRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendSource:
-    """What runs hold, for a trend and for those who misspell one."""
+    """Runs of a trend, with the known names for a hint about a misspelled one."""
 
     runs: tuple[TrendRun, ...]
     """Every run with figures, in any order, with the one that was asked for."""
@@ -43,13 +43,10 @@ def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
             metrics.add(figure.metric)
             if figure.scope == query.scope:
                 groups.add(figure.group)
-                wanted = figure if _is_meant(figure, query) else wanted
+                if figure.metric == query.metric and figure.group == query.group:
+                    wanted = figure
         runs.append(_trend_run(run, wanted))
     return TrendSource(runs=tuple(runs), metrics=frozenset(metrics), groups=frozenset(groups))
-
-
-def _is_meant(figure: RunFigure, query: TrendQuery) -> bool:
-    return figure.metric == query.metric and figure.group == query.group
 
 
 def _trend_run(run: StoredRun, figure: RunFigure | None) -> TrendRun:

@@ -14,7 +14,7 @@ from pytest_rageval.project.case_reader import LocatedCase, dataset_hash
 from pytest_rageval.project.settings import config_hash
 from pytest_rageval.runs.documents import RunFacts, config_document
 from pytest_rageval.runs.metrics_document import metrics_document
-from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
@@ -120,7 +120,7 @@ def write_run(
     with RunWriter(results, run_id) as writer:
         for one in records:
             writer.append(one)
-        writer.write_json("config.json", stored)
-        writer.write_json("metrics.json", metrics_document(aggregate(records), facts))
-        writer.write_json("gate.json", gate)
+        write_document(writer.path, "config.json", stored)
+        write_document(writer.path, "metrics.json", metrics_document(aggregate(records), facts))
+        write_document(writer.path, "gate.json", gate)
     return results / run_id

@@ -64,9 +64,9 @@ def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -
 
 
 def test_the_judges_of_a_run_are_kept_each_once() -> None:
-    facts = RunFacts()
-    for one in (judged("a"), judged("b"), judged("c", judge="m at h", level="text", model="m-1")):
-        facts.add(one)
+    facts = RunFacts.of(
+        (judged("a"), judged("b"), judged("c", judge="m at h", level="text", model="m-1"))
+    )
     assert [(j["judge"], j["model"], j["rubrics"]) for j in facts.judges.values()] == [
         ("offline/1", None, {"groundedness": "g-1"}),
         ("m at h", "m-1", {"groundedness": "g-1"}),
@@ -82,9 +82,7 @@ def test_the_second_judge_is_kept_apart_and_its_alias_warned_about(tmp_path: Pat
     given = replace(settings(tmp_path), judging=JudgeSettings(spot_check_model="gpt-4o"))
     assert any("gpt-4o" in note for note in judge_notes(records, given))
     assert not any("gpt-4o" in note for note in judge_notes(records[:1], given))
-    facts = RunFacts()
-    for record_ in records:
-        facts.add(record_)
+    facts = RunFacts.of(records)
     (kept,) = facts.second_judges.values()
     assert (kept["model"], kept["rubrics"]) == ("gpt-4o-2024-08-06", {"groundedness": "g-1"})
     assert [judge["judge"] for judge in facts.judges.values()] == ["offline/1"]

@@ -10,7 +10,7 @@ import pytest
 from pytest_rageval.analysis.compare.settings import current_config
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, is_finished, read_resumed
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
-from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, StorageError, TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
@@ -31,7 +31,7 @@ def resumed(root: Path, *records: CaseRecord, cases: tuple[Case, ...]) -> Resume
     with RunWriter(root, "r") as writer:
         for one in records:
             writer.append(one)
-        writer.write_json("config.json", current_config(settings))
+        write_document(writer.path, "config.json", current_config(settings))
     located = tuple(LocatedCase(case=c, lineno=n) for n, c in enumerate(cases, start=4))
     loaded = LoadedSet(path=root / FILE, display=FILE, cases=located)
     return read_resumed(root / "r", settings, [loaded])

@@ -11,7 +11,7 @@ import pytest
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.read import open_run, read_documents, settled
-from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.runs.store import RunWriter, write_document, write_text_document
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
@@ -47,7 +47,7 @@ def opened(
         for one in records:
             writer.append(one)
         if config is not None:
-            writer.write_json("config.json", {"settings": config})
+            write_document(writer.path, "config.json", {"settings": config})
     return open_run("last", {})
 
 
@@ -124,8 +124,10 @@ def test_the_results_folder_is_that_of_the_project(project: Path) -> None:
 def test_documents_of_another_tool_lack_what_is_not_of_the_type_expected(section: object) -> None:
     folder = Path("evals/results/one")
     with RunWriter(folder.parent, folder.name) as writer:
-        writer.write_json("config.json", {"settings": section, "set": section, "wall_s": "x"})
-        writer.write_text("gate.json", "[]")
+        write_document(
+            writer.path, "config.json", {"settings": section, "set": section, "wall_s": "x"}
+        )
+        write_text_document(writer.path, "gate.json", "[]")
     run = read_documents(folder)
     assert (run.given, run.set, run.skipped) == ({}, {}, frozenset())
     assert (run.timeout_ms, run.wall_s, run.timestamp, run.dataset_hash) == (None,) * 4
@@ -137,7 +139,9 @@ def test_documents_of_another_tool_lack_what_is_not_of_the_type_expected(section
 def test_the_time_and_hashes_of_a_run_are_those_of_its_figures_first() -> None:
     folder = Path("evals/results/one")
     with RunWriter(folder.parent, folder.name) as writer:
-        writer.write_json("config.json", {"timestamp": "c", "dataset_hash": "c", "config_hash": 1})
-        writer.write_json("metrics.json", {"timestamp": "m"})
+        write_document(
+            writer.path, "config.json", {"timestamp": "c", "dataset_hash": "c", "config_hash": 1}
+        )
+        write_document(writer.path, "metrics.json", {"timestamp": "m"})
     run = read_documents(folder)
     assert (run.timestamp, run.dataset_hash, run.config_hash) == ("m", "c", None)

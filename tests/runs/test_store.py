@@ -19,6 +19,7 @@ from pytest_rageval.runs.store import (
     read_records,
     resolve_run,
     write_document,
+    write_text_document,
 )
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.settings import is_run_id
@@ -30,7 +31,7 @@ def write_run(results: Path, name: str, timestamp: str | None = None) -> Path:
     with RunWriter(results, name) as writer:
         writer.append(RECORD)
         if timestamp is not None:
-            writer.write_json("metrics.json", {"timestamp": timestamp})
+            write_document(writer.path, "metrics.json", {"timestamp": timestamp})
     return writer.path
 
 
@@ -108,7 +109,7 @@ def test_a_number_that_json_lacks_is_refused_and_leaves_no_line(tmp_path: Path) 
         with pytest.raises(ValueError, match="JSON compliant"):
             writer.append(replace(RECORD, latency={"total_ms": float("nan")}))
         with pytest.raises(ValueError, match="JSON compliant"):
-            writer.write_json("metrics.json", {"a": float("inf")})
+            write_document(writer.path, "metrics.json", {"a": float("inf")})
         assert read_records(writer.path) == []
         assert os.listdir(writer.path) == ["results.jsonl"]
 
@@ -163,9 +164,9 @@ def test_a_results_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 def test_a_document_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
     with RunWriter(tmp_path, "r") as writer:
-        writer.write_json("metrics.json", {"a": "x" * 1000})
-        path = writer.write_json("metrics.json", {"é": "\ud800"})
-        writer.write_text("summary.md", "# é\n")
+        write_document(writer.path, "metrics.json", {"a": "x" * 1000})
+        path = write_document(writer.path, "metrics.json", {"é": "\ud800"})
+        write_text_document(writer.path, "summary.md", "# é\n")
     assert read_json(path) == {"é": "\ud800"}
     assert (writer.path / "summary.md").read_bytes() == "# é\n".encode()
     assert sorted(os.listdir(writer.path)) == ["metrics.json", "results.jsonl", "summary.md"]
@@ -178,10 +179,10 @@ def test_a_failed_replacement_keeps_the_old_document(
         raise OSError(28, "No space left on device")
 
     with RunWriter(tmp_path, "r") as writer:
-        path = writer.write_json("metrics.json", {"a": 1})
+        path = write_document(writer.path, "metrics.json", {"a": 1})
         monkeypatch.setattr(os, "replace", fail)
         with pytest.raises(StorageError, match=r"metrics\.json: cannot be written: No space"):
-            writer.write_json("metrics.json", {"a": 2})
+            write_document(writer.path, "metrics.json", {"a": 2})
     assert read_json(path) == {"a": 1}
     assert sorted(os.listdir(writer.path)) == ["metrics.json", "results.jsonl"]
 
@@ -189,7 +190,7 @@ def test_a_failed_replacement_keeps_the_old_document(
 @pytest.mark.parametrize("name", ["../x.json", "a/b.json", "/x.json"])
 def test_a_document_stays_in_its_run(tmp_path: Path, name: str) -> None:
     with RunWriter(tmp_path, "r") as writer, pytest.raises(ValueError, match="plain file name"):
-        writer.write_text(name, "")
+        write_text_document(writer.path, name, "")
 
 
 # --- git -------------------------------------------------------------------------------------
@@ -201,9 +202,9 @@ def test_git_sees_numbers_and_settings_and_no_text_of_documents(tmp_path: Path) 
     with RunWriter(results, "r") as writer:
         writer.append(RECORD)
         for name in ("metrics.json", "gate.json", "config.json", "diff.json"):
-            writer.write_json(name, {})
+            write_document(writer.path, name, {})
         for name in ("summary.md", "report.html"):
-            writer.write_text(name, "")
+            write_text_document(writer.path, name, "")
     (writer.path / "deep").mkdir()
     (writer.path / "deep" / "metrics.json").write_text("", encoding="utf-8")
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -393,7 +394,7 @@ def test_without_runs_there_is_no_last_one(tmp_path: Path) -> None:
 
 def test_documents_are_indented_for_readable_diffs(tmp_path: Path) -> None:
     with RunWriter(tmp_path, "r") as writer:
-        path = writer.write_json("metrics.json", {"a": {"b": 1}})
+        path = write_document(writer.path, "metrics.json", {"a": {"b": 1}})
     assert path.read_text(encoding="utf-8") == json.dumps({"a": {"b": 1}}, indent=2) + "\n"
 
 

@@ -194,18 +194,10 @@ def _item(record: CaseRecord, *, judged: bool) -> dict[str, Any]:
 
 
 def _numbers(totals: Aggregate, judge: Judge | None) -> dict[str, Any]:
-    from pytest_rageval.runs.metrics_document import (
-        aggregate_document,
-        analyses_document,
-        groups_document,
-        statistics_document,
-    )
+    from pytest_rageval.runs.metrics_document import numbers_document
 
     return {
-        "aggregate_metrics": aggregate_document(totals),
-        "statistics": statistics_document(totals.metrics),
-        **groups_document(totals),
-        **analyses_document(totals),
+        **numbers_document(totals),
         "warnings": [*totals.warnings, *totals.target_warnings],
         **({} if judge is None else {"judge": judge.identity}),
     }

@@ -18,7 +18,7 @@ from pytest_rageval.engine.case import Trial, measure
 from pytest_rageval.engine.vectors import load_vectors
 from pytest_rageval.project.case_reader import LocatedCase, parse_case
 from pytest_rageval.runs.record_json import redact
-from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import ServerHandle, start_in_thread
 from pytest_rageval.target.client import HttpRagClient
@@ -89,7 +89,7 @@ def store(
     with RunWriter(project / "evals/results", "run-1") as writer:
         for one in records:
             writer.append(redact(one, full_text=full_text))
-        writer.write_json("config.json", {"schema_version": 1, "settings": settings})
+        write_document(writer.path, "config.json", {"schema_version": 1, "settings": settings})
         return writer.path
 
 

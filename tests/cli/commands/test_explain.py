@@ -15,7 +15,7 @@ from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
@@ -44,7 +44,7 @@ def write_run(
         for one in records:
             writer.append(one)
         if config is not None:
-            writer.write_json("config.json", {"settings": config})
+            write_document(writer.path, "config.json", {"settings": config})
 
 
 def explain(*arguments: str, capsys: Output) -> str:

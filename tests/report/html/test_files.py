@@ -11,7 +11,7 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.report.html.files import read_history
-from pytest_rageval.runs.store import RunWriter
+from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.record import CaseRecord
 from tests.build.projects import work_in
 from tests.report.html.builders import config, missed, passed, run
@@ -29,9 +29,9 @@ def write_run(name: str, *records: CaseRecord, at: str = "2026-11-20T10:00:00+00
     with RunWriter(Path("evals/results"), name) as writer:
         for record in records:
             writer.append(record)
-        writer.write_json("config.json", config(timestamp=at))
-        writer.write_json("metrics.json", {**files.metrics, "timestamp": at})
-        writer.write_json("gate.json", files.gate)
+        write_document(writer.path, "config.json", config(timestamp=at))
+        write_document(writer.path, "metrics.json", {**files.metrics, "timestamp": at})
+        write_document(writer.path, "gate.json", files.gate)
     return Path("evals/results") / name
 
 
