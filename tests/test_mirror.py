@@ -29,7 +29,7 @@ NAMED_AFTER_BEHAVIOUR = {
 """Packages whose modules need no test file of their own, and the reason."""
 
 TESTED_BY = {
-    "analysis/compare/test_groups": "analysis.two_runs",
+    "analysis/compare/test_metrics_groups": "analysis.two_runs",
     "analysis/gate/test_differences_baseline": "engine.finish",
     "authoring/labelling/test_agreement": "report.text.agreement",
     "cli/commands/test_compare": (

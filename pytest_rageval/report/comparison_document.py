@@ -7,8 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from pytest_rageval.analysis.compare.flips import CaseFlip
-from pytest_rageval.analysis.compare.groups import GroupChange
-from pytest_rageval.analysis.compare.metrics import LatencyChange, MetricChange
+from pytest_rageval.analysis.compare.metrics import GroupChange, LatencyChange, MetricChange
 from pytest_rageval.analysis.compare.settings import ConfigDifference
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.runs.record_json import to_plain

@@ -6,7 +6,7 @@ It maps names and shapes; every number comes from the package.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseValue
@@ -54,7 +54,8 @@ def _aggregate(row: Values) -> Values:
         for i, v in enumerate(row["values"])
     ]
     info = METRICS["recall_at_k"]
-    return asdict(summarise_metric(values, info, worst=row.get("worst")))
+    info = replace(info, direction="lower" if row.get("worst") else "higher")
+    return asdict(summarise_metric(values, info))
 
 
 def _latency(row: Values) -> Values:

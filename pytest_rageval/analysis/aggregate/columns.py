@@ -20,6 +20,7 @@ import numpy.typing as npt
 from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, outcome_of_repeats
 from pytest_rageval.analysis.aggregate.operational import (
     AttemptStatus,
+    LatencyObservation,
     attempt_status,
     judge_verdicts,
 )
@@ -337,11 +338,12 @@ class CaseTable:
         """Per case 1: it has a reference; 0: it has none; -1: its record does not hold it."""
         return np.asarray(self.columns.references, dtype=np.int64)[self._firsts]
 
-    def latencies(self, name: str) -> Iterator[tuple[AttemptStatus, float | None]]:
-        """Status and duration in milliseconds of every call, in order."""
+    def latencies(self, name: str) -> Iterator[LatencyObservation]:
+        """Every call in order, without a duration where none is known."""
         known = self.columns.latency.get(name, _Sparse()).dense(len(self.columns)).tolist()
         for row in self.order:
-            yield self.columns.attempts[row], known[row] if known[row] < inf else None
+            ms = known[row] if known[row] < inf else None
+            yield LatencyObservation(status=self.columns.attempts[row], ms=ms)
 
     def costs(self) -> Iterator[Mapping[str, float | None]]:
         """The cost of every record, in order."""

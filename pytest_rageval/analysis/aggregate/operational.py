@@ -33,7 +33,7 @@ class OperationalRates:
 class LatencyObservation:
     """One timed call."""
 
-    status: Literal["ok", "error", "timeout"]
+    status: AttemptStatus
     ms: float | None
     cached: bool = False
 
@@ -161,7 +161,7 @@ def summarise_latency(
         ms = timeout_ms if cut and timeout_ms is not None else seen.ms
         if seen.cached:
             cached += 1
-        elif seen.status == "error" or ms is None:
+        elif seen.status not in {"ok", "timeout"} or ms is None:
             excluded += 1
         else:
             timed.append((float(ms), cut))
@@ -183,19 +183,10 @@ def summarise_latency(
 
 def record_latency(records: Sequence[CaseRecord], timeout_ms: float | None) -> LatencySummary:
     """Durations of the calls at the client; every repeat is a call of its own."""
-    calls = ((attempt_status(r), r.latency.get("total_ms")) for r in records)
-    return summarise_calls(calls, timeout_ms=timeout_ms)
-
-
-def summarise_calls(
-    calls: Iterable[tuple[AttemptStatus, float | None]], *, timeout_ms: float | None
-) -> LatencySummary:
-    """``summarise_latency`` of calls by how their attempt ended and their milliseconds."""
-    observations = (
-        LatencyObservation(status=s if s == "ok" or s == "timeout" else "error", ms=ms)
-        for s, ms in calls
+    calls = (
+        LatencyObservation(status=attempt_status(r), ms=r.latency.get("total_ms")) for r in records
     )
-    return summarise_latency(observations, timeout_ms=timeout_ms)
+    return summarise_latency(calls, timeout_ms=timeout_ms)
 
 
 # --- cost ----------------------------------------------------------------------------------

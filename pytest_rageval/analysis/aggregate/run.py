@@ -17,7 +17,7 @@ from pytest_rageval.analysis.aggregate.columns import CaseTable, Integers, Recor
 from pytest_rageval.analysis.aggregate.operational import (
     operational_rates,
     sum_costs,
-    summarise_calls,
+    summarise_latency,
 )
 from pytest_rageval.analysis.aggregate.summaries import (
     count_abstentions,
@@ -94,7 +94,7 @@ def aggregate_columns(
         by_difficulty=breakdowns["difficulty"],
         by_answerable=breakdowns["answerable"],
         by_vault=breakdowns["vault"],
-        latency=summarise_calls(table.latencies("total_ms"), timeout_ms=timeout_ms),
+        latency=summarise_latency(table.latencies("total_ms"), timeout_ms=timeout_ms),
         latency_by_phase=_phases(table),
         indexing=indexing_summary(coverages[-1]) if coverages else {},
         cost_usd=costs.cost_usd,
@@ -199,13 +199,8 @@ def _rates(
 def _phases(table: CaseTable) -> dict[str, LatencySummary]:
     """Durations of each phase that answers report, by name without ``_ms``."""
     return {
-        name.removesuffix("_ms"): summarise_calls(
-            (
-                (status, ms)
-                for status, ms in table.latencies(name)
-                if status == "ok" and ms is not None
-            ),
-            timeout_ms=None,
+        name.removesuffix("_ms"): summarise_latency(
+            seen for seen in table.latencies(name) if seen.status == "ok" and seen.ms is not None
         )
         for name in sorted(table.columns.latency)
         if name != "total_ms"

@@ -39,7 +39,6 @@ def summarise_metric(
     values: Sequence[CaseValue],
     info: MetricInfo | None = None,
     *,
-    worst: float | None = None,
     confidence: float = 0.95,
 ) -> MetricSummary:
     """Macro mean over scored cases with its counts and intervals.
@@ -47,8 +46,6 @@ def summarise_metric(
     Args:
         values: one per case.
         info: scale and direction; None: an unbounded metric that nothing is known of.
-        worst: value that stands for an error in ``mean_errors_as_worst``; by default the
-            metric's own.
         confidence: of the intervals, 0 to 1.
 
     >>> from pytest_rageval.metrics.registry import METRICS
@@ -69,7 +66,6 @@ def summarise_metric(
         np.asarray(column, dtype=np.float64),
         np.asarray(clusters, dtype=np.int64),
         info,
-        worst=info.worst if worst is None and info is not None else worst,
         once=all(v.repeats == 1 for v in values),
         confidence=confidence,
     )
@@ -95,7 +91,6 @@ def summarise_cases(
         column[cases],
         table.clusters[cases],
         info,
-        worst=None if info is None else info.worst,
         once=bool((table.repeats[cases] == 1).all()),
         confidence=confidence,
     )
@@ -106,10 +101,10 @@ def _summary(
     clusters: Integers,
     info: MetricInfo | None,
     *,
-    worst: float | None,
     once: bool,
     confidence: float,
 ) -> MetricSummary:
+    worst = None if info is None else info.worst
     scored = np.isfinite(column)
     n, n_error = int(np.count_nonzero(scored)), int(np.count_nonzero(column == ERROR))
     unscored = MetricSummary(

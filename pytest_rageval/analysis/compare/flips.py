@@ -76,27 +76,20 @@ def _ranks(record: CaseRecord) -> dict[int, int]:
 def _gold_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]:
     before, after = _ranks(base), _ranks(new)
     golds = new.case.gold_supports
-    single = len(golds) == 1
     for gold in sorted({*before, *after}):
         was, now = before.get(gold), after.get(gold)
         had, has = was is not None and was <= base.k, now is not None and now <= new.k
         if had and not has:
-            yield _lost_words(gold, golds, new, now, single, _gold(gold, golds, named))
+            yield _lost_words(gold, new, now, named)
         elif has and not had:
             shown = was or f"not in top {len(base.retrieved_chunks or ())}"
             place = f"(rank {now}, was {shown})"
-            name = _gold(gold, golds, named)
-            yield f"gold now at rank {now}" if single else f"found {name} {place}"
+            found = f"found {_gold(gold, golds, named)} {place}"
+            yield f"gold now at rank {now}" if len(golds) == 1 else found
 
 
-def _lost_words(
-    gold: int,
-    golds: Sequence[Anchor],
-    new: CaseRecord,
-    now: int | None,
-    single: bool,
-    name: str,
-) -> str:
+def _lost_words(gold: int, new: CaseRecord, now: int | None, named: bool) -> str:
+    golds = new.case.gold_supports
     if now is not None:
         what = f"now at rank {now}"
     elif _left_scope(gold, golds, new):
@@ -105,10 +98,12 @@ def _lost_words(
         what = f"not in top {len(new.retrieved_chunks)}"
     else:
         what = "nothing retrieved"
-    if single:
+    if len(golds) == 1:
         return what if what in {"left the scope", "nothing retrieved"} else f"gold {what}"
     # With several golds the place itself says most; how far away it is comes after it.
-    return f"lost {name}" + (f" ({what})" if what != "nothing retrieved" else "")
+    return f"lost {_gold(gold, golds, named)}" + (
+        f" ({what})" if what != "nothing retrieved" else ""
+    )
 
 
 def _left_scope(gold: int, golds: Sequence[Anchor], record: CaseRecord) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.operational import record_latency
 from pytest_rageval.analysis.compare.flips import CaseFlip, find_flips
@@ -172,12 +172,11 @@ def _clusters(values: PairedValues) -> int | None:
 def _change(
     info: MetricInfo,
     values: PairedValues,
-    *,
-    margin: float,
-    confidence: float,
+    settings: ComparisonSettings,
     p: float | None,
     noise: JudgeNoise | None,
 ) -> MetricChange:
+    confidence, margin = settings.confidence, settings.margins.get(info.key, margin_of(info))
     two = difference(values, info, confidence=confidence, sided=2)
     bounds = difference(values, info, confidence=confidence, sided=1).interval
     return MetricChange(
@@ -215,7 +214,7 @@ def compare_metrics(
         values = paired_values(pairs, key)
         if not (values.n or values.n_base_only or values.n_new_only):
             continue
-        binary = info.binary and not values.repeated
+        binary = values.scale(info).binary
         p = None
         if settings.with_p:
             # Several metrics are often the same numbers, and drawing signs takes time.
@@ -223,14 +222,8 @@ def compare_metrics(
             if same not in known:
                 known[same] = two_sided_p(values, binary=binary)
             p = known[same]
-        found[key] = _change(
-            info,
-            values,
-            margin=settings.margins.get(key, margin_of(info)),
-            confidence=settings.confidence,
-            p=p,
-            noise=judge_noise(records, key) if info.judged else None,
-        )
+        noise = judge_noise(records, key) if info.judged else None
+        found[key] = _change(info, values, settings, p, noise)
     return _with_holm(found)
 
 
@@ -338,3 +331,72 @@ def _variance(repeats: Sequence[CaseRecord], key: str) -> float | None:
     if mean is None or len(values) < 2:
         return None
     return math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
+
+
+# --- groups of cases ---------------------------------------------------------------------------
+
+
+GroupTable = Literal["category", "tag"]
+
+GROUP_KEYS: Final = (
+    "recall_at_k",
+    "recall_all_at_k",
+    "mrr",
+    "abstention_accuracy",
+    "groundedness",
+    "correctness",
+)
+"""Metrics that groups are compared by: one of each kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupChange:
+    """One metric over the paired cases of one group that both runs scored."""
+
+    table: GroupTable
+    group: str
+    change: MetricChange
+    """Without a p, which would mean less with every group."""
+    verdict: Verdict | None
+    """None: too few cases to give one."""
+
+    @property
+    def name(self) -> str:
+        """The group as checks name it: ``multi_hop``, ``tag work``."""
+        return self.group if self.table == "category" else f"tag {self.group}"
+
+
+def compare_groups(
+    pairs: Sequence[CasePair], settings: ComparisonSettings, *, min_n: int = 20
+) -> tuple[GroupChange, ...]:
+    """Compare the main metrics of every category, then of every tag.
+
+    A look at where a change comes from, not a test: nothing is adjusted for the number of groups,
+    and nothing here enters the family of the metrics over all cases.
+
+    Args:
+        pairs: the cases of both runs; the new one tells category and tags.
+        settings: which metrics, how sure.
+        min_n: pairs below which there is no verdict.
+    """
+    groups: dict[tuple[GroupTable, str], list[CasePair]] = {}
+    for pair in pairs:
+        groups.setdefault(("category", pair.new.first.category), []).append(pair)
+        for tag in dict.fromkeys(pair.new.first.tags):
+            groups.setdefault(("tag", tag), []).append(pair)
+    keys = frozenset(GROUP_KEYS if settings.keys is None else settings.keys & {*GROUP_KEYS})
+    settings = replace(settings, keys=keys, with_p=False)
+    found: list[GroupChange] = []
+    for (table, group), members in sorted(groups.items()):
+        changes = compare_metrics(members, settings)
+        found += [
+            GroupChange(
+                table=table,
+                group=group,
+                change=changes[key],
+                verdict=changes[key].verdict if changes[key].n >= max(min_n, 1) else None,
+            )
+            for key in GROUP_KEYS
+            if key in changes and changes[key].n
+        ]
+    return tuple(found)

@@ -15,11 +15,12 @@ from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.aggregate.operational import (
+    LatencyObservation,
     attempt_status,
     judge_verdicts,
     record_latency,
     sum_costs,
-    summarise_calls,
+    summarise_latency,
 )
 from pytest_rageval.analysis.stats.intervals import quantile_interval
 from pytest_rageval.analysis.stats.power import minimum_detectable_effect
@@ -159,7 +160,7 @@ def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> F
         answered = [r for r in records if r.status == "ok"]
         names = f"{phase}_ms", phase
         timed = [(r.latency[key], r.name) for r in answered for key in names if key in r.latency]
-        summary = summarise_calls((("ok", ms) for ms, _ in timed), timeout_ms=None)
+        summary = summarise_latency(LatencyObservation(status="ok", ms=ms) for ms, _ in timed)
     if summary.n == 0:
         return Figure(estimate=None, n=0, no_data="no call was timed")
     if what == "sum":

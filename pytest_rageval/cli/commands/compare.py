@@ -68,7 +68,7 @@ def command(
 
 
 def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
-    from pytest_rageval.analysis.compare.groups import compare_groups
+    from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_groups
     from pytest_rageval.analysis.gate.differences import margins
     from pytest_rageval.analysis.two_runs import compare_runs
     from pytest_rageval.cli.judge_options import project_settings
@@ -96,9 +96,11 @@ def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
         notes.append("the cases of a metric are all about one document, so it has no interval")
     groups = compare_groups(
         found.comparison.pairing.pairs,
-        keys=found.comparison.metrics,
-        margins=margins(gate.thresholds.checks),
-        confidence=gate.thresholds.confidence,
+        ComparisonSettings(
+            keys=frozenset(found.comparison.metrics),
+            margins=margins(gate.thresholds.checks),
+            confidence=gate.thresholds.confidence,
+        ),
         min_n=gate.thresholds.min_n,
     )
     return ComparisonView(

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.compare.flips import CaseFlip
-from pytest_rageval.analysis.compare.groups import GroupChange
-from pytest_rageval.analysis.compare.metrics import LatencyChange, MetricChange
+from pytest_rageval.analysis.compare.metrics import GroupChange, LatencyChange, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
 from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
 from pytest_rageval.analysis.two_runs import RunComparison

@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.compare.groups import GroupChange, compare_groups
-from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_metrics
+from pytest_rageval.analysis.compare.metrics import (
+    ComparisonSettings,
+    GroupChange,
+    compare_groups,
+    compare_metrics,
+)
 from pytest_rageval.analysis.compare.pairs import pair_cases
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.comparison_document import comparison_document
 from pytest_rageval.values.record import CaseRecord
 from tests.build.runs import run_of, scored, side
 
-KEYS = ("recall_at_k", "mrr", "hit_at_k")
+SETTINGS = ComparisonSettings(keys=frozenset({"recall_at_k", "mrr", "hit_at_k"}))
 
 
 def halves(n: int, missed: range) -> list[CaseRecord]:
@@ -32,7 +36,7 @@ def halves(n: int, missed: range) -> list[CaseRecord]:
 
 def groups(n: int = 80, missed: range = range(20), **given: Any) -> dict[str, GroupChange]:
     pairs = pair_cases(halves(n, range(0)), halves(n, missed)).pairs
-    found = compare_groups(pairs, keys=KEYS, **given)
+    found = compare_groups(pairs, SETTINGS, **given)
     return {f"{one.name} {one.change.key}": one for one in found}
 
 
@@ -78,16 +82,21 @@ def test_without_a_minimum_one_case_has_what_its_interval_says(min_n: int) -> No
 
 
 def test_what_no_pair_has_scored_is_in_no_group() -> None:
-    assert compare_groups([], keys=KEYS) == ()
+    assert compare_groups([], SETTINGS) == ()
     pairs = pair_cases(halves(4, range(0)), halves(4, range(0))).pairs
-    assert compare_groups(pairs, keys=["abstention_accuracy", "groundedness"]) == ()
+    assert (
+        compare_groups(
+            pairs, ComparisonSettings(keys=frozenset({"abstention_accuracy", "groundedness"}))
+        )
+        == ()
+    )
 
 
 def test_looking_at_groups_changes_no_p() -> None:
     found = compare_runs(side(run_of(50)), side(run_of(50, missed=range(10))))
     alone = comparison_document(found)
     pairs = found.comparison.pairing.pairs
-    beside = comparison_document(found, groups=compare_groups(pairs, keys=KEYS))
+    beside = comparison_document(found, groups=compare_groups(pairs, SETTINGS))
     assert alone["metrics"] == beside["metrics"]
     assert alone["groups"] == {"category": {}, "tag": {}}
     assert beside["groups"]["category"]["general"]["mrr"].keys() == {
