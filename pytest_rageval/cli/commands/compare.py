@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -54,14 +54,21 @@ def command(
 
     view = _compare(base, new, ignore_invariants=ignore_invariants)
     document = comparison_document(view.found, view.checks, view.notes, view.groups)
-    _write(view, document, markdown, out_dir)
+    text = render_comparison_markdown(view)
+    wanted = {} if markdown is None else {markdown: text}
+    if out_dir is not None:
+        whole = {"schema_version": SCHEMA_VERSION, **document}
+        lines = json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+        wanted |= {out_dir / "diff.json": lines, out_dir / "diff.md": text}
+    for path, content in wanted.items():
+        _write(path, content)
     if as_json:
         print_json(document)
     else:
         from pytest_rageval.report.text.comparison import render_comparison
 
         print_lines(render_comparison(view, width=terminal_width(), verbose=verbose))
-    add_to_step_summary(render_comparison_markdown(view))
+    add_to_step_summary(text)
     if not view.found.comparable and not ignore_invariants:
         return ExitCode.NOT_COMPARABLE
     return ExitCode.NO if view.failed else ExitCode.YES
@@ -113,23 +120,9 @@ def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
     )
 
 
-def _write(
-    view: ComparisonView, document: dict[str, Any], markdown: Path | None, out_dir: Path | None
-) -> None:
-    from pytest_rageval.report.markdown.comparison import render_comparison_markdown
-
-    whole = {"schema_version": SCHEMA_VERSION, **document}
-    wanted = {markdown: "md"} if markdown is not None else {}
-    if out_dir is not None:
-        wanted |= {out_dir / "diff.json": "json", out_dir / "diff.md": "md"}
-    for path, kind in wanted.items():
-        text = (
-            json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
-            if kind == "json"
-            else render_comparison_markdown(view)
-        )
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise CommandError(f"{path}: cannot be written: {error.strerror}") from error
+def _write(path: Path, content: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise CommandError(f"{path}: cannot be written: {error.strerror}") from error

@@ -20,13 +20,13 @@ from pytest_rageval.metrics.retrieval import (
 from pytest_rageval.metrics.view import CaseView, Verdicts
 from pytest_rageval.report.explain.chunks import explain_chunks
 from pytest_rageval.report.explain.figures import (
+    EMBEDDING_FIGURES,
     Figure,
     Terms,
     abstention_sentences,
     abstention_verdict,
     citation_sentences,
     cut_text,
-    embedding_figures,
     group_sentences,
     judge_failure,
     judged_figures,
@@ -40,7 +40,6 @@ from pytest_rageval.report.explain.golds import (
     explain_groups,
     explain_irrelevant,
 )
-from pytest_rageval.report.explain.judged import explain_judgements
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     ChunkReason,
@@ -50,7 +49,12 @@ from pytest_rageval.report.explain.values import (
     MetricReason,
     MetricStatus,
 )
-from pytest_rageval.report.explain.verdict import STAGE_MEANING, explain_expectations, next_steps
+from pytest_rageval.report.explain.verdict import (
+    STAGE_MEANING,
+    explain_expectations,
+    explain_judgements,
+    next_steps,
+)
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 
@@ -136,7 +140,7 @@ def _metrics(
         if citations is not None:
             sentences |= citation_sentences(case, golds, citations)
     figures = _figures(sentences, computed_scores(record, case, settings))
-    figures |= {**embedding_figures(), **judged_figures(record)}
+    figures |= EMBEDDING_FIGURES | judged_figures(record)
     order = [*(key for key in METRICS if key in record.metrics)]
     order += [key for key in record.metrics if key not in METRICS]
     return tuple(_metric(key, record, figures.get(key), before.get(key)) for key in order)

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from pytest_rageval.metrics.matching import (
@@ -83,7 +84,8 @@ def relate(anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSett
         return _other_document(anchor, name, chunk, settings)
     wanted, found = anchor_segments(anchor), norm_heading(chunk.heading_path) or ()
     if starts_with(found, wanted):
-        if _lacks_snippet(anchor, chunk, settings):
+        read = settings.snippets != "off" and bool(anchor.snippets)
+        if read and _whole(chunk) and not matches_anchor(anchor, chunk, settings):
             return Relation(rule="no_snippet", text=f"in {name}'s section, without its snippets")
         return _inside(anchor, name, wanted, found, settings)
     return _other_section(anchor, name, chunk, settings)
@@ -96,11 +98,6 @@ def same_place(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -
 
 def _whole(chunk: RetrievedChunk) -> bool:
     return chunk.text is not None and not chunk.text_truncated
-
-
-def _lacks_snippet(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
-    read = settings.snippets != "off" and bool(anchor.snippets)
-    return read and _whole(chunk) and not matches_anchor(anchor, chunk, settings)
 
 
 def _inside(
@@ -123,7 +120,8 @@ def _other_section(
     anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSettings
 ) -> Relation:
     wanted, found = anchor_segments(anchor), norm_heading(chunk.heading_path) or ()
-    shared = _shared(found, wanted)
+    pairs = zip(found, wanted, strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     missing = wanted[shared]
     if shared == len(found):
         return _above(anchor, name, chunk, shared, settings)
@@ -131,14 +129,6 @@ def _other_section(
     if _alike(found[shared], missing):
         text += " (nearly the same: is the anchor up to date?)"
     return Relation(rule="other_section", text=text, shared=shared)
-
-
-def _shared(found: Segments, wanted: Segments) -> int:
-    """Count the leading segments that two heading paths have in common."""
-    shared = 0
-    while shared < min(len(found), len(wanted)) and found[shared] == wanted[shared]:
-        shared += 1
-    return shared
 
 
 def _above(
@@ -358,12 +348,10 @@ def _other(
             return _Ruling(role="other", rule="no_snippet", text=text)
         text = f"a coarser chunk that lacks snippets of gold [{nearest}]"
         return _Ruling(role="other", rule="above_section", text=text)
-    if relation.rule in _PATH_HINTS and _returned(case.gold_supports[nearest], chunks, settings):
+    wanted = document_key(case.gold_supports[nearest], settings.path_case)[1]
+    if relation.rule in _PATH_HINTS and any(
+        document_key(one, settings.path_case)[1] == wanted for one in chunks
+    ):
         # The gold's document was returned under its exact path, so nothing is misspelt.
         return _Ruling(role="other", rule="other_document", text="other document")
     return _Ruling(role="other", rule=relation.rule, text=relation.text)
-
-
-def _returned(anchor: Anchor, chunks: Sequence[RetrievedChunk], settings: ScoreSettings) -> bool:
-    wanted = document_key(anchor, settings.path_case)[1]
-    return any(document_key(chunk, settings.path_case)[1] == wanted for chunk in chunks)

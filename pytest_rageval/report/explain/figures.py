@@ -318,12 +318,11 @@ def abstention_verdict(record: CaseRecord) -> bool | None:
     return verdict if isinstance(verdict, bool) else None
 
 
-def embedding_figures() -> dict[str, Figure]:
-    """Explain the figures about vectors, which are measured at capture and never stored."""
-    return {
-        "query_chunk_similarity": Figure(None, "mean cosine of question and cut, at capture"),
-        "similarity_margin": Figure(None, "mean cosine to relevant minus to other, at capture"),
-    }
+EMBEDDING_FIGURES: Final = {
+    "query_chunk_similarity": Figure(None, "mean cosine of question and cut, at capture"),
+    "similarity_margin": Figure(None, "mean cosine to relevant minus to other, at capture"),
+}
+"""Figures about vectors, which are measured at capture and never stored."""
 
 
 def judged_figures(record: CaseRecord) -> dict[str, Figure]:

@@ -1,23 +1,34 @@
-"""Expectations of a case, the stage that failed, and next steps."""
+"""Verdict on a case: outcome, failed stage and next steps, and the judge's verdicts on its answer.
+
+A judge's verdicts are stored unchanged, and a run may come from another tool: malformed values are
+left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
+from pytest_rageval.judges.spot_check import COMPARED
+from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.metrics.scoring import EXPECTED, retrieval_key
 from pytest_rageval.report.explain.values import (
     AnchorReason,
+    ClaimReason,
     Expectation,
+    FactReason,
     GroupReason,
+    JudgementReason,
     MetricReason,
     indices,
     join,
     ranks,
 )
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.documents import items, part
 from pytest_rageval.values.record import CaseRecord, FailureStage
+from pytest_rageval.values.reply import RetrievedChunk
 
 STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
     {
@@ -144,48 +155,176 @@ def _needed(golds: Sequence[AnchorReason], groups: Sequence[GroupReason]) -> lis
 def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Iterator[str]:
     if record.failure_stage == "lost_in_rerank":
         yield "Look at the reranker's scores for this question, or hand it fewer candidates."
-    for describe in (_deeper, _outside, _other_section, _nowhere):
-        step = describe(missing)
-        if step:
-            yield step
+    deeper = [gold for gold in missing if gold.ranks]
+    if deeper:
+        first = max(gold.ranks[0] for gold in deeper)
+        which = indices(gold.index for gold in deeper)
+        yield f"Gold {which} is ranked too low: k = {first} would reach it, or a better ranking."
+    absent = [gold for gold in missing if not gold.ranks]
+    outside = indices(gold.index for gold in absent if gold.in_scope is False)
+    if outside:
+        yield f"Gold {outside} lies outside the selected folders."
+    near = [f"[{g.index}] ({ranks(g.document_ranks)})" for g in absent if g.document_ranks]
+    if near:
+        yield (
+            f"The document of gold {join(near)} came back, its section did not: is the section a "
+            "chunk of its own, is it ranked lower, or does the anchor name an old heading?"
+        )
+    nowhere = indices(
+        gold.index for gold in absent if not gold.document_ranks and gold.in_scope is not False
+    )
+    if nowhere:
+        yield (
+            f"No chunk of the document of gold {nowhere} came back: is it indexed, and does it "
+            "share words or meaning with the question? Try a larger --rag-k or other weights."
+        )
 
 
-def _deeper(missing: Sequence[AnchorReason]) -> str:
-    golds = [gold for gold in missing if gold.ranks]
-    if not golds:
-        return ""
-    first = max(gold.ranks[0] for gold in golds)
-    which = indices(gold.index for gold in golds)
-    return f"Gold {which} is ranked too low: k = {first} would reach it, or a better ranking."
+# --- verdicts of the judge -------------------------------------------------------------------
+
+_CLAIM_RUBRICS: Final = ("groundedness", "claims")
+"""Rubrics whose claims a record keeps, in order of preference."""
 
 
-def _outside(missing: Sequence[AnchorReason]) -> str:
-    golds = [gold for gold in missing if not gold.ranks and gold.in_scope is False]
-    which = indices(gold.index for gold in golds)
-    return f"Gold {which} lies outside the selected folders." if golds else ""
+def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[JudgementReason, ...]:
+    """Explain every requested verdict in order, second opinions last."""
+    verdicts = _verdicts(record)
+    claimed = next((name for name in _CLAIM_RUBRICS if name in verdicts), None)
+    first = (
+        JudgementReason(
+            rubric=rubric,
+            judge=_text(verdict.get("judge")),
+            scores=_scores(verdict.get("scores")),
+            reasoning=_text(verdict.get("reasoning")),
+            error=judge_error(verdict),
+            claims=_claims(record) if rubric == claimed else (),
+            facts=_facts(record, case) if rubric == "correctness" else (),
+        )
+        for rubric, verdict in verdicts.items()
+    )
+    return (*first, *_second_opinions(record))
 
 
-def _other_section(missing: Sequence[AnchorReason]) -> str:
-    golds = [gold for gold in missing if not gold.ranks and gold.document_ranks]
-    if not golds:
-        return ""
-    which = join([f"[{gold.index}] ({ranks(gold.document_ranks)})" for gold in golds])
-    return (
-        f"The document of gold {which} came back, its section did not: is the section a chunk of "
-        "its own, is it ranked lower, or does the anchor name an old heading?"
+def _second_opinions(record: CaseRecord) -> Iterator[JudgementReason]:
+    """Yield the verdicts of the spot check; nothing if the case was judged once."""
+    found = record.spot_check or {}
+    scores, reasons, errors = (part(found, k) for k in ("scores", "reasoning", "errors"))
+    for rubric in map(_text, items(found, "rubrics")):
+        if rubric in reasons or rubric in errors:
+            keys = COMPARED.get(rubric, ())
+            yield JudgementReason(
+                rubric=f"{rubric}, second judge",
+                judge=_text(found.get("judge")),
+                scores=_scores({key: scores[key] for key in keys if key in scores}),
+                reasoning=_text(reasons.get(rubric)),
+                error=judge_error({"error": errors.get(rubric)}),
+            )
+
+
+def _verdicts(record: CaseRecord) -> dict[str, Mapping[str, Any]]:
+    """Return the verdicts by rubric; for records from another tool, those with separate fields."""
+    found = {
+        rubric: verdict
+        for rubric, verdict in record.judgements.items()
+        if isinstance(verdict, Mapping)
+    }
+    if found:
+        return found
+    own = {"groundedness": record.groundedness, "correctness": record.correctness}
+    return {
+        rubric: {**verdict, "scores": {rubric: verdict.get("score")}}
+        for rubric, verdict in own.items()
+        if verdict is not None
+    }
+
+
+def unsupported_claims(record: CaseRecord) -> tuple[str, ...]:
+    """Return the unsupported claims, in the order of the answer."""
+    return tuple(claim.text for claim in _claims(record) if not claim.supported)
+
+
+def missing_facts(record: CaseRecord) -> tuple[str, ...]:
+    """Return the expected key facts that the judge did not find in the answer."""
+    return tuple(fact.text for fact in _facts(record, record.stored_case) if not fact.found)
+
+
+def judge_error(verdict: Mapping[str, Any]) -> str | None:
+    """Return kind and message of a verdict that failed; None: it did not."""
+    error = verdict.get("error")
+    if not error:
+        return None
+    if not isinstance(error, Mapping):
+        return _text(error) or "unknown"
+    return ": ".join(filter(None, (_text(error.get("kind")), _text(error.get("message")))))
+
+
+# --- claims --------------------------------------------------------------------------------
+
+
+def _claims(record: CaseRecord) -> tuple[ClaimReason, ...]:
+    verdict = record.groundedness or {}
+    passages = _passages(record)
+    listed = [claim for claim in items(verdict, "claims") if isinstance(claim, Mapping)]
+    if listed:
+        return tuple(_claim(claim, passages) for claim in listed)
+    # Records from other tools may contain only the claims.
+    return tuple(
+        ClaimReason(text=text, supported=supported)
+        for name, supported in (("unsupported_claims", False), ("supported_claims", True))
+        for text in items(verdict, name)
+        if isinstance(text, str)
     )
 
 
-def _nowhere(missing: Sequence[AnchorReason]) -> str:
-    golds = [
-        gold
-        for gold in missing
-        if not gold.ranks and not gold.document_ranks and gold.in_scope is not False
-    ]
-    if not golds:
-        return ""
-    which = indices(gold.index for gold in golds)
-    return (
-        f"No chunk of the document of gold {which} came back: is it indexed, and does it share "
-        "words or meaning with the question? Try a larger --rag-k or other weights."
+def _claim(claim: Mapping[str, Any], passages: Sequence[tuple[int, RetrievedChunk]]) -> ClaimReason:
+    number = claim.get("passage")
+    rank, chunk = None, None
+    if type(number) is int and 1 <= number <= len(passages):
+        rank, chunk = passages[number - 1]
+    return ClaimReason(
+        text=_text(claim.get("text")),
+        supported=claim.get("supported") is True,
+        rank=rank,
+        rel_path=None if chunk is None else chunk.rel_path,
+        heading_path=None if chunk is None else chunk.heading_path,
+        reason=_text(claim.get("reason")),
     )
+
+
+def _passages(record: CaseRecord) -> list[tuple[int, RetrievedChunk]]:
+    """Return the chunks that the judge read, each with its rank; empty: unknown."""
+    cut = order_chunks(record.retrieved_chunks or ())[: record.k]
+    read = [(rank, chunk) for rank, chunk in enumerate(cut, 1) if chunk.text is not None]
+    ids = list(items(record.judge_input, "context_chunk_ids"))
+    return read if ids == [chunk.chunk_id for _, chunk in read] else []
+
+
+# --- key facts -----------------------------------------------------------------------------
+
+
+def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
+    expected = () if case is None else case.expected_key_facts
+    found = items(record.correctness, "key_facts_found")
+    if len(expected) != len(found):
+        return ()
+    return tuple(
+        FactReason(text=text, found=there is True)
+        for text, there in zip(expected, found, strict=True)
+    )
+
+
+# --- untrusted values ----------------------------------------------------------------------
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _scores(value: object) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        return {}
+    return {
+        str(key): float(score)
+        for key, score in value.items()
+        if isinstance(score, int | float) and not isinstance(score, bool)
+    }

@@ -17,9 +17,8 @@ from pytest_rageval.report.explain.golds import (
     explain_groups,
     gold_ranks,
 )
-from pytest_rageval.report.explain.judged import explain_judgements
 from pytest_rageval.report.explain.values import AnchorReason, JudgementReason
-from pytest_rageval.report.explain.verdict import STAGE_MEANING, next_steps
+from pytest_rageval.report.explain.verdict import STAGE_MEANING, explain_judgements, next_steps
 from pytest_rageval.report.html.markup import shortened
 from pytest_rageval.report.html.values import (
     BaseDetail,

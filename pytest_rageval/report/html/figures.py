@@ -73,7 +73,6 @@ def _metric(
         n=count(found, "n"),
         n_not_applicable=count(found, "n_not_applicable"),
         n_error=count(found, "n_error"),
-        mean=mean,
         value=_shown(mean, checks),
         interval=interval_text(low, high),
         limits=limits,

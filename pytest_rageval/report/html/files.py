@@ -28,8 +28,8 @@ def with_metrics(run: StoredRun) -> StoredRun:
     from pytest_rageval.runs.metrics_document import metrics_document
 
     numbers = aggregate(run.records, path_case=run.settings.path_case)
-    told = {"run_id": run.run_id, "timestamp": str(run.config.get("timestamp", ""))}
-    return replace(run, metrics=metrics_document(numbers, told))
+    facts = {"run_id": run.run_id, "timestamp": str(run.config.get("timestamp", ""))}
+    return replace(run, metrics=metrics_document(numbers, facts))
 
 
 def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...]:

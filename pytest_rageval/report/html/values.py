@@ -77,7 +77,6 @@ class MetricView:
     n: int
     n_not_applicable: int
     n_error: int
-    mean: float | None
     value: str
     interval: str
     limits: tuple[LimitView, ...]

@@ -44,7 +44,7 @@ from pytest_rageval.values.run import StoredRun
 
 _OUTCOMES: Final = ("error", "missed", "unchecked", "passed")
 _PANELS: Final = 6
-_UNTOLD: Final = datetime.min.replace(tzinfo=UTC)
+_UNKNOWN_TIME: Final = datetime.min.replace(tzinfo=UTC)
 """Placeholder: runs are already in order, so their times are not needed."""
 _FIRST: Final = (
     "recall_at_k",
@@ -206,19 +206,18 @@ def view_trend(runs: Sequence[StoredRun], current: str) -> Trend | None:
 
 def _breaks(runs: Sequence[StoredRun], key: str) -> list[tuple[str, ...]]:
     """Name, for each run, the differences that make a metric incomparable with the previous run."""
-    points = [_point(run) for run in runs]
+    points = [
+        TrendRun(
+            run_id=run.run_id,
+            ran_at=_UNKNOWN_TIME,
+            figure=None,
+            dataset_hash=text(run.config, "dataset_hash") or None,
+            config=compared_config(run.config),
+        )
+        for run in runs
+    ]
     found = (differences(one, other, key)[0] for one, other in pairwise(points))
     return [(), *(tuple(one.name for one in breaks) for breaks in found)]
-
-
-def _point(run: StoredRun) -> TrendRun:
-    return TrendRun(
-        run_id=run.run_id,
-        ran_at=_UNTOLD,
-        figure=None,
-        dataset_hash=text(run.config, "dataset_hash") or None,
-        config=compared_config(run.config),
-    )
 
 
 def _mean(metrics: Mapping[str, Any], key: str) -> float | None:

@@ -55,8 +55,8 @@ def _lines(view: ComparisonView) -> Iterator[str]:
 def _invariants(found: RunComparison) -> Iterator[str]:
     if found.comparable:
         return
-    said = "The runs were not made alike"
-    yield from ("", f"**{BANNER}.** {said}{', which was ignored' if found.ignored else ''}:", "")
+    ignored = ", which was ignored" if found.ignored else ""
+    yield from ("", f"**{BANNER}.** The runs were not made alike{ignored}:", "")
     for one in found.comparability.invariants:
         values = f"{escape(shown(one.base))} in base, {escape(shown(one.new))} in new"
         yield f"- {escape(one.name)}: {values}"

@@ -60,8 +60,8 @@ def baseline_line(gate: GateResult) -> Iterator[str]:
     if gate.baseline is not None:
         sentence = gate.baseline.sentence
         there = gate.baseline.problem is None
-        told = f"Baseline {sentence}" if there else f"{sentence[:1].upper()}{sentence[1:]}"
-        yield from ("", f"{escape(told)}.")
+        text = f"Baseline {sentence}" if there else f"{sentence[:1].upper()}{sentence[1:]}"
+        yield from ("", f"{escape(text)}.")
 
 
 def check_table(gate: GateResult) -> Iterator[str]:
@@ -175,14 +175,8 @@ _LINKED: Final = re.compile(r"@|#(?=\d)|(?i:\bGH-)(?=\d)|:(?=//)|(?i:\bwww)(?=\.
 
 def render_gate_markdown(run_id: str, gate: GateResult) -> str:
     """Render a decision: verdict, run, baseline, then a row for every check."""
-    return "\n".join(_gate_lines(run_id, gate)) + "\n"
-
-
-def _gate_lines(run_id: str, gate: GateResult) -> Iterator[str]:
-    yield f"## rageval gate: {escape(gate.sentence)}"
-    yield from ("", f"Run {escape(run_id)}.")
-    yield from baseline_line(gate)
-    yield from check_table(gate)
+    head = (f"## rageval gate: {escape(gate.sentence)}", "", f"Run {escape(run_id)}.")
+    return "\n".join((*head, *baseline_line(gate), *check_table(gate))) + "\n"
 
 
 VARIABLE: Final = "GITHUB_STEP_SUMMARY"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.compare.flips import CaseFlip
-from pytest_rageval.analysis.compare.metrics import GroupChange, LatencyChange, MetricChange
+from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
 from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
 from pytest_rageval.analysis.two_runs import RunComparison
@@ -205,31 +205,17 @@ def _row(cells: tuple[str, str, str, str, str, str, str, str], width: int) -> st
     key, n, base, new, delta, interval, p, p_holm = cells
     adjusted = f"{p_holm:>10}" if width >= WIDE else ""
     room = min(max(width - 59 - len(adjusted), 21), 31)
-    cut = _cut(key, room)
+    cut = key if len(key) <= room else f"{key[: room - 2]}.."
     return f"{cut:<{room}}{n:>5}{base:>7}{new:>7}{delta:>8}{interval:>16}{p:>7}{adjusted}  "
-
-
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else f"{text[: room - 2]}.."
 
 
 def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:
     for change in found.comparison.latency.values():
-        yield ((_row(_latency_cells(change), width), ""), ("-", "dim"))
-
-
-def _latency_cells(change: LatencyChange) -> tuple[str, str, str, str, str, str, str, str]:
-    unit = unit_of(change.key)
-    return (
-        change.key,
-        str(change.n_new),
-        format_value(change.base, unit),
-        format_value(change.new, unit),
-        change_text(change.key, change.delta),
-        "-",
-        "-",
-        "-",
-    )
+        unit = unit_of(change.key)
+        base, new = format_value(change.base, unit), format_value(change.new, unit)
+        delta = change_text(change.key, change.delta)
+        cells = (change.key, str(change.n_new), base, new, delta, "-", "-", "-")
+        yield ((_row(cells, width), ""), ("-", "dim"))
 
 
 def _noise_lines(found: RunComparison, width: int) -> Iterator[Line]:
@@ -263,11 +249,17 @@ def _group_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Li
     yield from _banner(view.found)
     yield from wrapped("groups", groups_text(view.min_n), width)
     rows = view.groups if verbose else telling(view.groups)
+    room = min(max(width - 41, 21), 46)
     if rows:
-        yield ((group_head(view.found.comparison.confidence, width), "dim"),)
+        percent = f"{view.found.comparison.confidence * 100:g}% CI of delta"
+        head = f"{'metric [group]':<{room}}{'n':>5}{'delta':>8}{percent:>17}  verdict"
+        yield ((head, "dim"),)
     for one in rows:
-        style: Style = "dim" if one.verdict is None else _STYLES[one.verdict]
-        yield ((group_row(one, width), ""), (group_verdict(one), style))
+        change, style = one.change, _STYLES[one.verdict] if one.verdict else "dim"
+        name = cut_columns(clean(f"{change.key} [{one.name}]"), room - 1)
+        delta = change_text(change.key, change.delta)
+        row = f"{name:<{room}}{change.n:>5}{delta:>8}{interval_text(change):>17}  "
+        yield ((row, ""), (group_verdict(one), style))
     hidden = len(view.groups) - len(rows)
     if hidden:
         yield ((f"  and {counted(hidden, 'more row')} (-v)", "dim"),)
@@ -358,22 +350,8 @@ def groups_text(min_n: int) -> str:
     return f"exploratory, not adjusted for looking at many groups; no verdict below {min_n} pairs"
 
 
-def group_head(confidence: float, width: int) -> str:
-    """The heading of the lines of groups."""
-    percent = f"{confidence * 100:g}% CI of delta"
-    return f"{'metric [group]':<{_room(width)}}{'n':>5}{'delta':>8}{percent:>17}  verdict"
-
-
-def group_row(one: GroupChange, width: int) -> str:
-    """One metric of a group, up to its verdict."""
-    room = _room(width)
-    name = cut_columns(clean(f"{one.change.key} [{one.name}]"), room - 1)
-    delta = change_text(one.change.key, one.change.delta)
-    return f"{name:<{room}}{one.change.n:>5}{delta:>8}{interval_text(one.change):>17}  "
-
-
 def group_verdict(one: GroupChange) -> str:
-    """The verdict of a group, or that it has too few cases for one."""
+    """Return the verdict of a group, or that it has too few cases for one."""
     return one.verdict or "too few"
 
 
@@ -385,10 +363,6 @@ def telling(groups: Sequence[GroupChange]) -> list[GroupChange]:
     leading = {(one.table, one.group): one for one in reversed(groups)}.values()
     changed = [one for one in leading if one.table == "category" and one.change.delta]
     return [one for one in groups if one.verdict in {"better", "worse"} or one in changed]
-
-
-def _room(width: int) -> int:
-    return min(max(width - 41, 21), 46)
 
 
 def interval_text(change: MetricChange) -> str:

@@ -99,7 +99,7 @@ def verdict_lines(document: Mapping[str, Any], reliability: Sequence[str]) -> It
     apart = document["correctness_by_reference"] or {}
     for key, found in document["statistics"].items():
         before = document["before"].get(key, {}).get("mean")
-        yield f"{_judged_line(clean(key), found)}{_value(before):>9}"
+        yield f"{_judged_line(clean(key), found)}{format_value(before):>9}"
         if key == "correctness":
             yield from (_judged_line(f"  {PARTS[name]}", part) for name, part in apart.items())
     for line in reliability:
@@ -113,12 +113,8 @@ def verdict_lines(document: Mapping[str, Any], reliability: Sequence[str]) -> It
 def _judged_line(name: str, found: Mapping[str, Any]) -> str:
     return (
         f"{name:<28}{found['n']:>6}{found['n_error']:>8}"
-        f"{_value(found['mean']):>9}{interval_text(found['low'], found['high']):>13}"
+        f"{format_value(found['mean']):>9}{interval_text(found['low'], found['high']):>13}"
     )
-
-
-def _value(value: float | None) -> str:
-    return "-" if value is None else format_value(value)
 
 
 def _spent(usd: float | None, tokens: int) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_rageval.judges.asking import Judges, case_verdicts, judge_case
 from pytest_rageval.metrics.view import view_case
-from pytest_rageval.report.explain.judged import (
+from pytest_rageval.report.explain.verdict import (
     explain_judgements,
     missing_facts,
     unsupported_claims,
