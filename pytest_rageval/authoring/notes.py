@@ -173,20 +173,13 @@ class NotesError(RagEvalError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SkippedNote:
-    """A file that was left out."""
-
-    rel_path: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Vault:
     """Notes read from a folder."""
 
     notes: tuple[Note, ...]
     """In order of path."""
-    skipped: tuple[SkippedNote, ...] = ()
+    skipped: tuple[tuple[str, str], ...]
+    """Path and reason of each file that was left out."""
 
 
 def read_notes(folder: Path) -> Vault:
@@ -208,7 +201,7 @@ def read_notes(folder: Path) -> Vault:
         if isinstance(data, bytes):
             notes.append(parse_note(rel_path, data))
         else:
-            skipped.append(SkippedNote(rel_path=rel_path, reason=data))
+            skipped.append((rel_path, data))
     return Vault(notes=tuple(notes), skipped=tuple(skipped))
 
 

@@ -57,8 +57,12 @@ def check_judge(
         probe_chars: length of the long prompt; 0: it is not sent.
         sleep: pauses between attempts, in seconds.
     """
-    if settings.judge in {"offline", "none"}:
-        yield _no_model(settings.judge)
+    if settings.judge == "offline":
+        yield _FOUND.ok("offline", "deterministic, no model is asked")
+        return
+    if settings.judge == "none":
+        fix = 'set judge = "offline" or name a model with --judge'
+        yield _FOUND.warn("none", "answers are not judged", fix)
         return
     # A user is waiting at the terminal: one retry is enough.
     judging = replace(settings.judging, retries=min(settings.judging.retries, 1))
@@ -67,13 +71,6 @@ def check_judge(
     except ConfigError as error:
         fix = "set it in [tool.rageval.judge], or by --judge-base-url and --judge-api-key-env"
         yield _FOUND.fail("settings", str(error), fix)
-
-
-def _no_model(judge: str) -> Finding:
-    if judge == "offline":
-        return _FOUND.ok("offline", "deterministic, no model is asked")
-    fix = 'set judge = "offline" or name a model with --judge'
-    return _FOUND.warn("none", "answers are not judged", fix)
 
 
 def _asked(

@@ -98,7 +98,8 @@ class _Corpus:
         self._options = source.options
         self._ledger = ledger
         self._own_paths: dict[str, str] = {}
-        self._own_ids: dict[str, str] = {}
+        self.own_ids: dict[str, str] = {}
+        """Id of each document that our export wrote, by its path."""
         given = _lines(source, "corpus.jsonl", ledger)
         folder = source.options.scope_prefix or next(
             (own["scope_prefix"] for _, _, value in given if (own := _own(value))), None
@@ -125,10 +126,6 @@ class _Corpus:
             return {"rel_path": self._paths.path(corpus_id)}
         return found
 
-    def name(self, gold: Anchor) -> str:
-        """Return the name of a gold in our export."""
-        return corpus_name(gold, self._own_ids)
-
     def _take(self, file: SourceFile, number: int, value: Mapping[str, Any]) -> None:
         corpus_id = _id(file, number, value)
         title, text = value.get("title") or "", value.get("text")
@@ -138,7 +135,7 @@ class _Corpus:
         own = _own(value)
         if isinstance(own.get("rel_path"), str):
             self._own_paths[corpus_id] = own["rel_path"]
-            self._own_ids[own["rel_path"]] = corpus_id
+            self.own_ids[own["rel_path"]] = corpus_id
         metadata = value.get("metadata")
         metadata = dict(metadata) if isinstance(metadata, dict) else {}
         metadata.pop(_OURS, None)
@@ -293,7 +290,7 @@ def _grades_of(golds: list[Any], corpus: _Corpus) -> dict[str, int] | None:
                 heading_path=gold.get("heading_path", ""),
                 grade=int(gold.get("grade", 1)),
             )
-            name = corpus.name(anchor)
+            name = corpus_name(anchor, corpus.own_ids)
         except (AttributeError, KeyError, TypeError, ValueError):
             return None
         found[name] = max(anchor.grade, found.get(name, 0))

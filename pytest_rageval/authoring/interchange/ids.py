@@ -37,15 +37,11 @@ def clean_label(text: str, *, blank: str = "-") -> str:
 
 def clean_case_id(text: str) -> str:
     """Return a text as a valid case id; empty if none of its characters is valid."""
-    cleaned = text if _is_label(text) else clean_label(text)
+    cleaned = clean_label(text) if _NOT_IN_LABEL.search(text) else text
     segments = ["-" if part in {".", ".."} else part for part in cleaned.split("/")]
     found = "/".join(segments)
     # Single colons are kept, repeated ones are not.
     return "" if found == ":" else found
-
-
-def _is_label(text: str) -> bool:
-    return bool(text) and _NOT_IN_LABEL.search(text) is None
 
 
 def short_hash(text: str, chars: int = 6) -> str:

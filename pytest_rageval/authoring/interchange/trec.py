@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -50,7 +50,7 @@ def read(source: Source) -> Imported:
     ledger = Ledger()
     topics: dict[str, _Topic] = {}
     judged: dict[str, dict[str, int]] = {}
-    runs: dict[str, list[_Hit]] = {}
+    runs: dict[str, list[tuple[float, str]]] = {}
     for file in source.files:
         kind = _kind(file)
         if kind == "topics":
@@ -59,8 +59,8 @@ def read(source: Source) -> Imported:
             for query, document, grade in _qrels(file, ledger):
                 judged.setdefault(query, {})[document] = grade
         else:
-            for query, hit in _run(file, ledger):
-                runs.setdefault(query, []).append(hit)
+            for query, score, document in _run(file, ledger):
+                runs.setdefault(query, []).append((score, document))
     if judged and not topics:
         names = ", ".join(file.name for file in source.files)
         raise fault(names, "qrels without topics: name the file of the questions as well")
@@ -84,12 +84,6 @@ class _Topic:
     id: str
     question: str
     more: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Hit:
-    document: str
-    score: float
 
 
 def _kind(file: SourceFile) -> str:
@@ -170,14 +164,14 @@ def _qrels(file: SourceFile, ledger: Ledger) -> Iterator[tuple[str, str, int]]:
         yield query, document, int(grade)
 
 
-def _run(file: SourceFile, ledger: Ledger) -> Iterator[tuple[str, _Hit]]:
+def _run(file: SourceFile, ledger: Ledger) -> Iterator[tuple[str, float, str]]:
     expected = "topic, Q0, document, rank, score and tag"
     for number, (query, _, document, _, score, _) in _columns(file, 6, expected):
         if not _is_number(score):
             message = f"{shown(score)}, expected a number as score"
             raise fault(file.name, message, line=number)
         ledger.carry("run")
-        yield query, _Hit(document=document, score=float(score))
+        yield query, float(score), document
 
 
 def _line(topic: _Topic, case_id: str, grades: Mapping[str, int], ledger: Ledger) -> dict[str, Any]:
@@ -204,12 +198,11 @@ def _line(topic: _Topic, case_id: str, grades: Mapping[str, int], ledger: Ledger
     return line
 
 
-def _response(hits: Sequence[_Hit]) -> dict[str, Any]:
+def _response(hits: Iterable[tuple[float, str]]) -> dict[str, Any]:
     # trec_eval's order: by score, then document, both descending; it ignores the rank column.
-    ranked = sorted(hits, key=lambda hit: (hit.score, hit.document), reverse=True)
     chunks = [
-        {**anchor_fields(hit.document), "rank": rank, "score_final": hit.score}
-        for rank, hit in enumerate(ranked, 1)
+        {**anchor_fields(document), "rank": rank, "score_final": score}
+        for rank, (score, document) in enumerate(sorted(hits, reverse=True), 1)
     ]
     return {"answer": "", "debug": {"retrieved_chunks": chunks}}
 

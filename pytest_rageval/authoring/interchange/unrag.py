@@ -55,7 +55,7 @@ def read(source: Source) -> Imported:
     reader = _Reader(source)
     datasets, reports = [], []
     for file in source.files:
-        value = reader.value(file)
+        value = parse_json(file, reader.ledger)
         if isinstance(value, dict) and isinstance(value.get("queries"), list):
             datasets.append((file, value))
         elif isinstance(value, dict) and isinstance(_path(value, "results", "queries"), list):
@@ -73,7 +73,7 @@ def read(source: Source) -> Imported:
 class _Reader:
     def __init__(self, source: Source) -> None:
         self._options = source.options
-        self._ledger = Ledger()
+        self.ledger = Ledger()
         self._ids = UniqueIds()
         self._case_ids: dict[str, str] = {}
         self._lines: list[dict[str, Any]] = []
@@ -86,16 +86,13 @@ class _Reader:
         self._scope: str | None = None
 
     def close(self) -> Imported:
-        return self._ledger.close(
+        return self.ledger.close(
             cases=tuple(self._lines),
             documents=tuple(self._documents),
             scope_prefix=self._scope if self._documents else None,
             responses=tuple(self._responses),
             thresholds=self._thresholds,
         )
-
-    def value(self, file: SourceFile) -> Any:
-        return parse_json(file, self._ledger)
 
     # --- a dataset
 
@@ -104,18 +101,18 @@ class _Reader:
         if not isinstance(defaults, dict) or not isinstance(defaults.get("scopePrefix"), str):
             raise fault(file.name, "missing, expected a text", field="defaults.scopePrefix")
         prefix = defaults["scopePrefix"].strip()
-        self._ledger.note(
+        self.ledger.note(
             "the dataset judges retrieval alone: run it with --retrieval-only, or without a judge"
         )
         for name in sorted(value.keys() - {"defaults", "documents", "queries"}):
-            self._ledger.leave(name, "belongs to the dataset, and no case holds it")
+            self.ledger.leave(name, "belongs to the dataset, and no case holds it")
         for name in sorted(defaults.keys() - {"scopePrefix", "topK", "mode", "thresholds"}):
-            self._ledger.leave(f"defaults.{name}", "unknown")
+            self.ledger.leave(f"defaults.{name}", "unknown")
         if defaults.get("mode") == "retrieve+rerank":
             why = "how a target retrieves is its own; say it with --rag-param rerank=true"
-            self._ledger.leave("defaults.mode", why)
+            self.ledger.leave("defaults.mode", why)
         elif "mode" in defaults:
-            self._ledger.carry("defaults.mode")
+            self.ledger.carry("defaults.mode")
         self._take_documents(file, value.get("documents") or [], prefix)
         self._take_thresholds(file, defaults.get("thresholds"))
         for index, query in enumerate(value["queries"]):
@@ -135,13 +132,13 @@ class _Reader:
             metadata = metadata if isinstance(metadata, dict) else {}
             self._contents[source_id] = (str(given.get("content") or ""), metadata)
             for name in sorted(given.keys() - _DOCUMENT):
-                self._ledger.leave(f"documents[].{name}", "unknown")
+                self.ledger.leave(f"documents[].{name}", "unknown")
             if given.get("assets"):
                 why = "images, audio and the like are not sent, and no URL is fetched for them"
-                self._ledger.leave("documents[].assets", why)
+                self.ledger.leave("documents[].assets", why)
             if self._options.ids == "keep":
                 why = "with --ids keep the documents are the target's already"
-                self._ledger.leave("documents[]", why)
+                self.ledger.leave("documents[]", why)
                 continue
             self._documents.append(self._document(file, where, given, source_id, prefix))
 
@@ -153,7 +150,7 @@ class _Reader:
             raise fault(file.name, "expected content or loaderRef", field=where)
         for name in ("sourceId", "content", "loaderRef", "metadata"):
             if given.get(name):
-                self._ledger.carry(f"documents[].{name}")
+                self.ledger.carry(f"documents[].{name}")
         has_text = isinstance(content, str) and bool(content.strip())
         return Document(
             rel_path=self._doc_path(source_id, prefix),
@@ -172,7 +169,7 @@ class _Reader:
                 where = f"defaults.thresholds.{side}.{name}"
                 raise fault(file.name, f"{shown(limit)}, expected a number", field=where)
             self._thresholds[metric] = f"{sign} {limit:g}"
-            self._ledger.carry(f"defaults.thresholds.{side}.{name}")
+            self.ledger.carry(f"defaults.thresholds.{side}.{name}")
 
     # --- a query, of a dataset or of a report
 
@@ -182,23 +179,23 @@ class _Reader:
         case_id = self._ids.take(raw_id, question)
         self._case_ids[raw_id] = case_id
         line: dict[str, Any] = {"id": case_id, "question": question}
-        self._ledger.carry("queries[].id")
-        self._ledger.carry("queries[].query")
+        self.ledger.carry("queries[].id")
+        self.ledger.carry("queries[].query")
         own_scope = "scopePrefix" in query
         scope = _text(file, query, where, "scopePrefix") if own_scope else prefix
         line |= self._golds(file, f"{where}.relevant", query, scope)
         line["k"] = _cutoff(file, where, query, top_k)
-        self._ledger.carry("queries[].topK" if "topK" in query else "defaults.topK")
+        self.ledger.carry("queries[].topK" if "topK" in query else "defaults.topK")
         if folder := self._folder(scope):
             line["folders"] = [folder.rstrip("/")]
-            self._ledger.carry("queries[].scopePrefix" if own_scope else "defaults.scopePrefix")
+            self.ledger.carry("queries[].scopePrefix" if own_scope else "defaults.scopePrefix")
         if isinstance(query.get("notes"), str):
             line["notes"] = query["notes"]
-            self._ledger.carry("queries[].notes")
+            self.ledger.carry("queries[].notes")
         if case_id != raw_id:
             keep_in_metadata(line, _ROOM, "id", raw_id)
         others = {name: query[name] for name in sorted(query.keys() - _QUERY)}
-        self._ledger.keep_values(line, _ROOM, others, prefix="queries[].")
+        self.ledger.keep_values(line, _ROOM, others, prefix="queries[].")
         self._lines.append(line)
         return case_id
 
@@ -211,32 +208,32 @@ class _Reader:
         golds = _Golds()
         for source_id in _strings(file, where, relevant, "sourceIds"):
             if golds.add(self._doc_path(source_id, prefix), source_id, needed=True):
-                self._ledger.carry("queries[].relevant.sourceIds[]")
+                self.ledger.carry("queries[].relevant.sourceIds[]")
             else:
-                self._ledger.leave("queries[].relevant.sourceIds[]", "stands twice in its query")
+                self.ledger.leave("queries[].relevant.sourceIds[]", "stands twice in its query")
         for begin in _strings(file, where, relevant, "anyOfSourceIdPrefixes"):
             fits = [one for one in self._contents if one.startswith(begin)]
             self._take_any(golds, prefix, "anyOfSourceIdPrefixes[]", fits)
         self._take_matchers(relevant, golds, prefix)
         for name in sorted(relevant.keys() - _RELEVANT):
-            self._ledger.leave(f"queries[].relevant.{name}", "no anchor can say it")
+            self.ledger.leave(f"queries[].relevant.{name}", "no anchor can say it")
         return golds.fields()
 
     def _take_any(self, golds: _Golds, prefix: str, name: str, source_ids: Iterable[str]) -> None:
         """Add documents of which any one suffices."""
         found = [golds.add(self._doc_path(one, prefix), one, needed=False) for one in source_ids]
         if found:
-            self._ledger.carry(f"queries[].relevant.{name}")
+            self.ledger.carry(f"queries[].relevant.{name}")
         else:
             why = "no document of the dataset fits, and an anchor names one document"
-            self._ledger.leave(f"queries[].relevant.{name}", why)
+            self.ledger.leave(f"queries[].relevant.{name}", why)
 
     def _take_matchers(self, relevant: Mapping[str, Any], golds: _Golds, prefix: str) -> None:
         matchers = [relevant, *parse_list(relevant.get("chunks"))]
         matchers += parse_list(relevant.get("chunkMatchers"))
         for matcher in matchers:
             if not isinstance(matcher, dict):
-                self._ledger.leave("queries[].relevant.chunks[]", "not an object")
+                self.ledger.leave("queries[].relevant.chunks[]", "not an object")
                 continue
             for text in parse_list(matcher.get("containsText")):
                 self._take_text(text, golds, prefix)
@@ -248,19 +245,19 @@ class _Reader:
     def _take_text(self, text: Any, golds: _Golds, prefix: str) -> None:
         name = "queries[].relevant.containsText"
         if not isinstance(text, str) or not text.strip():
-            self._ledger.leave(name, "no plain text: a snippet is looked for word for word")
+            self.ledger.leave(name, "no plain text: a snippet is looked for word for word")
             return
         wanted = norm_text(text)
         holders = [s for s, (held, _) in self._contents.items() if wanted in norm_text(held)]
         if not golds.source_ids:
             self._take_any(golds, prefix, "containsText", holders)
         elif self._contents and not any(one in golds.source_ids for one in holders):
-            self._ledger.leave(name, "no relevant document of the dataset holds it")
+            self.ledger.leave(name, "no relevant document of the dataset holds it")
             return
         else:
-            self._ledger.carry(name)
+            self.ledger.carry(name)
         golds.add_snippet(text, among=holders if self._contents else None)
-        self._ledger.note(
+        self.ledger.note(
             'snippets count only with snippets = "any" or "all" in [tool.rageval.matching]'
         )
 
@@ -292,11 +289,11 @@ class _Reader:
             else:
                 case_id = self._case_ids.get(raw_id, "")
             if not case_id:
-                self._ledger.leave("results.queries[]", "the dataset has no query of this id")
+                self.ledger.leave("results.queries[]", "the dataset has no query of this id")
                 continue
             self._responses.append({"id": case_id, "response": self._response(query, prefix)})
-            self._ledger.carry("results.queries[].retrieved.sourceIds")
-        self._ledger.leave("results.aggregates", "computed anew by rageval score")
+            self.ledger.carry("results.queries[].retrieved.sourceIds")
+        self.ledger.leave("results.aggregates", "computed anew by rageval score")
 
     def _response(self, query: Mapping[str, Any], prefix: str) -> dict[str, Any]:
         before = parse_list(_path(query, "retrieved", "sourceIds"))

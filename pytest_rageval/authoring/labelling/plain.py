@@ -20,7 +20,7 @@ INTRODUCTION: Final = (
 _EXCERPT_LINES: Final = 3
 _OPENING: Final = frozenset({"g", "s", "t", "/"})
 """Keys whose argument is the rest of the line."""
-_FACTS: Final = attrgetter("answerable", "groups", "notes", "unreviewed", "problem")
+_FACTS: Final = attrgetter("draft.answerable", "groups", "draft.notes", "draft.review", "problem")
 _WORD: Final = re.compile(r"\S+")
 
 

@@ -28,6 +28,7 @@ from pytest_rageval.authoring.labelling.draft import (
     unusable,
 )
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice, split_passages
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -312,7 +313,8 @@ class LabelSession:
         ]
         notice = f"row {row + 1} is no evidence any more"
         if others:
-            notice += f", nor is {_listed('row', others)} by the same anchor"
+            rows = "row" if len(others) == 1 else "rows"
+            notice += f", nor is {rows} {', '.join(map(str, others))} by the same anchor"
         if losses := draft.losses(marked):
             notice += f"; {'; '.join(losses)}; g sets groups again"
         if self.work.item.case.recency_conflict_rule is not None and 0 in marked:
@@ -454,7 +456,7 @@ class LabelSession:
         assert choice is not None
         chunk, draft = self.work.chunks[row], self.work.draft
         own, snippets = self._own_gold(chunk), choice.snippets()
-        notice = f"row {row + 1}: {_listed('sentence', snippets, show=False)} quoted"
+        notice = f"row {row + 1}: {counted(len(snippets), 'sentence')} quoted"
         if own is not None:
             gold = dict(draft.golds[own])
             if snippets or "snippets" in gold:
@@ -532,8 +534,3 @@ class LabelSession:
         self._works[self.index] = Work.on(item, old.fetched if same_question else None)
         self.cursor = 0
         self.notice = "taken as the file has it now"
-
-
-def _listed(noun: str, items: Sequence[object], *, show: bool = True) -> str:
-    plural = noun if len(items) == 1 else f"{noun}s"
-    return f"{plural} {', '.join(map(str, items))}" if show else f"{len(items)} {plural}"

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pytest_rageval.authoring.labelling.draft import Gold, groups_text, matches, place_of
+from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, matches, place_of
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
 from pytest_rageval.support.text import clean, cut_columns
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import RetrievedChunk
 
 PROMPTS = {
@@ -79,13 +80,8 @@ class SessionView:
     position: int
     """Position of the case in the queue, from 1."""
     total: int
-    case_id: str
-    question: str
-    key_facts: tuple[str, ...]
-    expected_answer: str
-    answerable: bool
-    unreviewed: bool
-    """Whether the case is generated and not reviewed."""
+    case: Case
+    draft: Draft
     unsaved: bool
     remarks: tuple[str, ...]
     problem: str
@@ -94,7 +90,6 @@ class SessionView:
     golds: tuple[str, ...]
     """Path, heading and quotes of each marked gold."""
     groups: str
-    notes: str
     filter: str
     mode: str
     prompt: str
@@ -116,24 +111,19 @@ class SessionView:
 def view_of(session: LabelSession) -> SessionView:
     """Return the visible state of a session; asks the target if that has not been done."""
     work = session.work
-    case, draft = work.item.case, work.draft
+    draft = work.draft
     current = session.row
     return SessionView(
         position=session.index + 1,
         total=session.total,
-        case_id=case.id,
-        question=case.question,
-        key_facts=case.expected_key_facts,
-        expected_answer=case.expected_answer or "",
-        answerable=draft.answerable,
-        unreviewed=draft.review == "generated",
+        case=work.item.case,
+        draft=draft,
         unsaved=work.changed,
         remarks=work.item.remarks,
         problem=work.fetched.problem if work.fetched is not None else "",
         rows=tuple(_row_view(session, row, row == current) for row in session.rows),
         golds=tuple(map(_gold_text, draft.golds)),
         groups=groups_text(draft.groups),
-        notes=draft.notes,
         filter=session.filter,
         mode=session.mode.value,
         prompt=PROMPTS[session.mode] if session.mode in TEXT_MODES else "",
@@ -226,10 +216,10 @@ def head_lines(view: SessionView, width: int, *, most: int | None = None) -> lis
         width: columns.
         most: maximum number of lines; the first ones are kept.
     """
-    state = ["answerable" if view.answerable else "UNANSWERABLE"]
-    state += ["NOT REVIEWED"] if view.unreviewed else []
+    state = ["answerable" if view.draft.answerable else "UNANSWERABLE"]
+    state += ["NOT REVIEWED"] if view.draft.review == "generated" else []
     state += ["not saved"] if view.unsaved else []
-    title = f"{view.position}/{view.total} {clean(view.case_id)}  [{', '.join(state)}]"
+    title = f"{view.position}/{view.total} {clean(view.case.id)}  [{', '.join(state)}]"
     lines = [cut_columns(title, width)]
     for label, text in _facts(view):
         lines += wrapped(f"{label}: {text}" if label else text, width)
@@ -239,19 +229,19 @@ def head_lines(view: SessionView, width: int, *, most: int | None = None) -> lis
 
 
 def _facts(view: SessionView) -> Iterator[tuple[str, str]]:
-    yield "", view.question
-    if view.key_facts:
-        yield "facts", "; ".join(view.key_facts)
-    if view.expected_answer:
-        yield "answer", view.expected_answer
+    yield "", view.case.question
+    if view.case.expected_key_facts:
+        yield "facts", "; ".join(view.case.expected_key_facts)
+    if view.case.expected_answer:
+        yield "answer", view.case.expected_answer
     for remark in view.remarks:
         yield "note", remark
     if view.problem:
         yield "no chunks", view.problem
     if view.groups:
         yield "groups", view.groups
-    if view.notes:
-        yield "notes", view.notes
+    if view.draft.notes:
+        yield "notes", view.draft.notes
 
 
 def wrapped(text: str, width: int) -> list[str]:

@@ -176,9 +176,8 @@ def _in_vault(placed: list[PlacedCase], vault: Path) -> Iterator[LintFinding]:
     from pytest_rageval.authoring.notes import read_notes
 
     read = read_notes(vault)
-    for skipped in read.skipped:
-        reason = f"{skipped.rel_path}: not read: {skipped.reason}"
-        click.echo(clean(f"warning: {reason}"), err=True)
+    for path, reason in read.skipped:
+        click.echo(clean(f"warning: {path}: not read: {reason}"), err=True)
     index = AnchorIndex(read.notes)
     for one in placed:
         yield from index.check(one)

@@ -103,8 +103,8 @@ def command(
         raise CommandError(_EXISTS.format(output))
     known = [located.case for file in against for located in load_cases(file).cases]
     read = read_notes(vault)
-    for skipped in read.skipped:
-        click.echo(clean(f"warning: {skipped.rel_path}: not read: {skipped.reason}"), err=True)
+    for path, reason in read.skipped:
+        click.echo(clean(f"warning: {path}: not read: {reason}"), err=True)
     wish = Wish(seed=seed, limit=limit, unanswerable=unanswerable, withheld=withhold)
     with _opened(model, flags) as chat:
         try:

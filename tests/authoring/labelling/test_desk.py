@@ -114,7 +114,7 @@ def test_a_change_of_the_same_line_meanwhile_is_shown_and_never_overwritten_unse
     assert path.read_bytes() == theirs
     press(session, "t")
     assert path.read_bytes() == theirs
-    assert view_of(session).question == "HOW OFTEN does the queue retry?"
+    assert view_of(session).case.question == "HOW OFTEN does the queue retry?"
     assert press(session, "3", "enter").index == 1
     assert lines_of(path)[0] | {"gold_supports": 0, "unknown": 0} == {
         "id": "retries", "question": "HOW OFTEN does the queue retry?", "gold_supports": 0,
@@ -178,7 +178,7 @@ def test_an_annotator_sees_neither_golds_nor_scores_nor_ranks_nor_other_labels(p
     view = view_of(session)
     assert [row.marked for row in view.rows] == [False] * 4
     assert [row.scores for row in view.rows] == [()] * 4
-    assert (view.notes, view.groups, view.remarks) == ("", "", ())
+    assert (view.draft.notes, view.groups, view.remarks) == ("", "", ())
     again = press(annotator(path, "bob"), "n")
     assert [row.place for row in view_of(again).rows] == [row.place for row in view.rows]
     open_ = view_of(press(annotator(path, "ann", blind=False), "n"))

@@ -79,7 +79,7 @@ def announcement(view: SessionView, seen: SessionView | None) -> str:
         return view.notice
     said = [view.notice] if view.notice else []
     if view.position != seen.position:
-        said.append(f"case {view.position} of {view.total}: {shortened(view.question, _MOST)}")
+        said.append(f"case {view.position} of {view.total}: {shortened(view.case.question, _MOST)}")
     before = {passage.number: passage.marked for passage in seen.passages}
     said += [
         f"sentence {passage.number} {'picked' if passage.marked else 'dropped'}"

@@ -95,9 +95,8 @@ def test_what_changed_is_said() -> None:
 def test_what_is_said_first_is_the_notice_alone() -> None:
     view = view_of(press(session_of(), "z"))
     assert announcement(view, None) == view.notice
-    assert announcement(replace(view, notice="", question="q" * 999, position=2), view) == (
-        f"case 2 of 3: {'q' * 200} [799 more characters]"
-    )
+    long = replace(view, notice="", case=replace(view.case, question="q" * 999), position=2)
+    assert announcement(long, view) == f"case 2 of 3: {'q' * 200} [799 more characters]"
 
 
 def test_hidden_characters_are_written_out_in_what_is_said() -> None:
