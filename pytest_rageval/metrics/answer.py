@@ -1,4 +1,4 @@
-"""Whether an answer names its evidence (docs/metrics.md#citations). Citations arrive distinct."""
+"""Metrics of citations and abstention (docs/metrics.md#citations); citations are distinct."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def score_citations(view: CaseView) -> Scores:
 
 
 def _blocked(view: CaseView) -> Score | None:
-    """Return the score where citations cannot be read; a failed case never loses its place."""
+    """Return the score if citations cannot be read; a failed case stays in the population."""
     if view.failed:
         return FAILED
     return _NOT_REPORTED if view.citations is None else None
@@ -98,14 +98,14 @@ def _rule_missing(view: CaseView) -> NotApplicable | None:
         return NotApplicable("The case has no recency_conflict_rule.")
     if len(view.case.gold_supports) < 2:
         return NotApplicable("A recency_conflict_rule needs two gold_supports.")
-    # Without a judge only the misses could be told, and keeping those alone would bias the mean.
+    # Without a judge only misses could be detected, and keeping those alone would bias the mean.
     if rule == "acknowledge_both" and not view.settings.judge_configured:
         return NotApplicable("The rule acknowledge_both needs a judge.")
     return None
 
 
 def score_abstention(view: CaseView) -> Scores:
-    """Score abstention; refusing everything is perfect but for ``over_abstention_rate``.
+    """Score abstention; refusing everything is perfect except for ``over_abstention_rate``.
 
     ``hallucination_rate_unanswerable`` is 1 minus ``abstention_accuracy``, case by case.
     """

@@ -1,9 +1,9 @@
-"""Whether a question finds the same documents in another language.
+"""Agreement of the documents that a question and its translation retrieve.
 
 Defined in docs/metrics.md#cross_lingual_consistency.
 
 A pair is a case whose ``translation_of`` names another case of its file. Only the documents of
-each case are asked for, so that a run of any size can be compared case by case as it is read.
+each case are needed, so that a run of any size can be compared while it is read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PairStatus = Literal["scored", "not_applicable", "error"]
 
 
 class NoDocuments(Enum):
-    """Reason for which there is no list of documents, which is not the same as an empty one."""
+    """Reason for a missing list of documents, which differs from an empty one."""
 
     FAILED = "failed"
     """The target failed."""
@@ -36,7 +36,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairOverlap(Generic[_Key]):
-    """One case beside the case that it translates."""
+    """A case and the case that it translates."""
 
     case: _Key
     original: _Key
@@ -50,7 +50,7 @@ class CrossLingualConsistency(Generic[_Key]):
     """Overlap of retrieved documents over all pairs of a run; higher is better."""
 
     mean: float | None
-    """Of the scored pairs, each weighing 1; None where there are none."""
+    """Mean of the scored pairs with equal weights; None without scored pairs."""
     n: int
     """Scored pairs."""
     n_not_applicable: int
@@ -77,7 +77,7 @@ def jaccard_index(one: Documents, other: Documents) -> float | None:
     Vaults count only where every document names one.
 
     Returns:
-        None where nothing can be compared: both are empty, or one of them is not known.
+        None if both are empty or one of them is not known.
 
     >>> ab, bc = [frozenset({(None, path) for path in paths}) for paths in ("ab", "bc")]
     >>> round(jaccard_index(ab, bc), 3)
@@ -97,13 +97,13 @@ def _without_vaults(documents: frozenset[DocumentKey]) -> frozenset[DocumentKey]
 def cross_lingual_consistency(
     documents: Mapping[_Key, Sequence[Documents]], pairs: Iterable[tuple[_Key, _Key]]
 ) -> CrossLingualConsistency[_Key]:
-    """Compare what each case and the case that it translates retrieved.
+    """Compare the documents that each case and the case it translates retrieved.
 
     Args:
-        documents: by case, what each of its repeats retrieved, each at the case's own k. A pair's
-            value is the mean over its repeats, taken in order; a repeat without partner is left.
-        pairs: a case and what its ``translation_of`` names, which may be no case at all. Two
-            cases that name each other are one pair.
+        documents: by case, the documents of each of its repeats at the case's own k. A pair's value
+            is the mean over its repeats, in order; a repeat without partner is left out.
+        pairs: a case and the value of its ``translation_of``, which may be an unknown id. Two cases
+            that name each other are one pair.
 
     A pair is not applicable where neither side found a document or either reports no chunks, and
     otherwise an error where a side failed.

@@ -21,8 +21,8 @@ _ONE_SIDED = NotApplicable(
 def score_embeddings(view: CaseView) -> Scores:
     """Score a case's vectors (docs/metrics.md#vectors).
 
-    A failed case is not applicable, not an error: only a response tells whether the target
-    reports vectors at all, and most do not.
+    A failed case is not applicable, not an error: without a response it is unknown whether the
+    target reports vectors, and most do not.
     """
     vectors = _vectors(view)
     if vectors is None:

@@ -1,4 +1,4 @@
-"""Rates of a target's ``indexing_coverage``, and whether its counts add up. Pure.
+"""Rates and consistency of the counts in a target's ``indexing_coverage``. Pure.
 
 Defined in docs/metrics.md#indexing.
 """
@@ -11,14 +11,14 @@ from typing import Any, Final
 from pytest_rageval.support.text import clean
 
 MAX_TARGET_WARNINGS: Final = 20
-"""Lines of a target's own warnings that are repeated; the rest is counted."""
+"""Maximum number of a target's warnings that are repeated; the rest is counted."""
 MAX_WARNING_CHARS: Final = 200
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:
-    """``part / whole``; None where either is missing or the whole is 0 (0/0 is no data).
+    """Return ``part / whole``; None if either is missing or the whole is 0 (0/0 is no data).
 
-    Neither is what cannot be a count; a part above its whole stands as the target gave it.
+    Values that cannot be counts give None too; a part above its whole is kept as reported.
     """
     if part is None or whole is None or whole < 1 or part < 0:
         return None
@@ -29,7 +29,7 @@ def _number(coverage: Mapping[str, Any], key: str) -> float | None:
     value = coverage.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # Beyond this no count is real, and integers of a reply can be too long for a float.
+    # Larger counts are not credible, and integers of a reply can be too long for a float.
     return value if -1e18 < value < 1e18 else None
 
 
@@ -50,7 +50,7 @@ def _rates(coverage: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _inconsistencies(coverage: Mapping[str, Any], where: str = "") -> list[str]:
-    """Sentences for sums that do not add up; what is not reported is not checked."""
+    """Return a sentence for each sum that does not add up; missing counts are not checked."""
     found = []
     attempted, embedded, skipped = (
         _number(coverage, f"chunks_{name}") for name in ("attempted", "embedded", "skipped")
@@ -114,10 +114,10 @@ def indexing_summary(coverage: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         The three rates (0 to 1, lower is better, None: not reported or 0/0), ``consistent``
-        (whether the sums add up), ``warnings`` (sums that do not), ``target_warnings`` (what
-        the target itself says, which may quote documents: at most 20, of at most 200
+        (whether the sums add up), ``warnings`` (sums that do not), ``target_warnings`` (the
+        target's own warnings, which may quote documents: at most 20, of at most 200
         characters), ``coverage_by_doc_type`` (the rates per type) and ``chunk_tokens``, then
-        the ``reported`` counts and versions as they came.
+        the ``reported`` counts and versions, unchanged.
     """
     by_type = coverage.get("by_doc_type")
     types: dict[str, Mapping[str, Any]] = {}

@@ -26,7 +26,7 @@ _JUDGED_KEYS: Final = tuple(key for key, info in METRICS.items() if info.judged)
 def valid_score(score: object, scale: tuple[float, float]) -> float | None:
     """Return a score as a float if it is a finite number within its scale, else None.
 
-    Nothing is clipped: 4.5 of 5 is valid, 5.1 is not. Booleans and strings are no numbers here.
+    Values are not clipped: 4.5 of 5 is valid, 5.1 is not. Booleans and strings are not numbers.
     """
     found, (low, high) = number(score), scale
     return found if found is not None and low <= found <= high else None
@@ -57,7 +57,7 @@ def claim_support(supported: int, unsupported: int) -> float | None:
 
 
 def scores_disagree(one: float, other: float, scale: tuple[float, float]) -> bool:
-    """Tell whether two scores differ by more than one point of five or by the pass line."""
+    """Return whether two scores differ by more than one point of five or by the pass line."""
     low, high = scale
     line = low + PASS_SHARE * (high - low) - _TOLERANCE
     apart = abs(one - other) > POINT_SHARE * (high - low) + _TOLERANCE
@@ -71,7 +71,7 @@ class Disagreement:
     spot_check_n: int
     """Pairs in which both scores are valid."""
     disagreement_rate: float | None
-    """0 to 1, lower is better; None without such pairs."""
+    """Share of pairs that disagree, 0 to 1, lower is better; None without such pairs."""
 
 
 def compute_disagreement(

@@ -1,8 +1,8 @@
 """Matching of passages: paths, texts, headings, anchors, duplicates and scope.
 
 Gold evidence is an anchor (document and heading path), never a chunk id, so that it survives
-every change of chunking. All comparison goes through the three normal forms here, which remove
-differences of spelling and nothing else. Pure functions on the standard library.
+every change of chunking. All comparisons use the three normal forms of this module, which remove
+only differences of spelling. Pure functions on the standard library.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pytest_rageval.values.reply import Citation, RetrievedChunk
 PathCase = Literal["sensitive", "insensitive"]
 Segments = tuple[str, ...]
 DocumentKey = tuple[str | None, str]
-"""Vault (None: not said) and normalised path of a document."""
+"""Vault (None: not reported) and normalised path of a document."""
 
 _INVISIBLE: Final = str.maketrans("", "", "\u200b\ufeff\u00ad")
 # A ">" with blank or string end on both sides, or glued to an ATX marker ("Setup>## Usage").
@@ -39,7 +39,7 @@ def _fold(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def norm_path(path: str, path_case: PathCase = "sensitive") -> str:
-    r"""Return the one spelling of a path: ``./docs//a%20b.md`` is ``docs\a b.md``.
+    r"""Return the normal form of a path: ``./docs//a%20b.md`` is ``docs\a b.md``.
 
     Percent-decodes once (left alone unless it gives valid UTF-8), turns ``\`` into ``/``, trims,
     composes (NFC), drops empty and ``.`` segments and resolves ``..`` lexically. A leading ``..``
@@ -47,7 +47,7 @@ def norm_path(path: str, path_case: PathCase = "sensitive") -> str:
     extension nor ``#fragment`` is stripped.
 
     Args:
-        path: as the case or the target wrote it.
+        path: path as written by the case or the target.
         path_case: ``insensitive`` folds case as well.
     """
     try:
@@ -105,7 +105,7 @@ def anchor_segments(anchor: Anchor) -> Segments:
 
 
 def document_key(where: Anchor | RetrievedChunk, path_case: PathCase = "sensitive") -> DocumentKey:
-    """Return what tells the documents of two passages apart."""
+    """Return the key of the document of a passage."""
     return where.vault, norm_path(where.rel_path, path_case)
 
 
@@ -117,13 +117,13 @@ def document_keys(
 
 
 def same_document(one: DocumentKey, other: DocumentKey) -> bool:
-    """Tell whether two keys name one document; vaults count only where both are known."""
+    """Return whether two keys name one document; vaults count only if both are known."""
     vaults_agree = one[0] is None or other[0] is None or one[0] == other[0]
     return vaults_agree and one[1] == other[1]
 
 
 def starts_with(segments: Segments, prefix: Segments) -> bool:
-    """Tell whether a heading path lies at or below another, segment by segment."""
+    """Return whether a heading path is at or below another, segment by segment."""
     return segments[: len(prefix)] == prefix
 
 
@@ -133,7 +133,7 @@ def order_chunks(chunks: Sequence[RetrievedChunk]) -> tuple[RetrievedChunk, ...]
     Scores never reorder: the order that the generator saw is judged.
     """
     ranks = [chunk.rank for chunk in chunks if chunk.rank is not None]
-    if len(ranks) < len(chunks) or ranks == sorted(ranks):  # mostly they come in order
+    if len(ranks) < len(chunks) or ranks == sorted(ranks):  # usually in order already
         return tuple(chunks)
     return tuple(sorted(chunks, key=lambda chunk: chunk.rank or 0))
 
@@ -147,11 +147,11 @@ def _holds_snippets(anchor: Anchor, text: str | None, *, every: bool) -> bool:
 
 
 def matches_anchor(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
-    """Tell whether a chunk lies at an anchor (docs/metrics.md#matching).
+    """Return whether a chunk is at an anchor (docs/metrics.md#matching).
 
     Args:
         anchor: gold or irrelevant support.
-        chunk: with its full text where snippets are read.
+        chunk: a chunk, with its full text if snippets are read.
         settings: ``path_case``, ``snippets`` and ``coarse_chunks`` are used.
     """
     case = settings.path_case
@@ -172,18 +172,18 @@ def _anchors(case: Case) -> tuple[Anchor, ...]:
 
 
 def has_heading_anchor(case: Case) -> bool:
-    """Tell whether any gold or irrelevant support of a case names a heading."""
+    """Return whether any gold or irrelevant support of a case names a heading."""
     return any(anchor_segments(anchor) for anchor in _anchors(case))
 
 
 def reads_snippets(case: Case, settings: ScoreSettings) -> bool:
-    """Tell whether matching this case depends on the texts of chunks."""
+    """Return whether matching this case depends on the texts of chunks."""
     in_use = settings.snippets != "off" or settings.coarse_chunks
     return in_use and any(anchor.snippets for anchor in _anchors(case))
 
 
 class _Decider:
-    """Compares chunks with the anchors of one case, which are normalised once."""
+    """Comparison of chunks with the anchors of one case, which are normalised once."""
 
     def __init__(self, case: Case, settings: ScoreSettings) -> None:
         self._settings = settings
@@ -191,7 +191,7 @@ class _Decider:
         self._reads_snippets = reads_snippets(case, settings)
         self._golds = case.gold_supports
         self._irrelevant = case.irrelevant_supports
-        # Most chunks lie in documents that hold no anchor at all.
+        # Most chunks are from documents without an anchor.
         self._paths = {norm_path(a.rel_path, settings.path_case) for a in _anchors(case)}
 
     def decide(self, chunk: RetrievedChunk) -> RetrievedChunk:
@@ -207,7 +207,7 @@ class _Decider:
         return matches_anchor(anchor, chunk, self._settings)
 
     def _is_irrelevant(self, chunk: RetrievedChunk, golds: Sequence[int]) -> bool:
-        # The more specific anchor wins, and on a tie the warning does.
+        # The more specific anchor wins; on a tie the irrelevant one.
         bad = [anchor for anchor in self._irrelevant if self._matches(anchor, chunk)]
         if not bad:
             return False
@@ -221,15 +221,15 @@ def decide_chunks(
 ) -> tuple[RetrievedChunk, ...]:
     """Return the chunks in rank order, with ``matched_golds`` and ``irrelevant`` filled in.
 
-    Where snippets are read and a chunk has no full text, an earlier decision, taken when the text
-    was at hand, stands; without one both fields stay None: it cannot be decided.
+    If snippets are read and a chunk has no full text, an earlier decision, made with the text, is
+    kept; without one both fields stay None: it cannot be decided.
     """
     decider = _Decider(case, settings)
     return tuple([decider.decide(chunk) for chunk in order_chunks(chunks)])
 
 
 def text_hash(text: str) -> str:
-    """Name a normalised text: 16 hex digits of a SHA-256."""
+    """Return the hash of a normalised text: 16 hex digits of a SHA-256."""
     # Half a surrogate pair has no UTF-8 form.
     return sha256(norm_text(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -266,9 +266,9 @@ def duplicate_flags(
 def citation_points_into(
     citation: Citation, anchor: Anchor, path_case: PathCase = "sensitive"
 ) -> bool:
-    """Tell whether a citation points into an anchor; one without heading hits the whole document.
+    """Return whether a citation points into an anchor; without a heading, at its document.
 
-    Snippets play no part.
+    Snippets are ignored.
     """
     if citation.rel_path is None:
         return False
@@ -282,9 +282,9 @@ def citation_points_into(
 def citation_in_chunk(
     citation: Citation, chunk: RetrievedChunk, path_case: PathCase = "sensitive"
 ) -> bool:
-    """Tell whether a citation points at a chunk.
+    """Return whether a citation points at a chunk.
 
-    The chunk lies at or below the cited heading; where either heading is not reported, the same
+    The chunk must be at or below the cited heading; if either heading is not reported, the same
     document suffices.
     """
     if citation.rel_path is None:
@@ -297,7 +297,7 @@ def citation_in_chunk(
 
 
 def in_scope(rel_path: str, folders: Sequence[str], path_case: PathCase = "sensitive") -> bool:
-    """Tell whether a document lies below one of the folders, segment by segment.
+    """Return whether a document is below one of the folders, segment by segment.
 
     ``notes`` does not contain ``notes-archive/x.md``, and a file is not a folder. An empty
     folder, ``.``, ``/`` or ``*`` contains everything.

@@ -1,4 +1,4 @@
-"""The one list of metrics: what every key means, how it is read and where it applies.
+"""The registry of metrics: title, direction, scale and population of every key.
 
 Aggregation, thresholds.toml, comparison, reports and the documentation all read this list, so a
 key exists everywhere or nowhere. Standard library only.
@@ -25,13 +25,13 @@ class MetricInfo:
     key: str
     """Plain key of records, thresholds, comparison and ``statistics``."""
     title: str
-    """Short name for people, with the field's term where it differs from the key."""
+    """Short name for people, with the usual term if it differs from the key."""
     direction: Direction = "higher"
-    """Which way is better."""
+    """Direction of improvement."""
     scale: tuple[float, float | None] = (0.0, 1.0)
     """Lowest and highest possible value; None: unbounded above."""
     binary: bool = False
-    """True where every case scores 0 or 1."""
+    """Whether every case scores 0 or 1."""
     population: str
     """The cases that the metric is about, in a few words."""
     level: Level
@@ -40,7 +40,7 @@ class MetricInfo:
 
     @property
     def judged(self) -> bool:
-        """Whether a judge's score stands behind it."""
+        """Whether it is based on a judge's score."""
         return self.level == "judged"
 
     @property
@@ -50,7 +50,7 @@ class MetricInfo:
 
     @property
     def worst(self) -> float:
-        """The value that stands for an error in ``mean_errors_as_worst``."""
+        """The value of an error in ``mean_errors_as_worst``."""
         low, high = self.scale
         return low if self.direction != "lower" or high is None else high
 
@@ -335,12 +335,12 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def resolve_metric_key(name: str) -> str | None:
-    """Return the key that a name or alias stands for, of a case or of a run; None if unknown."""
+    """Return the key of a name or alias, for metrics of cases and runs; None if unknown."""
     key = ALIASES.get(name, name)
     return key if key in METRICS or key in RUN_METRICS else None
 
 
 def metric_info(name: str) -> MetricInfo | None:
-    """Return what is known about a metric of a case or of a run, by key or alias."""
+    """Return the definition of a metric of a case or a run, by key or alias."""
     key = ALIASES.get(name, name)
     return METRICS.get(key) or RUN_METRICS.get(key)

@@ -208,14 +208,14 @@ def document_ranking(
 
 
 def anchors_unreadable(view: CaseView) -> NotApplicable | None:
-    """Return why anchors of this case cannot be told in this run, whatever the chunks are."""
+    """Return the reason why anchors of this case cannot be decided in this run, if any."""
     if not view.settings.headings_reported and has_heading_anchor(view.case):
         return NotApplicable("No chunk of the run reports a heading, and the case names one.")
     return None
 
 
 def texts_missing(view: CaseView) -> NotApplicable | None:
-    """Return why snippets cannot be looked for in the cut, if any of its texts is missing."""
+    """Return the reason why snippets cannot be searched in the cut, if a text is missing."""
     if reads_snippets(view.case, view.settings) and any(
         chunk.matched_golds is None for chunk in view.cut
     ):
@@ -224,7 +224,7 @@ def texts_missing(view: CaseView) -> NotApplicable | None:
 
 
 def chunks_missing(view: CaseView) -> Score | None:
-    """Return the score of a metric over chunks where the target reports none; None: it does."""
+    """Return the score of a metric over chunks if they are not reported; None: they are."""
     if view.chunks is not None:
         return None
     if view.response is None:
@@ -235,7 +235,7 @@ def chunks_missing(view: CaseView) -> Score | None:
 def score_retrieval(view: CaseView) -> Scores:
     """Score the ranking metrics of one case, at anchor and at document level.
 
-    Source: docs/metrics.md#retrieval; equal to trec_eval on its ground (pytrec_eval).
+    Source: docs/metrics.md#retrieval; equal to trec_eval (pytrec_eval) where it is defined.
     """
     unscored = gold_population(view.case)
     group_keys = dict.fromkeys(_GROUP_MEASURES)
@@ -269,7 +269,7 @@ def _measure_anchors(view: CaseView) -> dict[str, float]:
 
 
 def score_lists(view: CaseView) -> Scores:
-    """Score what should not be there: irrelevant evidence, and chunks for the unanswerable.
+    """Score unwanted chunks: irrelevant evidence, and any chunk for unanswerable cases.
 
     An empty list passes both, so read ``specificity_accuracy`` beside ``hit_at_k``.
     """
@@ -297,18 +297,18 @@ def _negative(view: CaseView) -> Score:
 def order_before_rerank(
     chunks: tuple[RetrievedChunk, ...] | None,
 ) -> tuple[RetrievedChunk, ...] | None:
-    """Return chunks as they stood before reranking; None unless every chunk reports it."""
+    """Return chunks in their order before reranking; None unless every chunk reports it."""
     if chunks is None or any(chunk.rank_before_rerank is None for chunk in chunks):
         return None
     return tuple(sorted(chunks, key=lambda chunk: chunk.rank_before_rerank or 0))
 
 
 def scores_before_rerank(view: CaseView) -> dict[str, float | None] | None:
-    """Score retrieval as it stood before reranking, cut at the same k.
+    """Score retrieval in the order before reranking, cut at the same k.
 
     Returns:
-        Metric key to value, None where unscored; None where not every chunk reports its rank
-        before reranking.
+        Metric key to value, None if unscored; None unless every chunk reports its rank before
+        reranking.
     """
     chunks = order_before_rerank(view.chunks)
     if chunks is None:
@@ -325,9 +325,9 @@ _EVERYTHING: Final = ("*",)
 def score_scope(view: CaseView) -> Scores:
     """Score folder selection: lower is better, ``fallback_rate`` is neutral.
 
-    ``scope_miss_rate`` is 1 if no gold lies in the effective scope (everything once a fallback
-    was used), ``scope_selection_miss_rate`` the same before any fallback, and
-    ``scope_any_excluded_rate`` 1 if at least one gold lies outside the effective scope.
+    ``scope_miss_rate`` is 1 if no gold is in the effective scope (everything after a fallback),
+    ``scope_selection_miss_rate`` the same before any fallback, and ``scope_any_excluded_rate`` is 1
+    if at least one gold is outside the effective scope.
     """
     scores: dict[str, Score] = dict.fromkeys(_KEYS, 0.0)
     scores["fallback_rate"] = _fallback(view)
@@ -344,7 +344,7 @@ def score_scope(view: CaseView) -> Scores:
 
 
 def _selected_folders(view: CaseView) -> tuple[str, ...] | Score:
-    """Return the selected folders, or the score of a case where there is nothing to look at."""
+    """Return the selected folders, or the score of a case without a selection."""
     outside = gold_population(view.case)
     if outside is not None:
         return outside
@@ -353,7 +353,7 @@ def _selected_folders(view: CaseView) -> tuple[str, ...] | Score:
     selection = view.response.folder_selection if view.response else None
     if selection is not None and selection.selected_folders is not None:
         return selection.selected_folders
-    # Only where selection was asked for is its absence part of the failure.
+    # A missing selection is part of the failure only if selection was configured.
     if view.response is None and view.settings.folder_mode is not None:
         return FAILED
     return NotApplicable("The target reports no selected_folders.")

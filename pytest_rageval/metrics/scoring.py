@@ -1,7 +1,7 @@
 """Scoring of one case by every metric, and again once the whole run is known. Pure.
 
-Each metric family scores its keys; here they are put together, ``retrieval_only`` is applied,
-and outcome and failure stage are decided.
+Combines the scores of the metric families, applies ``retrieval_only``, and decides the outcome and
+the failure stage.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def score_case(
 
     Args:
         view: the case with its response (``view_case``).
-        verdicts: of the judge. Pass them for failed cases too, with ``judged_keys``, or their
-            judged metrics are not applicable instead of errors.
-        known: scores that stand as they are, by key of ``METRICS``, such as those whose vectors
-            or verdicts are no longer at hand.
+        verdicts: verdicts of the judge. Pass them for failed cases too, with ``judged_keys``, or
+            their judged metrics are not applicable instead of errors.
+        known: scores to keep unchanged, by key of ``METRICS``, such as those whose vectors or
+            verdicts are not available any more.
 
     Returns:
         Every key of ``METRICS``: a number, or None with a reason in ``not_applicable``, or None
@@ -76,7 +76,7 @@ def score_case(
     if verdicts is not None:
         view = replace(view, verdicts=verdicts)
     scores = {**_all_scores(view), **(known or {})}
-    # In the order of the registry, so that every face lists metrics alike.
+    # In the order of the registry, so that all outputs list metrics in the same order.
     metrics: dict[str, float | None] = dict.fromkeys(METRICS)
     not_applicable: dict[str, str] = {}
     for key in METRICS:
@@ -99,11 +99,11 @@ def score_case(
 
 
 def case_cluster(case: Case) -> str | None:
-    """Return the document of the first gold, by which cases cluster in statistics.
+    """Return the document of the first gold, the cluster of a case in statistics.
 
     Returns:
-        Normalised path, with its vault where the case names one; None where the case has no gold
-        and is its own cluster.
+        Normalised path, with its vault if the case names one; None if the case has no gold and is
+        its own cluster.
     """
     if not case.gold_supports:
         return None
@@ -133,15 +133,15 @@ _EMPTY_INDEX_COUNTS: Final = ("docs_processed", "chunks_embedded")
 
 
 def retrieval_key(case: Case) -> str:
-    """Return the metric that says whether a case got the evidence that it needs."""
+    """Return the metric that shows whether a case got the evidence that it needs."""
     return "recall_all_at_k" if case.required_support_groups else "hit_at_k"
 
 
 def decide_outcome(case: Case, metrics: Metrics, *, failed: bool) -> tuple[Outcome, bool]:
-    """Decide a case from its deterministic metrics; judged scores play no part.
+    """Decide a case from its deterministic metrics; judged scores are ignored.
 
     Returns:
-        The outcome, and whether nothing at all could be checked.
+        The outcome, and whether nothing could be checked.
     """
     if failed:
         return "error", False
@@ -153,10 +153,10 @@ def decide_outcome(case: Case, metrics: Metrics, *, failed: bool) -> tuple[Outco
 def find_failure_stage(
     view: CaseView, metrics: Metrics, before_rerank: Metrics | None
 ) -> FailureStage | None:
-    """Return the first stage at which a case broke; None if none did or the target failed.
+    """Return the first stage at which a case failed; None if none did or the target failed.
 
-    A case that met its expectation can still have one: what it answered may be uncited,
-    ungrounded or incorrect, which is not a miss unless thresholds say so.
+    A case that met its expectation can still have one: its answer may be uncited, ungrounded or
+    incorrect, which is not a miss unless thresholds require it.
     """
     if view.failed:
         return None
@@ -170,7 +170,7 @@ def _lost_evidence(
 ) -> FailureStage | None:
     key = retrieval_key(view.case)
     found = metrics[key]
-    if found is None:  # anchors cannot be told, documents perhaps can
+    if found is None:  # anchors cannot be decided, documents perhaps can
         key, found = "doc_hit_at_k", metrics["doc_hit_at_k"]
     if found == 1 or not view.case.gold_supports:
         return None
@@ -184,8 +184,8 @@ def _lost_evidence(
 
 
 def _index_is_empty(view: CaseView) -> bool:
-    # The contract reports counts of the index, not its paths: only an empty one surely lacks the
-    # gold.
+    # The contract reports counts of the index, not its paths: only an empty one certainly lacks
+    # the gold.
     coverage = view.response.indexing_coverage if view.response is not None else None
     counts = [coverage.get(name) for name in _EMPTY_INDEX_COUNTS] if coverage else []
     return any(not isinstance(count, bool) and count == 0 for count in counts)
@@ -209,13 +209,13 @@ def _conflict_uncited(metrics: Metrics) -> bool:
 
 
 def below_pass_line(key: str, metrics: Metrics) -> bool:
-    """Tell whether a judged metric was scored and does not reach 4 of 5."""
+    """Return whether a judged metric was scored below 4 of 5."""
     value, high = metrics.get(key), METRICS[key].scale[1]
     return value is not None and high is not None and value < PASS_SHARE * high - 1e-9
 
 
 def score_settings(settings: Settings, *, headings_reported: bool = True) -> ScoreSettings:
-    """Select what scoring depends on from the settings of a run."""
+    """Select the settings of a run that scoring depends on."""
     return ScoreSettings(
         k=settings.k,
         path_case=settings.path_case,
@@ -229,7 +229,7 @@ def score_settings(settings: Settings, *, headings_reported: bool = True) -> Sco
 
 
 def any_heading(chunks: Iterable[RetrievedChunk]) -> bool | None:
-    """Say whether any chunk has a heading; None: there is no chunk."""
+    """Return whether any chunk has a heading; None without chunks."""
     found = None
     for chunk in chunks:
         if chunk.heading_path is not None:
@@ -239,18 +239,18 @@ def any_heading(chunks: Iterable[RetrievedChunk]) -> bool | None:
 
 
 def headings_reported(records: Iterable[CaseRecord]) -> bool:
-    """Say whether the target of a run reports headings, which is a fact about the whole run.
+    """Return whether the target of a run reports headings, a fact about the whole run.
 
-    Without a single chunk nothing is known of it, and True stands.
+    True is assumed if the run has no chunks.
     """
     chunks = (chunk for record in records for chunk in record.retrieved_chunks or ())
     return any_heading(chunks) is not False
 
 
 def seems_to_report_headings(chunks: Sequence[RetrievedChunk] | None) -> bool:
-    """Guess by one response, while the run goes on, whether its target reports headings.
+    """Guess from one response during the run whether its target reports headings.
 
-    ``settle_headings`` mends the guess at the end.
+    ``settle_headings`` corrects the guess at the end.
     """
     return any_heading(chunks or ()) is not False
 
@@ -263,19 +263,19 @@ def settle_headings(
     headings_reported: bool,
     settled_before: bool = False,
 ) -> CaseRecord:
-    """Score a record again if what the whole run says of headings is not what was guessed.
+    """Score a record again if the guess about headings differs from that of the whole run.
 
-    Failed cases too: whether their metrics are errors or not applicable depends on it. Besides
-    the metrics of anchors only ``similarity_margin`` does, which then has no relevant chunks to
-    speak of; the others stand, whose vectors or verdicts a record may no longer hold.
+    This includes failed cases, whose metrics become errors or not applicable. Only metrics of
+    anchors and ``similarity_margin``, which then lacks relevant chunks, depend on it; the others
+    are kept, since a record may not contain their vectors or verdicts any more.
 
     Args:
-        record: as it was scored when it was made.
-        case: that was asked.
-        settings: of the run.
-        headings_reported: what the whole run says.
-        settled_before: whether the record may have been settled by what a part of the run said,
-            which shows only in records without a chunk to guess from.
+        record: the record as first scored.
+        case: the case of the record.
+        settings: settings of the run.
+        headings_reported: whether the target of the whole run reports headings.
+        settled_before: whether the record may have been settled for a part of the run, which
+            matters only for records without chunks to guess from.
     """
     guess = seems_to_report_headings(record.retrieved_chunks)
     if guess == headings_reported and not (settled_before and not record.retrieved_chunks):
@@ -293,7 +293,7 @@ def settle_headings(
     scores = score_case(view, known=known)
     response = record.response and replace(record.response, retrieved_chunks=view.chunks)
     metrics = {**scores.metrics, **_own_metrics(record)}
-    # The citations stand: what is stored of the answer may be only its beginning.
+    # The citations are kept, since the stored answer may be truncated.
     settled = replace(scores, metrics=metrics, citations=record.citations)
     return replace(record, response=response, scores=settled)
 
@@ -312,7 +312,6 @@ def _stored_score(record: CaseRecord, key: str) -> Score:
 
 
 def response_of(record: CaseRecord) -> AskResponse | None:
-    """Return a stored response as it is scored again; None: there was none."""
-    # The citations read from the text are references here: what is stored of the text may be
-    # only its beginning.
+    """Return a stored response in the form to score again; None without a response."""
+    # Citations read from the text become references, since the stored text may be truncated.
     return record.response and replace(record.response, references=record.citations)

@@ -1,10 +1,10 @@
-"""The view of one case that judge and metrics share: matched chunks, citations, states of a score.
+"""View of one case shared by judge and metrics: matched chunks, citations, states of a score.
 
 A score is a number, *not applicable* (outside the metric's population, with the reason) or
 *failed* (the target or the judge failed where the metric applied). The population is decided
-first, so that it never depends on how the case went.
+first, so that it never depends on the result of the case.
 
-Citations are references and what the text of an answer names (docs/metrics.md#citations):
+Citations are references and citations in the text of an answer (docs/metrics.md#citations):
 ``[File: path.md, Section: heading]``, ``(File: path.md, Section: heading)``,
 ``[path.md, Section: heading]`` and numbers such as ``[1]`` or ``[1, 3]`` that index the retrieved
 chunks.
@@ -39,7 +39,7 @@ from pytest_rageval.values.reply import (
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """The case lies outside the metric's population."""
+    """The case is outside the metric's population."""
 
     reason: str
     """One short sentence for people."""
@@ -60,10 +60,10 @@ _NO_SCORES: Mapping[str, float | None] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """Verdicts of a judge on one answer. None means: asked, and no valid verdict came."""
+    """Verdicts of a judge on one answer. None means: asked without a valid verdict."""
 
     abstained: bool | None = None
-    """Whether the answer abstains; read only where the target does not say."""
+    """Whether the answer abstains; read only if the target does not report it."""
     acknowledges_conflict: bool | None = None
     """Whether the answer states that its sources differ."""
     scores: Mapping[str, float | None] = field(default_factory=lambda: _NO_SCORES)
@@ -72,7 +72,7 @@ class Verdicts:
     """Judged metric keys of the rubrics in use, besides those in ``scores``. A key in use without
     a score is an error where it applies, so pass this for failed cases too."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)
-    """Judged metric key to the reason why the judge found it without object (no claims)."""
+    """Judged metric key to the reason why the judge found it not applicable (no claims)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +82,14 @@ class CaseView:
     case: Case
     settings: ScoreSettings
     response: AskResponse | None
-    """None: the target gave none."""
+    """Response of the target; None: it failed to give one."""
     failed: bool
-    """The target failed, or its answer was empty; what an empty answer comes with still counts
-    for retrieval and scope."""
+    """Whether the target failed or its answer was empty; the chunks and folders of an empty answer
+    still count for retrieval and scope."""
     chunks: tuple[RetrievedChunk, ...] | None
-    """In rank order and decided against the anchors; None: not reported."""
+    """Chunks in rank order, compared with the anchors; None: not reported."""
     citations: tuple[Citation, ...] | None
-    """From references and answer text, distinct; None: not reported."""
+    """Distinct citations from references and answer text; None: not reported."""
     verdicts: Verdicts | None = None
 
     @property
@@ -99,7 +99,7 @@ class CaseView:
 
     @property
     def cut(self) -> tuple[RetrievedChunk, ...]:
-        """The first ``k`` chunks; empty where none are reported."""
+        """The first ``k`` chunks; empty if they are not reported."""
         return (self.chunks or ())[: self.k]
 
     @property
@@ -123,13 +123,13 @@ def view_case(
 
     Args:
         case: the question and its evidence.
-        response: of the target; None where it gave none. With an empty answer (whitespace, not
-            flagged as an abstention) the answer-side metrics are errors, while retrieval and
-            scope stand.
+        response: response of the target; None if it failed. With an empty answer (whitespace, not
+            flagged as an abstention) the answer-side metrics are errors, while retrieval and scope
+            are scored.
         settings: cutoff, matching and the kind of run. Chunks without full text keep an earlier
             decision in ``matched_golds`` and ``irrelevant``: clear both before scoring with other
             matching settings or another case.
-        error: why the target failed; needed where ``response`` is None.
+        error: reason for which the target failed; required if ``response`` is None.
 
     Raises:
         ValueError: ``response`` and ``error`` are both None.
@@ -152,7 +152,7 @@ def view_case(
 
 
 def gold_population(case: Case) -> NotApplicable | None:
-    """Return why a case lies outside the population "answerable, at least one gold", if it does."""
+    """Return why a case is outside the population "answerable, at least one gold", if it is."""
     if not case.answerable:
         return NotApplicable("The case is unanswerable.")
     if not case.gold_supports:
@@ -160,7 +160,7 @@ def gold_population(case: Case) -> NotApplicable | None:
     return None
 
 
-# One level of nesting, because headings hold brackets: "(File: a.md, Section: Setup (Linux))".
+# One level of nesting, because headings contain brackets: "(File: a.md, Section: Setup (Linux))".
 # The limits keep an answer full of opening brackets linear.
 _IN_SQUARE: Final = r"(?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){1,600}"
 _IN_ROUND: Final = r"(?:[^()\n]|\([^()\n]{0,200}\)){1,600}"
@@ -176,7 +176,7 @@ _NEXT: Final = re.compile(
 )
 _SECTION: Final = re.compile(r"[,;|]\s*Section\s*:", re.IGNORECASE)
 _FILE: Final = re.compile(r"\s*File\s*:", re.IGNORECASE)
-# Without "File:" only what looks like a path is one: "[see above, Section: 3]" is prose.
+# Without "File:" it must look like a path: "[see above, Section: 3]" is prose.
 _PATH_LIKE: Final = re.compile(r"/|\S\.\w{1,8}$")
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _QUOTE_PAIRS: Final = ("``", "''", '""', "**", "__", "“”", "‘’", "«»")
@@ -190,13 +190,13 @@ def read_citations(
     """Return the distinct citations of a response, references first.
 
     Args:
-        response: of the target.
+        response: response of the target.
         chunks: its retrieved chunks in rank order; None: not reported.
-        path_case: how paths compare.
+        path_case: comparison of paths.
 
     Returns:
-        None where the target reports no references and its text cites nothing; empty where it
-        reports an empty list.
+        None if the target reports no references and its text cites nothing; empty if it reports an
+        empty list.
     """
     written = tuple(text_citations(response.answer, chunks, path_case))
     if response.references is None and not written:
@@ -212,8 +212,8 @@ def text_citations(
     Args:
         answer: the answer as delivered.
         chunks: retrieved chunks in rank order; None (not reported) leaves numbers unread, since
-            nothing tells what they count.
-        path_case: how paths compare when a section name is looked up.
+            their meaning is unknown.
+        path_case: comparison of paths when a section name is looked up.
     """
     if "[" not in answer and "(" not in answer:
         return
@@ -223,7 +223,7 @@ def text_citations(
         if numbers is None:
             content = match.group("square") or match.group("round") or match.group("bare")
             yield from _named(content, chunks or (), path_case)
-        elif chunks is not None and prose[match.start()] == "[":  # "items[0]" in code is none
+        elif chunks is not None and prose[match.start()] == "[":  # "items[0]" in code is not one
             yield from (_numbered(int(n), chunks) for n in re.findall("[0-9]+", numbers))
 
 
@@ -270,9 +270,9 @@ def _resolve(
 def distinct_citations(
     citations: Iterable[Citation], path_case: PathCase = "sensitive"
 ) -> tuple[Citation, ...]:
-    """Drop every citation whose normalised path and heading an earlier one has.
+    """Drop every citation with the normalised path and heading of an earlier one.
 
-    Citations of nothing count once. Vaults tell citations apart only where both are known.
+    Citations of nothing count once. Vaults distinguish citations only if both are known.
     """
     seen: dict[tuple[str | None, Segments | None], list[str | None]] = {}
     kept = []

@@ -1,4 +1,4 @@
-"""What a case logs and prints while it runs on a thread, kept until its own turn.
+"""Output of cases on threads, kept until pytest runs the item.
 
 pytest takes whatever is logged or printed for that of the item it runs just then. What comes from
 a case that was asked ahead of its turn is held back here, and let out when its item waits for it.

@@ -22,23 +22,23 @@ class ReportDetails:
     """Details that a pytest report carries for this plugin, to the controller of xdist as well."""
 
     outcome: Outcome | None = None
-    """Of the case; None: not known in this process, or not a report of a case."""
+    """Outcome of the case; None: not known in this process, or not a report of a case."""
     check: CheckStatus | None = None
-    """Of the check of the gate; None: not a report of a check."""
+    """Status of the check of the gate; None: not a report of a check."""
     records: str | None = None
     """JSON of the records that a worker measured; None: they were delivered in this process."""
     finished: tuple[int, ...] = ()
     """Repeats that earlier sessions measured, whose records the worker does not hold."""
     asked: str | None = None
-    """Target that the case asked; None: it asked none."""
+    """Target that the case asked; None: it did not ask."""
     unasked: bool = False
     """Whether the test function does not take the fixture that asks."""
     notes: tuple[str, ...] = ()
     """Remarks of the judges about their caches."""
     gave_up: str | None = None
-    """Why the target is not asked any more; None: it is."""
+    """Reason why the target is not asked any more; None: it is."""
     usage_error: str | None = None
-    """Fault of the configuration that ends the session; None: there is none."""
+    """Fault of the configuration that ends the session; None: no fault."""
 
     def put_on(self, report: pytest.TestReport) -> None:
         """Store the details on a report, as plain values that xdist can send."""
@@ -48,7 +48,7 @@ class ReportDetails:
 
     @classmethod
     def of(cls, report: pytest.TestReport) -> ReportDetails:
-        """Return the details of a report; of one that has none, those without a value."""
+        """Return the details of a report, empty if it has none."""
         return cls(**getattr(report, _ATTRIBUTE, {}))
 
 
@@ -69,13 +69,13 @@ def decide_report(
 ) -> Outcome:
     """Rewrite the outcome of a call report from the records of its case.
 
-    A miss and an error of the target are encoded as pytest encodes an expected failure, which
-    every consumer of reports knows: it did not meet the expectation and does not fail the run.
+    A miss and an error of the target are encoded like an expected failure of pytest, which all
+    consumers of reports know: the expectation was not met, and the run does not fail.
 
     Args:
-        report: of the call; one that failed by an assertion of the user's own stays failed.
+        report: report of the call; it stays failed if an assertion of the user failed.
         records: one per repeat, at least one.
-        on_miss_fails: whether a miss fails the run by itself.
+        on_miss_fails: whether a miss alone fails the run.
 
     Returns:
         The outcome of the case.
@@ -96,7 +96,7 @@ def decide_report(
 
 
 def case_reason(records: Sequence[CaseRecord]) -> str:
-    """Say in one line why a case missed or erred; holds no model or document text."""
+    """Describe in one line why a case missed or erred, without model or document text."""
     record = deciding_record(records)
     if len(records) == 1:
         return _reason(record)
@@ -135,12 +135,12 @@ def set_properties(
 
 @cache
 def _property_name(key: str) -> str:
-    # pytest keeps all reports, and so each name once instead of twice a case.
+    # pytest keeps all reports: this stores each name once instead of twice per case.
     return f"rageval.{key}"
 
 
 def case_metadata(records: Sequence[CaseRecord]) -> dict[str, Any]:
-    """Return what pytest-json-report keeps of a case: each repeat, where there are several."""
+    """Return the metadata of a case for pytest-json-report, with its repeats if several."""
     record = deciding_record(records)
     document = {**_one_metadata(record), "metrics": _means(records)}
     if len(records) > 1:

@@ -1,7 +1,7 @@
-"""Takes every secret out of requests and responses before they reach a cassette.
+"""Removal of every secret from requests and responses before they are recorded.
 
-What is known to be secret is replaced wherever it stands; what may be is dropped by its name.
-Both sides of a comparison go through the same functions, so a replay needs no secret at all.
+Known secrets are replaced everywhere; values that may be secret are dropped by their names. Both
+sides of a comparison go through the same functions, so a replay does not need any secret.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.settings import Settings, TargetSettings
 
 NOT_NEEDED: Final = "rageval-replay-needs-no-secret"
-"""Stands for a secret that is not set while nothing is sent."""
+"""Value of a secret that is not set while nothing is sent."""
 _REQUEST_HEADERS: Final = frozenset({"accept", "content-type"})
 _RESPONSE_HEADERS_LEFT_OUT: Final = frozenset(
-    # Whose account it was, and what no longer holds of a body that was unpacked and blotted.
+    # Account names, and headers that do not fit the unpacked and blotted body.
     {"openai-organization", "openai-project", "content-length", "transfer-encoding"}
 )
 _KEY_HEAD: Final = 8
 _SHORTEST: Final = 4
-"""Of a secret that is looked for; ``blot_out`` leaves shorter ones alone as well."""
+"""Minimum length of a secret to look for; ``blot_out`` ignores shorter ones as well."""
 _USERINFO: Final = re.compile(r"(?<=://)[^/@?#]*@")
 
 
@@ -56,8 +56,8 @@ class Scrubber:
     """Cleans requests and responses of one run; cleaning twice changes nothing more.
 
     Args:
-        settings: of the run: which headers and variables hold secrets.
-        environ: their values.
+        settings: settings of the run, which name the headers and variables with secrets.
+        environ: values of the variables.
     """
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
@@ -76,8 +76,8 @@ class Scrubber:
     def request(self, request: Any) -> Any:
         """Clean a request of vcrpy in place and return it.
 
-        Of its headers only those stay that say what the body is, and configured ones that hold
-        no secret; matching looks at none.
+        Only headers that describe the body and configured ones without a secret are kept; matching
+        ignores headers.
         """
         request.uri = self._text(without_query_secrets(_USERINFO.sub("", request.uri)))
         request.headers = {
@@ -93,7 +93,7 @@ class Scrubber:
         """Return a cleaned copy of a response of vcrpy, its body unpacked.
 
         Raises:
-            EndpointError: it is packed in a way that cannot be searched for secrets.
+            EndpointError: its compression is unknown, so it cannot be searched for secrets.
         """
         response = _unpacked(response)
         response["headers"] = {
@@ -133,7 +133,7 @@ def _target_secrets(target: TargetSettings, environ: Mapping[str, str]) -> Itera
         elif secret := environ.get(match["name"], "").strip():
             resolved[name] = match["prefix"] + secret
             yield secret
-    # Without its value a header says nothing secret: "Bearer" must not be blotted out.
+    # A header without its value is not secret: "Bearer" must not be blotted out.
     yield from secret_values(target.headers, resolved)
     if target.url is not None:
         yield from join_url(target.url, target.path).secrets
@@ -149,20 +149,20 @@ def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[s
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """List how a secret may be written in a URL or a header."""
+    """Yield the spellings of a secret in URLs and headers."""
     if not secret.strip():
         return
-    # As latin-1 reads the UTF-8 of a body, too.
+    # Also its UTF-8 decoded as latin-1, as bodies are.
     yield from (secret, secret.encode().decode("latin-1"), quote(secret, safe=""))
     yield base64.b64encode(secret.encode()).decode("ascii")
 
 
 def _escaped(secret: str) -> re.Pattern[str]:
-    r"""Match a secret in which JSON spells characters in another way, such as ``\u0073`` or ``\/``.
+    r"""Match a secret with escapes of JSON, such as ``\u0073`` or ``\/``.
 
     A verdict is JSON within JSON, whose backslashes are escaped once more.
     """
-    # Begun where a row of backslashes begins, so that a long one is searched once.
+    # Matches start at the first backslash of a row, so that a long row is searched once.
     first = _escaped_character(secret[0], start=r"(?<!\\)")
     return re.compile(first + "".join(map(_escaped_character, secret[1:])))
 
@@ -204,7 +204,7 @@ MAX_CHARS: Final = 150
 
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
 _DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)")
-"""Windows opens a device under these names, whatever suffix follows."""
+"""Names under which Windows opens a device, with any suffix."""
 _SUFFIX: Final = re.compile(r"\.(?=(?:yaml|yml|json)$)")
 """vcrpy adds its own suffix only to a name without one."""
 
@@ -212,8 +212,8 @@ _SUFFIX: Final = re.compile(r"\.(?=(?:yaml|yml|json)$)")
 def cassette_name(case_id: str) -> str:
     """Return the name of a case's cassette, without folder and suffix.
 
-    Everything but lower-case ASCII letters, digits and ``_-.`` is percent-encoded; so is what a
-    file system or vcrpy would take for something else. A long name ends in a hash of the id.
+    Everything except lower-case ASCII letters, digits and ``_-.`` is percent-encoded, and so are
+    names special to file systems or vcrpy. A long name ends in a hash of the id.
 
     >>> cassette_name("recency/conflict_001")
     'recency%2Fconflict_001'

@@ -1,4 +1,4 @@
-"""Records the HTTP traffic of each case with pytest-recording and replays it without a network.
+"""Recording of the HTTP traffic of each case with pytest-recording, and its replay.
 
 A plugin of its own, registered only when a session evaluates and ``--record-mode``, or
 ``--block-network`` beside existing cassettes, asks for it; vcrpy is imported at the first case.
@@ -26,7 +26,7 @@ from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.settings import Settings
 
 EMBEDDED_URL: Final = "http://rageval-embedded.localhost"
-"""Where cassettes place the embedded server, which listens at another port in every run."""
+"""Address of the embedded server in cassettes, since its port differs in every run."""
 MATCH_ON: Final = ("method", "scheme", "host", "port", "path", "query", "body")
 
 
@@ -36,10 +36,10 @@ def open_cassettes(
     files: Iterable[Path],
     environ: Mapping[str, str] = os.environ,
 ) -> Cassettes | None:
-    """Return the plugin that records or replays, or None if neither is asked for.
+    """Return the plugin that records or replays; None if neither is requested.
 
     Raises:
-        pytest.UsageError: cassettes and workers at once.
+        pytest.UsageError: cassettes are combined with workers.
     """
     mode = config.getoption("record_mode", None)
     if mode is None and not any((file.parent / "cassettes" / file.stem).is_dir() for file in files):
@@ -57,10 +57,10 @@ class Cassettes:
     """Hooks and fixtures of a session that records or replays.
 
     Args:
-        config: of the session.
-        settings: of the run.
-        environ: where the secrets are.
-        mode: one of pytest-recording's record modes; ``none`` replays.
+        config: configuration of the session.
+        settings: settings of the run.
+        environ: variables that hold the secrets.
+        mode: record mode of pytest-recording; ``none`` replays.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class Cassettes:
         self._scrubber = Scrubber(settings, environ)
         self._embedded_url: str | None = None
         self.served_at: str | None = None
-        """Where the embedded target is served already; None: it is started when it is needed."""
+        """URL of an embedded target that runs already; None: it is started on demand."""
         self._judge: object = None
         self._second_judge: object = None
         self._opening = False
 
-    # --- what the cases ask
+    # --- target and judges
 
     @contextmanager
     def open_target(self) -> Iterator[object]:
@@ -101,7 +101,7 @@ class Cassettes:
 
     @contextmanager
     def open_judge(self) -> Iterator[object]:
-        """Yield the judge without its cache, whose answers would be in no cassette."""
+        """Yield the judge without its cache, whose answers would not be recorded."""
         from pytest_rageval.judges.opening import open_judge
 
         with open_judge(self._uncached(), environ=self.environ, **self._pauses()) as self._judge:
@@ -109,7 +109,7 @@ class Cassettes:
 
     @contextmanager
     def open_second_judge(self) -> Iterator[object]:
-        """Yield the judge of the spot check, without its cache as well."""
+        """Yield the judge of the spot check, also without its cache."""
         from pytest_rageval.judges.opening import open_second_judge
 
         opened = open_second_judge(self._uncached(), environ=self.environ, **self._pauses())
@@ -128,13 +128,13 @@ class Cassettes:
     # --- hooks of pytest
 
     def pytest_report_header(self) -> str:
-        """Say what happens to requests."""
+        """Describe the handling of requests."""
         if self.replaying:
             return "rageval: replaying cassettes, one case after the other; nothing is sent"
         return f"rageval: recording cassettes ({self._mode}), one case after the other"
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Give every case its cassette, unless its test function chose one."""
+        """Assign a cassette to every case whose test function does not choose one."""
         if isinstance(item, CaseItem):
             if item.get_closest_marker("default_cassette") is None:
                 item.add_marker(pytest.mark.default_cassette(cassette_name(item.name)))
@@ -145,10 +145,10 @@ class Cassettes:
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
-        """Prepare the cassette of a case, and only of a case."""
+        """Prepare the cassettes of cases, but not those of other tests."""
         if fixturedef.argname != "vcr" or not isinstance(request.node, CaseItem):
             return (yield)
-        # What a judge learned from other cases about its server is not in this case's cassette.
+        # The cassette lacks the requests by which a judge adapted to its server in other cases.
         for judge in (self._judge, self._second_judge):
             forget = getattr(judge, "forget", None)
             if forget is not None:
@@ -164,7 +164,7 @@ class Cassettes:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_recording_configure(self, vcr: Any) -> None:
-        """Set vcrpy up; what a ``vcr_config`` fixture says goes before, save for secrets."""
+        """Configure vcrpy; a ``vcr_config`` fixture takes precedence, except for secrets."""
         if not self._opening:
             return
         vcr.match_on = MATCH_ON
@@ -173,7 +173,7 @@ class Cassettes:
 
         def with_our_filters(**options: Any) -> dict[str, Any]:
             found: dict[str, Any] = merged(**options)
-            # Ours come last, so that none of the user's own can let a secret pass.
+            # Ours come last, so that filters of the user cannot restore a secret.
             found["before_record_request"] = _chain(
                 found["before_record_request"], self._at_fixed_host, self._scrubber.request
             )
@@ -197,9 +197,9 @@ class Cassettes:
         return request
 
     def _explain_refusals(self, cassette: Any) -> None:
-        """Say in our words that a cassette holds no answer to a request.
+        """Replace vcrpy's error about a request that a cassette does not contain.
 
-        vcrpy asks the cassette to filter a request again right before it refuses it.
+        vcrpy calls the filter of the cassette again just before it refuses a request.
         """
         filtered = cassette.filter_request
 
@@ -228,7 +228,7 @@ class Cassettes:
 
 
 class _Persister:
-    """Reads cassettes as pytest-recording does, and writes them whole or not at all."""
+    """Persister that reads cassettes like pytest-recording and writes them atomically."""
 
     def __init__(self, inner: Any, shown: Any) -> None:
         self._inner = inner
@@ -261,7 +261,7 @@ class _Persister:
 
 
 def _chain(*functions: Any) -> Any:
-    """Apply functions in order; the first None, which means not to record, ends it."""
+    """Apply functions in order until one returns None, which means not to record."""
 
     def apply(value: Any) -> Any:
         for function in functions:
@@ -274,4 +274,4 @@ def _chain(*functions: Any) -> Any:
 
 
 def _no_pause(seconds: float) -> None:
-    """Waiting would bring nothing: what comes next is already recorded."""
+    """Return at once: the next reply is already recorded."""

@@ -1,4 +1,4 @@
-"""Gate checks as pytest reports, so that every consumer of reports sees them like tests."""
+"""Gate checks as pytest reports, so that all consumers of reports treat them like tests."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ _OUTCOMES: dict[CheckStatus, Literal["passed", "failed", "skipped"]] = {
 
 
 _PROPERTIES: Final = ("status", "value", "limit", "low", "high", "n")
-"""What JUnit keeps of a check, where it has a value."""
+"""Figures of a check that JUnit keeps, if they have a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureText:
     """Reason of a failed check, with the attributes that readers of pytest reports expect.
 
-    A plain text would stand in a JUnit file twice, all its lines in the title, too.
+    A plain text would occur twice in a JUnit file, with all its lines in the title.
     """
 
     text: str
     """The first line is the title."""
     line: int
-    """Of thresholds.toml, from 1."""
+    """Line of thresholds.toml, from 1."""
 
     def __str__(self) -> str:
         return self.text
 
     def toterminal(self, tw: Any) -> None:
-        """Write it where pytest shows failures."""
+        """Write the text to the failures that pytest shows."""
         tw.line(self.text)
 
     @property
     def reprcrash(self) -> SimpleNamespace:
-        """Where it failed and why in a line, under the names that pytest has for it."""
+        """Place and one-line reason of the failure, with the attribute names of pytest."""
         title = self.text.partition("\n")[0]
         return SimpleNamespace(path=THRESHOLDS, lineno=self.line, message=title)
 
     @property
     def reprtraceback(self) -> SimpleNamespace:
-        """The calls that led there: none."""
+        """Empty traceback."""
         return SimpleNamespace(reprentries=[])
 
 
@@ -78,7 +78,7 @@ def check_report(result: CheckResult) -> pytest.TestReport:
 
 
 def incomplete_report(sentence: str, hint: str = "") -> pytest.TestReport:
-    """Return the failure of a run that lost cases; the hint says what may be the reason."""
+    """Return the failure of a run that lost cases, with a hint at the reason."""
     text = FailureText("\n".join(filter(None, (sentence, hint))), 1)
     report = _report("complete", "failed", text)
     add_json_metadata(report, {"status": "fail", "message": sentence})
@@ -86,7 +86,7 @@ def incomplete_report(sentence: str, hint: str = "") -> pytest.TestReport:
 
 
 def check_text(result: CheckResult) -> str:
-    """Say why a check failed: the first line is what the short summary shows."""
+    """Describe why a check failed; the first line is shown in the short summary."""
     check = result.check
     where = f"{THRESHOLDS}:{check.line}" if check.line else "(a check that always exists)"
     lines = [f"{result.message}", f"{where}  metric {check.metric}"]
@@ -96,7 +96,7 @@ def check_text(result: CheckResult) -> str:
     if seen is not None:
         lines.append(seen)
     if result.missed_cases:
-        # Of a drop, not all of them need to be misses.
+        # Cases behind a drop need not be misses.
         word = "worse" if check.kind in {"max_drop", "max_rise"} else "missed"
         if check.metric == "error_rate":
             word = "failed"
@@ -105,10 +105,10 @@ def check_text(result: CheckResult) -> str:
 
 
 def check_metadata(result: CheckResult) -> dict[str, str | float | None]:
-    """Return what pytest-json-report keeps of a check: scalars alone.
+    """Return the metadata of a check for pytest-json-report, only scalars.
 
-    ``low`` and ``high`` bound the two-sided interval; they, ``value`` and ``n`` are None where
-    the check had no data or was skipped.
+    ``low`` and ``high`` bound the two-sided interval; they, ``value`` and ``n`` are None if the
+    check had no data or was skipped.
     """
     check = result.check
     return {

@@ -1,9 +1,9 @@
-"""Fixtures that give a case the target and the judges that it asks.
+"""Fixtures of the target and the judges that a case asks.
 
-An item asks the configured target where its ``rag_client`` is the one of this package, or a
-fixture of the user's own around it. An async fixture for a client works without an async plugin:
-it runs on the same loop as the async client that it returns, in a thread of its own, so that
-nothing patches a loop and a plugin such as pytest-asyncio may run another beside it.
+An item asks the configured target if its ``rag_client`` is the one of this package, or a fixture
+of the user around it. An async fixture for a client works without an async plugin: it runs on the
+same loop as the async client that it returns, in a separate thread, so that it does not interfere
+with the loop of a plugin such as pytest-asyncio.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _HOOKS: Final = f"{__package__}.hooks"
 
 
 def asks_configured_target(item: pytest.Function) -> bool:
-    """Say whether an item asks the target of the settings, also through a fixture around it."""
+    """Return whether an item asks the target of the settings, also through a fixture around it."""
     return any(_is_configured(definition) for definition in _target_definitions(item))
 
 
 def asked_target(item: pytest.Function, settings: Settings) -> str | None:
-    """Name what an item asks: the configured target, or the fixture that takes its place.
+    """Name the target of an item: the configured one, or the fixture that replaces it.
 
-    An override that itself takes ``rag_client`` is named with what it wraps. None: the test
-    function uses no target.
+    An override that itself takes ``rag_client`` is named with the fixture it wraps. None: the test
+    function does not use a target.
     """
     named = [
         configured_target(settings) or "no target"
@@ -49,7 +49,7 @@ def asked_target(item: pytest.Function, settings: Settings) -> str | None:
 
 
 def _target_definitions(item: pytest.Function) -> Iterator[pytest.FixtureDef[Any]]:
-    """Yield the definition of ``rag_client`` that an item gets, and those that it is around."""
+    """Yield the definition of ``rag_client`` that an item gets, and those that it wraps."""
     for definition in reversed(fixture_definitions(item).get("rag_client", ())):
         yield definition
         if _is_configured(definition) or "rag_client" not in definition.argnames:
@@ -61,7 +61,7 @@ def _is_configured(definition: pytest.FixtureDef[Any]) -> bool:
 
 
 def _place(function: Any, rootdir: Path) -> str:
-    """Return the file of a fixture function; its module where that is no file of the project."""
+    """Return the file of a fixture function, or its module if it is outside the project."""
     while isinstance(function, functools.partial):
         function = function.func
     code = getattr(inspect.unwrap(function), "__code__", None)
@@ -72,19 +72,19 @@ def _place(function: Any, rootdir: Path) -> str:
 
 
 def same_clients(item: pytest.Function, other: pytest.Function) -> bool:
-    """Say whether two items get their clients from the same fixtures."""
+    """Return whether two items get their clients from the same fixtures."""
     same = fixture_info(item) is fixture_info(other)
     return same or client_definitions(item) == client_definitions(other)
 
 
 def client_definitions(item: pytest.Function) -> tuple[pytest.FixtureDef[Any] | None, ...]:
-    """Return the fixtures that give an item its clients; None: it has no such fixture."""
+    """Return the fixtures of an item's clients; None for those that it does not use."""
     found = fixture_definitions(item)
     return tuple(found[name][-1] if name in found else None for name in CLIENT_FIXTURES)
 
 
 def client_parameters(item: pytest.Function) -> dict[str, int]:
-    """Return which parameter of each parametrized fixture the clients of an item depend on."""
+    """Return the parameter index of each parametrized fixture that an item's clients depend on."""
     if not hasattr(item, "callspec"):
         return {}
     found = fixture_definitions(item)
@@ -123,7 +123,7 @@ def _from_generator(function: Callable[..., AsyncGenerator[Any, None]]) -> Calla
         try:
             value = loop.run(_advance(generator))
         except StopAsyncIteration:
-            return  # pytest then says that the fixture did not yield a value
+            return  # pytest then reports that the fixture did not yield a value
         yield value
         try:
             loop.run(_advance(generator))

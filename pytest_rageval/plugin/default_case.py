@@ -1,6 +1,6 @@
-"""The test function of a case whose set brings none of its own.
+"""The test function of cases whose set does not define one.
 
-It lives in a module of its own because pytest collects a case file as a module.
+It is in a separate module because pytest collects a case file as a module.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 def test_case(
     rag_client: object,
     judge: object,
-    _rageval_second_judge: object,  # noqa: PT019 - a fixture with a value, and no user's business
+    _rageval_second_judge: object,  # noqa: PT019 - a private fixture with a value
 ) -> None:
-    """Name what a case is asked with; ``CaseItem.runtest`` asks, scores, judges and records it.
+    """Request the clients of a case; ``CaseItem.runtest`` asks, scores, judges and records it.
 
-    Here, because the ``request`` that leads from a function to its item costs as much as all
+    The body is empty because the ``request`` fixture, which leads to the item, costs as much as all
     other fixtures of a case together.
     """
 

@@ -1,7 +1,7 @@
-"""Documents of a session: into the target before the first case, and out of it after the last.
+"""Documents of a session: put into the target before the first case, deleted after the last.
 
-Only the process that sees every report does so, once for all workers. A ``rag_client`` fixture of
-the user's own takes them from the fixture ``rageval_documents`` instead, in every process.
+Only the process that sees every report does so, once for all workers. A custom ``rag_client``
+fixture takes them from the fixture ``rageval_documents`` instead, in every process.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FIXTURE = "rageval_documents"
 
 
 def register_documents(config: pytest.Config, state: State) -> None:
-    """Install the hooks of a session whose cases bring documents.
+    """Install the hooks of a session whose cases have documents.
 
     Raises:
         pytest.exit.Exception: a file of documents is wrong (exit 2).
@@ -54,7 +54,7 @@ def register_documents(config: pytest.Config, state: State) -> None:
 
 
 def read_sets(state: State) -> tuple[DocumentSet, ...]:
-    """Read what the case files of a session bring along.
+    """Read the document files beside the case files of a session.
 
     Raises:
         DatasetError: with the faults of every file.
@@ -90,7 +90,7 @@ def loaded(state: State, sets: Iterable[DocumentSet]) -> Iterator[LoadedDocument
 
 @contextmanager
 def _importable(rootdir: str) -> Iterator[None]:
-    # The loader is a module of the project, which only ``python -m pytest`` would find.
+    # The loader is a module of the project, which is importable only by ``python -m pytest``.
     added = rootdir not in sys.path
     if added:
         sys.path.insert(0, rootdir)
@@ -113,12 +113,12 @@ def _refuse(config: pytest.Config, faults: str) -> None:
 
 
 class DocumentSession:
-    """Hooks of a session whose cases bring documents.
+    """Hooks of a session whose cases have documents.
 
     Args:
-        config: of the session.
-        state: of the session.
-        sets: what its case files bring along.
+        config: configuration of the session.
+        state: state of the session.
+        sets: documents of its case files.
     """
 
     def __init__(self, config: pytest.Config, state: State, sets: Sequence[DocumentSet]) -> None:
@@ -128,12 +128,12 @@ class DocumentSession:
         self._is_worker = hasattr(config, "workerinput")
         self._client: DocumentsClient | None = None
         self._sent: list[DocumentSet] = []
-        """Sets of which documents may be in the target; no other folder is cleaned up."""
+        """Sets whose documents may be in the target; other folders are not cleaned up."""
 
-    # First of all, so that nothing is asked ahead before the documents are there.
+    # First, so that no case is asked ahead before the documents are in the target.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Put the documents in, let the cases run, and clean up by policy however they end."""
+        """Put the documents in, run the cases, and clean up by policy in every case."""
         sets = () if self._is_worker else self._wanted(session)
         if not sets:
             return (yield)
@@ -152,17 +152,17 @@ class DocumentSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Refuse a case of a worker that would be asked without its documents."""
+        """Refuse a case of a worker that would run without its documents."""
         if self._is_worker and isinstance(item, CaseItem) and self._lacks_documents(item):
             pytest.fail(_no_way(item), pytrace=False)
 
-    # --- which, and to where
+    # --- selection of sets and target
 
     def _wanted(self, session: pytest.Session) -> tuple[DocumentSet, ...]:
-        """Return the sets of which a case is asked over HTTP.
+        """Return the sets with a case that is asked over HTTP.
 
         Raises:
-            pytest.UsageError: a case asks a target that gets no documents.
+            pytest.UsageError: a case asks a target that does not get the documents.
         """
         option = self._config.option
         cassettes = self._state.cassettes
@@ -193,7 +193,7 @@ class DocumentSession:
         return not asks_configured_target(item) and FIXTURE not in item.fixturenames
 
     def _served(self, stack: ExitStack) -> Settings:
-        """Return the settings with the URL of the target, which is served if it is embedded."""
+        """Return the settings with the URL of the target; start it if it is embedded."""
         state, settings = self._state, self._state.settings
         if target_kind(settings) == "url":
             return settings
@@ -208,17 +208,17 @@ class DocumentSession:
             state.target_url = stack.enter_context(_as_usage_error(serve_vault(settings)))
             if state.cassettes is not None:
                 state.cassettes.served_at = state.target_url
-        # Headers are meant for the configured URL, and there is none.
+        # Headers are meant for a configured URL, which is missing here.
         target = replace(settings.target, url=state.target_url)
         return replace(settings, target=target)
 
-    # --- in and out
+    # --- upload and clean-up
 
     def _put(self, settings: Settings, sets: Sequence[DocumentSet]) -> None:
         from pytest_rageval.target.documents import DocumentsClient
 
         try:
-            # All texts first: a run that cannot have them changes nothing in the target.
+            # All texts first: a run that cannot load them must not change the target.
             texts = [(one, list(loaded(self._state, [one]))) for one in sets]
             client = DocumentsClient(settings.target, self._path(settings), environ=os.environ)
             self._client = client
@@ -236,20 +236,20 @@ class DocumentSession:
             n = client.put(one.scope_prefix, documents)
         except EndpointError as error:
             if error.kind == "connection" and not client.has_put:
-                self._sent.clear()  # no target is there that could have taken any
+                self._sent.clear()  # the target was not reached, so it has none
             message = f"the documents of {one.display} could not be put in: {error}"
             raise pytest.UsageError(message) from error
         self._say(f"{n} documents of {one.display} are below {one.scope_prefix} now")
 
     def _path(self, settings: Settings) -> str:
-        # The embedded server has its own, whatever is configured for others.
+        # The embedded server has a fixed path.
         embedded = target_kind(self._state.settings) == "vault"
         return "/api/v1/documents" if embedded else settings.documents_path
 
     def _clean_up(self, *, passed: bool) -> None:
         policy = self._state.settings.documents_cleanup
         if self._client is None or target_kind(self._state.settings) == "vault":
-            return  # nothing was put, or it goes with its server
+            return  # nothing was put, or it ends with its server
         if policy == "none" or (policy == "on-success" and not passed):
             why = "" if policy == "none" else ", for the run did not pass"
             for one in self._sent:

@@ -1,8 +1,7 @@
 """Hooks, options and fixtures that pytest loads in every session of an environment.
 
-Imports the standard library and pytest alone. Everything else is imported when a session
-turns out to hold case files; until then the plugin adds options, a marker and fixtures, and
-does nothing.
+Imports only the standard library and pytest. Everything else is imported when a session contains
+case files; until then the plugin only adds options, a marker and fixtures.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
 STATE = pytest.StashKey[State]()
 _sessions: list[State | None] = []
-"""Those of this process, the innermost last: a test may run pytest within pytest. None: it
-evaluates nothing."""
+"""Sessions of this process, the innermost last, since a test may run pytest within pytest. None:
+the session does not evaluate."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,10 +49,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Wake up if the command line asks for case files.
+    """Prepare the session if the command line selects case files.
 
-    At session start, because the controller of an xdist run must have read every file, and
-    refused what is wrong with the right exit code, before it starts its workers.
+    At session start, because the controller of an xdist run must read every file, and refuse
+    faulty ones with the right exit code, before it starts its workers.
     """
     from pytest_rageval.plugin.preflight import prepare
 
@@ -77,7 +76,7 @@ def _forget_session() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """End the thread that async clients ran on; a process may hold several sessions."""
+    """Stop the thread of async clients; a process may run several sessions."""
     loop_thread = sys.modules.get("pytest_rageval.support.threads")
     if loop_thread is not None:
         loop_thread.session_loop().stop()
@@ -108,8 +107,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, object, object]:
-    """Let ``rag_client`` and ``judge`` be async fixtures without an async plugin."""
-    # A project that evaluates nothing now may have fixtures of these names, and a plugin for them.
+    """Allow ``rag_client`` and ``judge`` to be async fixtures without an async plugin."""
+    # A session that does not evaluate may have fixtures of these names, and a plugin for them.
     if fixturedef.argname in {"rag_client", "judge"} and STATE in request.config.stash:
         from pytest_rageval.plugin.client_fixtures import make_sync
 
@@ -119,7 +118,7 @@ def pytest_fixture_setup(
 
 def _state(fixture: str) -> State:
     # Not from ``request``, which costs each case as much as all its other fixtures together: pytest
-    # makes one anew for every fixture that asks for it, even where its value is known.
+    # creates a new one for every fixture that takes it, even if its value is known.
     state = _sessions[-1] if _sessions else None
     if state is None:
         pytest.fail(

@@ -65,7 +65,7 @@ class CaseFile(pytest.Module):
         sibling = self.path.with_suffix(".py")
         if not sibling.is_file():
             return default_case
-        # Its name hides it from pytest's own rule for which modules show the values of an assert.
+        # Its name does not match pytest's rule for modules whose asserts show values.
         # The dotted name depends on packages and import mode, so every suffix is registered.
         parts = sibling.with_suffix("").parts[1:]
         names = {".".join(parts[i:]) for i in range(len(parts))}
@@ -105,7 +105,7 @@ class CaseFile(pytest.Module):
 def _mark(
     category: str, difficulty: str | None, answerable: bool, language: str | None, required: bool
 ) -> pytest.MarkDecorator:
-    # One for all cases that are alike: there may be a hundred thousand.
+    # Shared by equal cases, of which there may be a hundred thousand.
     return pytest.mark.case(
         category=category,
         difficulty=difficulty,
@@ -142,15 +142,15 @@ class CaseItem(pytest.Function):
 
     @property
     def finished(self) -> Mapping[int, CaseRecord | None]:
-        """Repeats that an earlier session of a resumed run finished; None: not held here."""
+        """Repeats that an earlier session of a resumed run finished; None: in another process."""
         found = self.state.finished.get(self.nodeid, {})
         if None in found.values() and "eval_record" in self.fixturenames:
-            return {}  # It is needed here, so it is asked again.
+            return {}  # the record is needed here, so the case is asked again
         return found
 
     @property
     def nothing_to_do(self) -> bool:
-        """Whether every repeat is finished and no code of the user's wants to see them."""
+        """Whether every repeat is finished and code of the user does not use the record."""
         return (
             len(self.finished) == self.state.settings.repeats
             and self.function is default_case.test_case
@@ -159,7 +159,7 @@ class CaseItem(pytest.Function):
 
     @property
     def records(self) -> tuple[CaseRecord, ...]:
-        """By repeat, as they are stored; empty: not measured yet."""
+        """Stored records by repeat; empty before the measurement."""
         earlier = [record for record in self.finished.values() if record is not None]
         if self.evaluated is None:
             return tuple(earlier) if self.nothing_to_do else ()
@@ -182,11 +182,11 @@ class CaseItem(pytest.Function):
         return deciding_record(self.records)
 
     def evaluate(self, clients: Clients, deliver: Deliver | None = None) -> Evaluated:
-        """Ask, score and judge the case as often as it is not finished yet, on any thread.
+        """Ask, score and judge the unfinished repeats of the case, on any thread.
 
         Args:
-            clients: that are asked.
-            deliver: takes each record as soon as it is there; None: what the state says does.
+            clients: target and judges to ask.
+            deliver: takes each record as soon as it is finished; None: that of the state.
         """
         started = time.perf_counter()
         repeats = range(self.state.settings.repeats)
@@ -195,7 +195,7 @@ class CaseItem(pytest.Function):
         return Evaluated(asked, time.perf_counter() - started)
 
     def deliver(self, record: CaseRecord) -> None:
-        """Hand a record to whoever keeps it in this process."""
+        """Pass a record to the function that keeps it in this process, if any."""
         if self.state.deliver is not None:
             self.state.deliver(self.nodeid, record)
 
@@ -224,11 +224,11 @@ class CaseItem(pytest.Function):
     def setup(self) -> None:
         """Forget the record of an earlier attempt (rerun plugins reuse the item)."""
         self.evaluated = None
-        if not self.nothing_to_do:  # The target need not even be there.
+        if not self.nothing_to_do:  # the target may be unavailable
             super().setup()
 
     def runtest(self) -> None:
-        """Ask, by way of the test function where it is the user's own; unless all was done."""
+        """Ask, through the test function if the user defines one, unless all repeats are done."""
         if self.nothing_to_do:
             return
         if self.function is default_case.test_case:
@@ -243,7 +243,7 @@ class CaseItem(pytest.Function):
 
 @cache
 def _item_class(base: type[pytest.Function]) -> type[CaseItem]:
-    # Async plugins replace Function by a subclass of theirs, which must survive.
+    # Async plugins replace Function by a subclass, which must be kept.
     if base is pytest.Function:
         return CaseItem
     return type("CaseItem", (CaseItem, base), {})
@@ -267,7 +267,7 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
     """Rewrite the outcome of a call report from the records of its case.
 
     Returns:
-        What the report must carry, the records included where they go to another process.
+        Details for the report, including the records if another process keeps them.
     """
     details = ReportDetails()
     if not item.records and not item.finished:
@@ -277,14 +277,14 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
     if asked:
         details.asked = asked_target(item, item.state.settings) or "unknown"
     if item.evaluated is not None:
-        # Waiting in vain for what was done ahead of its turn would show as no time at all.
+        # A case that was asked ahead of its turn would otherwise take no time.
         report.duration = item.evaluated.took_s
     if item.state.deliver is None:
         # ASCII JSON: a lone surrogate or a subclass of str would kill an xdist worker.
         details.records = json.dumps([record_to_json(one) for one in asked], allow_nan=False)
         details.finished = tuple(sorted(item.finished))
         if item.finished:
-            return details  # The process that holds the rest of its records decides.
+            return details  # the process that has the other records decides
     details.outcome = decide_report(report, item.records, on_miss_fails=item.state.on_miss_fails)
     item.user_properties[:] = set_properties(item.user_properties, item.records)
     report.user_properties = list(item.user_properties)

@@ -1,9 +1,9 @@
-"""Asks the cases that come next while pytest reports one after the other.
+"""Concurrent asking of the next cases while pytest reports one after the other.
 
-pytest runs items strictly in turn. The first case that comes to its turn hands itself and those
-after it to threads, and waits for its own record alone; when the others come to their turn, their
-records are there or on the way. What a case needs comes from fixtures, so only cases that are
-bound to get the very same values go ahead of their turn.
+pytest runs items strictly in order. The first case submits itself and the next ones to threads,
+and waits only for its own record; when pytest runs the others, their records are finished or in
+progress. Clients come from fixtures, so only cases that are certain to get the same values are
+asked ahead of their turn.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from pytest_rageval.values.record import CaseRecord
 _SPARE: Final = 4
 """One thread in four beyond the limit: it scores while the others' requests are in flight."""
 _WINDOW: Final = 64
-"""Cases ahead of the one being reported, for each request in flight: a slow case at their head
-must not leave the others idle."""
+"""Cases ahead of the one being reported, per request in flight: a slow first case must not leave
+the other threads idle."""
 
 
 class _Task:
-    """A case that is asked on a thread, as long as anybody wants to know."""
+    """A case that is asked on a thread, and can be withdrawn."""
 
     def __init__(self, item: CaseItem, clients: Clients, turns: Turns) -> None:
         self.clients = clients
@@ -82,14 +82,14 @@ class Lookahead:
         )
         self._window = concurrency * _WINDOW
         if session.config.getoption("maxfail", 0):
-            # What is ahead of a failure was asked in vain.
+            # Cases after the last allowed failure would be asked in vain.
             self._window = concurrency
         self._queue = _upcoming(session)
         self._turns = Turns()
         self._tasks: dict[CaseItem, _Task] = {}
 
     def note_next(self, nextitem: pytest.Item | None) -> None:
-        """Learn which item pytest runs after the one that begins now."""
+        """Store the item that pytest runs after the current one."""
         self._queue.note_next(nextitem)
 
     def measure(self, item: CaseItem, clients: Clients) -> Evaluated:
@@ -107,7 +107,7 @@ class Lookahead:
         try:
             evaluated = task.future.result()
         except BaseException:
-            # Such as a limit of time: what comes later must not count as if it had been kept.
+            # Such as a time limit: later records must not be delivered.
             task.withdraw()
             raise
         if evaluated.output is not None:
@@ -115,20 +115,20 @@ class Lookahead:
         return evaluated
 
     def forget(self, item: CaseItem) -> None:
-        """Withdraw a case that was asked ahead, whose turn came to nothing."""
+        """Withdraw a case that was asked ahead and did not run."""
         task = self._tasks.pop(item, None)
         if task is not None:
             task.withdraw()
 
     def _withdraw_lost(self) -> None:
-        """Withdraw what another process took over."""
+        """Withdraw cases that another process took over."""
         given = self._queue.given()
         if given is not None:
             for item in self._tasks.keys() - given:
                 self._tasks.pop(item).withdraw()
 
     def stop(self) -> None:
-        """Start no case and no request more; requests in flight are left to themselves."""
+        """Start no more cases and requests; requests in flight are abandoned."""
         self._threads.stop()
         for task in self._tasks.values():
             task.withdraw()
@@ -141,7 +141,7 @@ class Lookahead:
         return task
 
     def _ready(self, item: CaseItem) -> Iterator[CaseItem]:
-        """Yield cases to come that may go ahead, as long as there is room."""
+        """Yield the next cases that may be asked ahead, up to the size of the window."""
         room = self._window - len(self._tasks)
         wanted = client_definitions(item)
         scopes = {one.scope for one in wanted if one is not None}
@@ -169,7 +169,7 @@ def _same_values(item: CaseItem, other: CaseItem, *, lasting: bool) -> bool:
 
 
 def _measures(item: CaseItem) -> bool:
-    """Say whether a case is sure to be asked when its turn comes, as far as can be told."""
+    """Return whether a case is expected to be asked when pytest runs it."""
     if len(item.finished) == item.state.settings.repeats:
         return False
     if any(mark.name in {"skip", "skipif", "xfail"} for mark in item.iter_markers()):
@@ -177,11 +177,11 @@ def _measures(item: CaseItem) -> bool:
     return item.function is default_case.test_case or "eval_record" in item.fixturenames
 
 
-# --- what comes next -----------------------------------------------------------------------------
+# --- order of items ------------------------------------------------------------------------------
 
 
 class _SessionOrder:
-    """Items of a session that runs them all itself."""
+    """Items of a session that runs all of them in this process."""
 
     def __init__(self, items: Sequence[pytest.Item]) -> None:
         self._items = items
@@ -190,13 +190,13 @@ class _SessionOrder:
         self._looked_at = 0
 
     def note_next(self, nextitem: pytest.Item | None) -> None:
-        """Its order is known."""
+        """Do nothing: the order is known."""
 
     def given(self) -> None:
-        """Nobody takes items away."""
+        """Return None: other processes do not take items."""
 
     def after(self, item: CaseItem, wanted: object, *, limit: int) -> Iterator[pytest.Item]:
-        """Yield items after one, without those that were looked at for the same fixtures."""
+        """Yield items after one, without those already yielded for the same fixtures."""
         if self._places is None:
             self._places = {one: place for place, one in enumerate(self._items)}
         if self._looked_for != wanted:
@@ -208,7 +208,7 @@ class _SessionOrder:
 
 
 class _WorkerOrder:
-    """Items that an xdist worker was given so far; without xdist's queue, the next one alone."""
+    """Items that an xdist worker was given so far; without xdist's queue, only the next one."""
 
     def __init__(self, session: pytest.Session) -> None:
         self._queue = WorkerQueue(session)
@@ -219,11 +219,11 @@ class _WorkerOrder:
         self._next = nextitem
 
     def given(self) -> set[pytest.Item]:
-        """Return the items that the worker has still to run."""
+        """Return the remaining items of the worker."""
         return set(self._waiting(None))
 
     def after(self, item: CaseItem, wanted: object, *, limit: int) -> Iterator[pytest.Item]:
-        """Yield items that the worker has still to run, in their order."""
+        """Yield the remaining items of the worker, in order."""
         return self._waiting(limit)
 
     def _waiting(self, limit: int | None) -> Iterator[pytest.Item]:

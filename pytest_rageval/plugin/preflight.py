@@ -1,7 +1,7 @@
-"""Decides whether a session evaluates anything, and reads what it needs before it starts.
+"""Detection of sessions that evaluate, and loading of their settings and case files.
 
-``prepare`` runs in every pytest session, so it looks at paths first and imports nothing until
-a case file is in sight.
+``prepare`` runs in every pytest session, so it checks paths first and imports other modules only
+if the session selects a case file.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ def _asked_for(config: pytest.Config, rootdir: Path, testpaths: tuple[str, ...])
 
 
 def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
-    # Unvalidated on purpose: a fault of these settings is no business of a session that
-    # evaluates nothing.
+    # Unvalidated on purpose: a session that does not evaluate must not fail by these settings.
     path = rootdir / "pyproject.toml"
     try:
         text = path.read_text(encoding="utf-8")
@@ -124,7 +123,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
 
 
 def _finished(from_controller: Mapping[str, Any]) -> dict[str, dict[int, CaseRecord | None]]:
-    """Return what earlier sessions of a resumed run finished, in a worker: it was told."""
+    """Return the repeats that earlier sessions finished, as received by a worker."""
     told = json.loads(from_controller.get("rageval_finished", "{}"))
     if not told:
         return {}
@@ -145,7 +144,7 @@ def _only(
     sets: Iterable[LoadedSet],
     notes: list[str],
 ) -> frozenset[tuple[str, str]] | None:
-    """Return the cases that failed in the run that the user named; a worker was told."""
+    """Return the cases that failed in the selected run; a worker receives them."""
     if settings.failed_from is None:
         return None
     if from_controller:
@@ -196,13 +195,13 @@ def _labels(rootdir: Path, settings: Settings, sets: Iterable[LoadedSet]) -> Jud
         labels = load_judge_labels(rootdir / given, display=given)
         labels_by_case(labels, [(s.display, located.case.id) for s in sets for located in s.cases])
     except DatasetError as error:
-        # Of a file that a setting names, not of a case file.
+        # The fault is in a file that a setting names, not in a case file.
         raise ConfigError(str(error)) from error
     return labels
 
 
 def _check_target(target: TargetSettings, environ: Mapping[str, str]) -> None:
-    # Here, so that a fault is one usage error before anything starts, not one error per case.
+    # Checked here, so that a fault is one usage error at the start, not one error per case.
     from pytest_rageval.support.http.address import resolve_headers
 
     if target.url is not None:
@@ -270,7 +269,7 @@ def _thresholds(
     from pytest_rageval.project.thresholds import project_thresholds
 
     cases = [c.case for s in sets for c in s.cases]
-    # A faulty case file may be the one that holds the category, so any name goes then.
+    # A faulty case file may contain the category, so any name is accepted then.
     return project_thresholds(
         rootdir,
         gates=settings.extra_gates,

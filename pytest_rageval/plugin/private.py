@@ -19,7 +19,7 @@ Definitions = Mapping[str, Sequence[pytest.FixtureDef[Any]]]
 
 
 def fixture_info(function: pytest.Function) -> Any:
-    """Return what pytest found out about the fixtures of a function; items alike may share it."""
+    """Return pytest's information about the fixtures of a function; items may share it."""
     return function._fixtureinfo
 
 
@@ -29,7 +29,7 @@ def fixture_definitions(item: pytest.Function) -> Definitions:
 
 
 def terminal_file_number(reporter: Any) -> int | None:
-    """Return the file descriptor that pytest prints to; None: it prints to no real file."""
+    """Return the file descriptor that pytest prints to; None: not a real file."""
     try:
         number: int = reporter._tw._file.fileno()
     except (AttributeError, OSError, ValueError):
@@ -38,7 +38,7 @@ def terminal_file_number(reporter: Any) -> int | None:
 
 
 def log_handlers(config: pytest.Config) -> tuple[list[logging.Handler], int | None]:
-    """Return the handlers that keep the log of one item, and the level that the user set."""
+    """Return the log handlers of the current item, and the level set by the user."""
     plugin: Any = config.pluginmanager.getplugin("logging-plugin")
     if plugin is None:
         return [], None
@@ -48,7 +48,7 @@ def log_handlers(config: pytest.Config) -> tuple[list[logging.Handler], int | No
 def add_json_metadata(report: pytest.TestReport, values: Mapping[str, Any]) -> None:
     """Put values under ``metadata.rageval`` of a report of pytest-json-report.
 
-    Its own hook is asked for items of this process only.
+    Its own hook is called only for items of this process.
     """
     extra = getattr(report, "_json_report_extra", {})
     metadata = {**extra.get("metadata", {}), "rageval": values}
@@ -60,10 +60,10 @@ class _Queue(Protocol):
 
 
 class WorkerQueue:
-    """Items that a worker of pytest-xdist was given and has still to run.
+    """Remaining items of a worker of pytest-xdist.
 
     Args:
-        session: of the worker.
+        session: session of the worker.
     """
 
     def __init__(self, session: pytest.Session) -> None:
@@ -72,10 +72,10 @@ class WorkerQueue:
         queues = (getattr(plugin, "torun", None) for plugin in plugins)
         found = (queue for queue in queues if hasattr(queue, "lock"))
         self._queue = cast("_Queue | None", next(found, None))
-        """None: a version of xdist without it."""
+        """Queue of xdist; None in versions without it."""
 
     def items(self, limit: int | None) -> Iterator[pytest.Item]:
-        """Yield the first items, or all of them."""
+        """Yield the first items, or all if the limit is None."""
         if self._queue is None:
             return
         with self._queue.lock() as queue:

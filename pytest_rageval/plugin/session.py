@@ -1,7 +1,7 @@
-"""An evaluating pytest session: reports become records, records become a verdict.
+"""Hooks of an evaluating pytest session: reports, records, gate and summary.
 
-``Reporting`` works in every process and puts the record on the report. ``Controller`` works in
-the one process that sees all reports: it alone writes files, decides the gate and prints.
+``Reporting`` runs in every process and puts the record on the report. ``Controller`` runs in the
+process that sees all reports: only it writes files, decides the gate and prints.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 def register(config: pytest.Config, state: State) -> None:
     """Install the hooks of an evaluating session."""
-    # One unpicklable log record would otherwise take an xdist worker down, and its tests with
-    # it, under a green exit code.
+    # One unpicklable log record would otherwise crash an xdist worker and lose its tests, with exit
+    # code 0.
     omit = getattr(config.option, "json_report_omit", None)
     if omit is not None and "log" not in omit:
         config.option.json_report_omit = [*omit, "log"]
@@ -70,7 +70,7 @@ class Reporting:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, object, object]:
-        """Spare pytest and us the search for garbage among ever more items."""
+        """Pause garbage collection while the number of items grows."""
         with without_gc():
             return (yield)
 
@@ -80,11 +80,11 @@ class Reporting:
     ) -> None:
         """Leave out the cases of other shards, and those that did not fail in a stored run."""
         _deselect(config, items, self._state.only)
-        # Last, as if the shards were one run up to here.
+        # Last, so that all other selections apply to the shards as to one run.
         self._other_parts = _deselect(config, items, self._state.part)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Choose the cases that are judged twice, the same ones in every process."""
+        """Choose the cases that are judged twice, the same in every process."""
         from pytest_rageval.judges.spot_check import choose_cases
 
         items = [*session.items, *self._other_parts]
@@ -97,7 +97,7 @@ class Reporting:
         state, config = self._state, session.config
         one_by_one = (
             state.settings.concurrency == 1
-            or state.cassettes is not None  # a cassette takes in whatever is asked meanwhile
+            or state.cassettes is not None  # a cassette records all requests in its time
             or config.getoption("usepdb", False)  # in a debugger no other case may run
             or _asks_nothing(config)
             or is_xdist_controller(config)
@@ -117,7 +117,7 @@ class Reporting:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Tell which item comes next, which is all that some runners let us know."""
+        """Pass on the next item, which is all that some runners disclose."""
         if self._state.lookahead is not None:
             self._state.lookahead.note_next(nextitem)
 
@@ -125,7 +125,7 @@ class Reporting:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[Any]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Let the record decide the outcome of a case."""
+        """Decide the outcome of a case by its record."""
         report = yield
         if isinstance(item, CaseItem):
             lookahead = self._state.lookahead
@@ -140,8 +140,8 @@ class Reporting:
             if call.excinfo is not None and isinstance(
                 call.excinfo.value, ConfigError | StorageError
             ):
-                # No other case would fare better, and the report may come from a worker, whose
-                # exceptions go no further.
+                # All other cases would fail too, and exceptions of a worker do not reach the
+                # controller otherwise.
                 details.usage_error = str(call.excinfo.value)
             details.put_on(report)
         return report
@@ -159,7 +159,7 @@ class Reporting:
 def _deselect(
     config: pytest.Config, items: list[pytest.Item], wanted: frozenset[tuple[str, str]] | None
 ) -> list[pytest.Item]:
-    """Take the cases that are not wanted out of the items, and return them."""
+    """Remove the cases that are not wanted from the items, and return them."""
     if wanted is None:
         return []
     out = [item for item in items if isinstance(item, CaseItem) and wanted.isdisjoint(_names(item))]
@@ -171,22 +171,22 @@ def _deselect(
 
 
 def _names(item: CaseItem) -> tuple[tuple[str, str], ...]:
-    """Return how a selection may name an item: without parameters it means all of them."""
+    """Return the names of an item in a selection; without parameters it selects all of them."""
     return (item.file, item.name), (item.file, item.located.case.id)
 
 
 def _asks_nothing(config: pytest.Config) -> bool:
-    """Say whether cases are only listed, or set up and left at that."""
+    """Return whether cases are only listed or only set up."""
     return bool(config.option.collectonly or config.getoption("setuponly", False))
 
 
 def _skipped(call: pytest.CallInfo[Any]) -> bool:
-    """Say whether a test function skipped its case, even if it had looked at the record."""
+    """Return whether a test function skipped its case, even after it used the record."""
     return call.excinfo is not None and isinstance(call.excinfo.value, pytest.skip.Exception)
 
 
 def _judge_notes(judges: Iterable[object]) -> Iterator[str]:
-    """Yield what judges have to say of their caches."""
+    """Yield the warnings of judges about their caches."""
     for judge in judges:
         warning = getattr(judge, "cache_warning", None)
         if isinstance(warning, str):
@@ -194,7 +194,7 @@ def _judge_notes(judges: Iterable[object]) -> Iterator[str]:
 
 
 def _ascii(text: str) -> str:
-    """Return a text as the report of a worker must be."""
+    """Return a text in the ASCII form that reports of workers require."""
     return text.encode("ascii", "backslashreplace").decode()
 
 
@@ -221,14 +221,14 @@ class Controller:
     # --- before the cases
 
     def pytest_report_header(self) -> list[str]:
-        """Say what is asked about what, as far as settings tell."""
+        """Describe the run as far as settings determine it."""
         lines = [self.run.header()]
         if self.run.resumed is not None:
             lines.append(f"rageval: {self.run.resumed.sentences(self.run.run_id)[0]}")
         return [self._folded(line) for line in lines]
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
-        """Name the fixtures that take the place of the configured target."""
+        """Name the fixtures that replace the configured target."""
         cases = (item for item in items if isinstance(item, CaseItem))
         lines = _override_lines(self.state, cases)
         return [self._folded(line) for line in lines]
@@ -243,16 +243,16 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker what it cannot know: what is done, and where the target is served."""
+        """Send a worker the finished and selected cases and the address of the target."""
         settings = self.state.settings
-        # As text, which execnet carries whatever is in it.
+        # As text, since execnet does not send all types.
         node.workerinput["rageval_finished"] = json.dumps(self.run.finished_keys())
-        # A case that kills its process takes the one at its turn with it as long as it is asked
-        # ahead of its own: the worker that takes over goes one by one, and loses the culprit alone.
+        # A case asked ahead that kills its process also loses the case that pytest runs then. The
+        # replacing worker asks one by one, so that only the fatal case is lost.
         node.workerinput["rageval_one_by_one"] = self._crashed
         only = self.state.only
         node.workerinput["rageval_only"] = json.dumps(None if only is None else sorted(only))
-        here = node.gateway.spec.popen  # another host has a loopback interface of its own
+        here = node.gateway.spec.popen  # another host has another loopback interface
         if here and settings.target.url is None and settings.target.vault is not None:
             if self._target is None:
                 from pytest_rageval.target.opening import serve_vault
@@ -266,7 +266,7 @@ class Controller:
             node.workerinput["rageval_target_url"] = self.state.target_url
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Learn which cases are selected, and refuse a run that has no target."""
+        """Store the selected cases, and refuse a run without a target."""
         items = [item for item in session.items if isinstance(item, CaseItem)]
         if is_xdist_controller(self.config):
             return
@@ -276,11 +276,11 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Learn from a worker which cases are selected."""
+        """Store the selected cases of a worker."""
         self._expect(self.run.cases.locate(ids))
 
     def _announce_checks(self, session: pytest.Session) -> None:
-        # The checks are reported like items, so progress in percent must know of them.
+        # The checks are reported like items, so progress in percent must include them.
         if not self._checks_announced:
             session.testscollected += len(self.run.gate_names)
             self._checks_announced = True
@@ -310,7 +310,7 @@ class Controller:
             self._log_checks(session)
         return result
 
-    # First, so that what others read of the report is there.
+    # First, so that the report is complete for other plugins.
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Store the record as soon as its case is reported."""
@@ -321,7 +321,7 @@ class Controller:
         if details.gave_up is not None:
             self.state.breaker.opened_elsewhere(details.gave_up)
         if self._session is not None and self.run.cases.expected:
-            # Workers have all collected by now, after which nothing resets the count.
+            # All workers have collected by now, so the count is not reset any more.
             self._announce_checks(self._session)
         try:
             self._take_report(report, details)
@@ -355,7 +355,7 @@ class Controller:
     def _take_records(
         self, report: pytest.TestReport, details: ReportDetails, records_json: str
     ) -> None:
-        """Take the records of a worker, and decide where it does not hold all of the case."""
+        """Store the records of a worker, and decide the case if the worker lacks some."""
         for document in json.loads(records_json):
             self.run.add(report.nodeid, record_from_json(document))
         if details.finished:
@@ -366,14 +366,14 @@ class Controller:
             add_json_metadata(report, case_metadata(records))
 
     def _complete_properties(self, report: pytest.TestReport) -> None:
-        """Give the reports of a worker the numbers of the records that it does not hold."""
+        """Add the numbers of records that a worker lacks to its reports."""
         # JUnit reads those of the teardown.
         records = self.run.cases.records_of(report.nodeid)
         if records and report.nodeid in self.state.finished:
             report.user_properties = set_properties(report.user_properties, records)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
-        """Name the outcomes that pytest has no name for."""
+        """Name the outcomes unknown to pytest."""
         if report.when != "call":
             return None
         details = ReportDetails.of(report)
@@ -394,7 +394,7 @@ class Controller:
         notes = [*finished.view.notes, *filter(None, warnings)]
         view = replace(finished.view, notes=notes)
         if getattr(self.config, "cache", None) is None:
-            # Nothing remembers what failed last, but the run does.
+            # pytest does not store the failures, but the run does.
             view = replace(view, rerun=f"pytest --rageval-failed-from {self.run.run_id}")
         return replace(finished, view=view)
 
@@ -417,7 +417,7 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Keep what was measured however the session ends, and mind ``--lf``."""
+        """Store the results in every case, and update the cases of ``--lf``."""
         try:
             if self.finished is None and self.run.cases.records:
                 self.finished = self._finish(complete=False)
@@ -430,8 +430,8 @@ class Controller:
         self._mind_last_failed()
 
     def _mind_last_failed(self) -> None:
-        # pytest drops what did not fail; a miss or an error is what --lf is for, and a check
-        # is no item that could be run again.
+        # pytest drops cases that did not fail, but --lf should rerun misses and errors. A check is
+        # not an item that could be rerun.
         cache = getattr(self.config, "cache", None)
         if cache is None or self.finished is None:
             return

@@ -1,6 +1,6 @@
-"""State of a pytest session that evaluates, in one place per process.
+"""State of a pytest session that evaluates, one per process.
 
-Standard library alone: the plugin imports it at load.
+Imports only the standard library, since the plugin imports it at load.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class Recorder(Protocol):
-    """Records or replays the traffic of the cases; see ``cassettes``."""
+    """Plugin that records or replays the traffic of the cases; see ``cassettes``."""
 
     replaying: bool
-    """Whether replies come from a cassette alone."""
+    """Whether replies come only from a cassette."""
     served_at: str | None
-    """Where the embedded target is served already; None: it is started when it is needed."""
+    """URL of an embedded target that runs already; None: it is started on demand."""
 
     def open_target(self) -> AbstractContextManager[object]:
         """Open the target."""
@@ -42,10 +42,10 @@ class Recorder(Protocol):
 
 
 class AheadAsker(Protocol):
-    """Asks cases ahead of their turn; see ``lookahead``."""
+    """Lookahead that asks cases ahead of their turn; see ``lookahead``."""
 
     def note_next(self, nextitem: pytest.Item | None) -> None:
-        """Learn which item pytest runs after the one that begins now."""
+        """Store the item that pytest runs after the current one."""
 
     def measure(self, item: Any, clients: Clients) -> Evaluated:
         """Return the records of a case, and start those that come next."""
@@ -56,34 +56,33 @@ class AheadAsker(Protocol):
 
 @dataclass
 class State(RunState):
-    """State of a run in one pytest process, with what only pytest needs to know."""
+    """State of a run in one pytest process, with the parts that only pytest needs."""
 
     faulty: dict[Path, DatasetError] = field(default_factory=dict)
     """Case files that could not be loaded."""
     target_url: str | None = None
-    """Where the controller serves the embedded target, when this process is a worker."""
+    """URL at which the controller serves the embedded target, if this process is a worker."""
     slots: Slots | None = None
-    """Of which every request of this process holds one; None: no limit."""
+    """Slots held by every request of this process; None: no limit."""
     lookahead: AheadAsker | None = None
-    """What asks cases ahead of their turn; None: they go one by one."""
+    """Lookahead that asks cases ahead of their turn; None: one by one."""
     deliver: Callable[[str, CaseRecord], None] | None = None
-    """Keeps the record of a finished case, by node id and on any thread; None: its report
-    carries it to another process."""
+    """Function that keeps the record of a finished case, by node id and on any thread; None: its
+    report carries it to another process."""
     only: frozenset[tuple[str, str]] | None = None
-    """File and id of the cases that failed in the run whose failures are selected; None: no such
-    selection."""
+    """File and id of the cases that failed in the selected run; None: no such selection."""
     part: frozenset[tuple[str, str]] | None = None
-    """File and id of the cases of this shard; None: the set is not cut into parts."""
+    """File and id of the cases of this shard; None: the run is not sharded."""
     cassettes: Recorder | None = None
-    """What records or replays the traffic of the cases; None: they ask live."""
+    """Plugin that records or replays the traffic of the cases; None: live traffic."""
     judges: list[object] = field(default_factory=list)
-    """Those that cases of this process were judged by so far."""
+    """Judges used by cases of this process so far."""
     judged_twice: frozenset[tuple[str, str]] = frozenset()
-    """File and id of the cases that the spot check chose, known once all are collected."""
+    """File and id of the cases that the spot check chose, set after collection."""
 
     @property
     def on_miss_fails(self) -> bool:
-        """Whether a miss fails the run by itself."""
+        """Whether a miss alone fails the run."""
         return self.thresholds.on_miss == "fail"
 
 
@@ -100,7 +99,7 @@ class Clients:
     second_judge: object = None
 
     def are(self, others: Clients) -> bool:
-        """Say whether these are the very same objects."""
+        """Return whether these are the same objects."""
         return (
             self.client is others.client
             and self.judge is others.judge
@@ -110,14 +109,14 @@ class Clients:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Records that asking a case gave."""
+    """Records of asking a case."""
 
     records: tuple[CaseRecord, ...]
-    """One per repeat that was asked, as they are stored."""
+    """One stored record per repeat asked."""
     took_s: float
-    """From asking to the last record, waiting for a free slot included."""
+    """Seconds from asking to the last record, including the wait for a free slot."""
     output: CaseOutput | None = None
-    """What was logged and printed meanwhile, where pytest could not tell whose it was."""
+    """Output of the case if it ran on a thread, where pytest could not attribute it."""
 
 
 @dataclass(slots=True)
@@ -129,5 +128,5 @@ class CaseOutput:
 
 
 def is_xdist_controller(config: pytest.Config) -> bool:
-    """Say whether this process hands its cases to workers."""
+    """Return whether this process distributes its cases to workers."""
     return bool(config.pluginmanager.hasplugin("dsession"))

@@ -16,7 +16,7 @@ INTERVAL_S = 30.0
 
 
 class Heartbeat:
-    """Writes a line at intervals, from a thread of its own, past pytest's capturing."""
+    """Writer of a line at intervals, from a separate thread, past pytest's capturing."""
 
     def __init__(self, text: Callable[[], str | None], *, interval_s: float = INTERVAL_S) -> None:
         self._text = text
@@ -26,12 +26,12 @@ class Heartbeat:
         self._fd: int | None = None
 
     def start(self, config: pytest.Config) -> None:
-        """Start, unless standard output is no real file."""
+        """Start if standard output is a real file."""
         reporter = config.pluginmanager.getplugin("terminalreporter")
         fd = terminal_file_number(reporter)
         if fd is None:
             return
-        # A copy made while nothing is captured still reaches the log while a case runs.
+        # A copy made before capturing still reaches the log while a case runs.
         self._fd = os.dup(fd)
         self._thread = threading.Thread(
             target=self._beat, args=(reporter,), name="rageval-heartbeat", daemon=True
@@ -54,7 +54,7 @@ class Heartbeat:
             text = self._text()
             if text is None:
                 continue
-            with suppress(OSError):  # whoever read it has gone
+            with suppress(OSError):  # the reader has gone
                 os.write(self._fd, f"\nrageval: {text}\n".encode("ascii", "replace"))
             # The next dot starts a new line with its file name.
             reporter.currentfspath = None
