@@ -19,6 +19,7 @@ import pytest
 from pytest_rageval.plugin.client_fixtures import asks_configured_target
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.state import State, is_xdist_controller
+from pytest_rageval.plugin.terminal import exit_with_faults
 from pytest_rageval.project.documents import (
     DocumentSet,
     LoadedDocument,
@@ -48,7 +49,9 @@ def register_documents(config: pytest.Config, state: State) -> None:
     try:
         sets = read_sets(state)
     except DatasetError as error:
-        _refuse(config, str(error))
+        exit_with_faults(
+            config, "files of documents", "\n".join(map(clean, str(error).splitlines()))
+        )
     if sets:
         config.pluginmanager.register(DocumentSession(config, state, sets), "rageval-documents")
 
@@ -99,17 +102,6 @@ def _importable(rootdir: str) -> Iterator[None]:
     finally:
         if added and rootdir in sys.path:
             sys.path.remove(rootdir)
-
-
-def _refuse(config: pytest.Config, faults: str) -> None:
-    reason = "faults in files of documents; nothing was asked"
-    reporter = config.pluginmanager.getplugin("terminalreporter")
-    if reporter is None:
-        reason = f"{reason}\n{faults}"
-    else:
-        reporter.write_sep("=", "ERRORS")
-        reporter.write_line("\n".join(map(clean, faults.splitlines())))
-    pytest.exit(reason, returncode=2)
 
 
 class DocumentSession:

@@ -23,9 +23,9 @@ from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.engine.case import Trial, measure, not_attempted
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
-from pytest_rageval.plugin.case_reports import ReportDetails, decide_report, set_properties
 from pytest_rageval.plugin.client_fixtures import asked_target
 from pytest_rageval.plugin.private import fixture_info
+from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Clients, Evaluated
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
 from pytest_rageval.runs.record_json import record_to_json, redact

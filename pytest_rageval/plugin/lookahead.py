@@ -4,28 +4,36 @@ pytest runs items strictly in order. The first case submits itself and the next 
 and waits only for its own record; when pytest runs the others, their records are finished or in
 progress. Clients come from fixtures, so only cases that are certain to get the same values are
 asked ahead of their turn.
+
+pytest attributes all output to the item that it runs. Output of a case asked ahead is held back,
+and released when its item waits for it.
 """
 
 from __future__ import annotations
 
+import io
+import logging
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import pytest
 
 from pytest_rageval.plugin import default_case
-from pytest_rageval.plugin.case_output import OutputKeeper, held_back
 from pytest_rageval.plugin.client_fixtures import (
     client_definitions,
     client_parameters,
     same_clients,
 )
 from pytest_rageval.plugin.items import CaseItem
-from pytest_rageval.plugin.private import WorkerQueue
-from pytest_rageval.plugin.state import Clients, Evaluated
+from pytest_rageval.plugin.private import WorkerQueue, log_handlers
+from pytest_rageval.plugin.state import CaseOutput, Clients, Evaluated
 from pytest_rageval.support.slots import Slots, Turns
 from pytest_rageval.support.threads import CaseThreads
 from pytest_rageval.values.record import CaseRecord
@@ -215,7 +223,7 @@ class _WorkerOrder:
         self._next: pytest.Item | None = None
 
     def note_next(self, nextitem: pytest.Item | None) -> None:
-        """Remember the next item."""
+        """Store the next item."""
         self._next = nextitem
 
     def given(self) -> set[pytest.Item]:
@@ -236,3 +244,95 @@ def _upcoming(session: pytest.Session) -> _SessionOrder | _WorkerOrder:
     if hasattr(session.config, "workerinput"):
         return _WorkerOrder(session)
     return _SessionOrder(session.items)
+
+
+# --- output of cases on threads ------------------------------------------------------------------
+
+
+STREAMS: Final = ("stdout", "stderr")
+_current: ContextVar[CaseOutput | None] = ContextVar("rageval_case_output", default=None)
+
+
+@contextmanager
+def held_back() -> Iterator[CaseOutput]:
+    """Collect the output of this thread and of the coroutines that it awaits."""
+    output = CaseOutput()
+    token = _current.set(output)
+    try:
+        yield output
+    finally:
+        _current.reset(token)
+
+
+class OutputKeeper:
+    """Keeper of the output of threads while pytest runs items.
+
+    Args:
+        config: configuration of the session; printed text is held back only if pytest captures.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        # Live logs and log files receive records at once.
+        self._log_handlers, self._level = log_handlers(config)
+        self._captures = config.getoption("capture", "no") != "no"
+        self._streams: list[Any] = []
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Hold back the output of cases on threads."""
+        root, collector = logging.getLogger(), _Collector()
+        before = root.level
+        if self._level is not None:  # pytest sets it while it runs an item, not in between
+            root.setLevel(min(before, self._level))
+        if self._log_handlers:
+            root.addHandler(collector)
+        for handler in self._log_handlers:
+            handler.addFilter(_is_of_no_case)
+        self.watch_streams()
+        try:
+            yield
+        finally:
+            for stream in self._streams:
+                del stream.write
+            for handler in self._log_handlers:
+                handler.removeFilter(_is_of_no_case)
+            root.removeHandler(collector)
+            root.setLevel(before)
+
+    def watch_streams(self) -> None:
+        """Hold back text that cases print to the current streams.
+
+        pytest has others while it runs an item, and fixtures such as ``capsys`` have their own.
+        """
+        for name in STREAMS if self._captures else ():
+            stream = getattr(sys, name)
+            if "write" not in getattr(stream, "__dict__", {"write": "cannot be set"}):
+                stream.write = partial(_write, name, stream.write)
+                self._streams.append(stream)
+
+    def let_out(self, output: CaseOutput) -> None:
+        """Pass the output of a case to pytest, on its own thread."""
+        for record in output.records:
+            for handler in self._log_handlers:
+                if record.levelno >= handler.level:
+                    handler.handle(record)
+        for name, text in output.printed.items():
+            getattr(sys, name).write(text.getvalue())
+
+
+class _Collector(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        output = _current.get()
+        if output is not None:
+            output.records.append(record)
+
+
+def _is_of_no_case(record: logging.LogRecord) -> bool:
+    return _current.get() is None
+
+
+def _write(name: str, write: Callable[[str], int], text: str) -> int:
+    output = _current.get()
+    if output is None:
+        return write(text)
+    return output.printed.setdefault(name, io.StringIO()).write(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,7 @@ def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
 
 
 def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
+    from pytest_rageval.judges.spot_check import check_second_judge
     from pytest_rageval.project.settings import load_settings
     from pytest_rageval.support.slots import Slots
 
@@ -93,15 +94,19 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     files = selected_files(config.args, whole, invocation_dir=config.invocation_params.dir)
     if not files:
         return None
-    _check_judge(settings)
+    check_second_judge(settings)
     cassettes = _cassettes(config, settings, files)
     _check_target(settings.target, os.environ if cassettes is None else cassettes.environ)
     sets, faulty = _read_sets(sorted({*whole, *files}), rootdir)
     if not config.option.collectonly:
         _check_results_dir(rootdir, settings.results_dir)
     if is_xdist_controller(config):
-        _refuse_faulty_sets(config, [faulty[f] for f in files if f in faulty])
-    from_controller = _worker_input(config)
+        faults = [str(faulty[file]) for file in files if file in faulty]
+        if faults:
+            from pytest_rageval.plugin.terminal import exit_with_faults
+
+            exit_with_faults(config, "case files", "\n".join(faults))
+    from_controller: dict[str, Any] = getattr(config, "workerinput", {})
     notes: list[str] = []
     return State(
         settings=settings,
@@ -111,7 +116,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         all_files=tuple(sorted({*sets, *faulty})),
         sets=sets,
         faulty=faulty,
-        target_url=_worker_input(config).get("rageval_target_url"),
+        target_url=from_controller.get("rageval_target_url"),
         slots=Slots(settings.concurrency),
         cassettes=cassettes,
         labels=None if from_controller else _labels(rootdir, settings, sets.values()),
@@ -177,12 +182,6 @@ def _cassettes(config: pytest.Config, settings: Settings, files: list[Path]) -> 
     return open_cassettes(config, settings, files)
 
 
-def _check_judge(settings: Settings) -> None:
-    from pytest_rageval.judges.spot_check import check_second_judge
-
-    check_second_judge(settings)
-
-
 def _labels(rootdir: Path, settings: Settings, sets: Iterable[LoadedSet]) -> JudgeLabels | None:
     given = settings.judging.labels
     if given is None or settings.judge == "none" or settings.retrieval_only:
@@ -233,10 +232,6 @@ def _check_results_dir(rootdir: Path, results_dir: str) -> None:
             )
 
 
-def _worker_input(config: pytest.Config) -> dict[str, Any]:
-    return getattr(config, "workerinput", {})
-
-
 def _read_sets(
     files: Iterable[Path], rootdir: Path
 ) -> tuple[dict[Path, LoadedSet], dict[Path, DatasetError]]:
@@ -246,21 +241,6 @@ def _read_sets(
     found = {file: read_set(file, rootdir) for file in files}
     sets = {file: loaded for file, loaded in found.items() if isinstance(loaded, LoadedSet)}
     return sets, {file: bad for file, bad in found.items() if not isinstance(bad, LoadedSet)}
-
-
-def _refuse_faulty_sets(config: pytest.Config, faulty: Sequence[DatasetError]) -> None:
-    if not faulty:
-        return
-    faults = [str(error) for error in faulty]
-    reason = "faults in case files; nothing was asked"
-    reporter = config.pluginmanager.getplugin("terminalreporter")
-    if reporter is None:
-        reason = "\n".join([reason, *faults])
-    else:
-        # pytest writes the reason of an exit to standard error and to the terminal.
-        reporter.write_sep("=", "ERRORS")
-        reporter.write_line("\n".join(faults))
-    pytest.exit(reason, returncode=2)
 
 
 def _thresholds(

@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rageval.engine.run import Run
-from pytest_rageval.plugin.case_reports import (
-    ReportDetails,
-    case_metadata,
-    decide_report,
-    set_properties,
-)
-from pytest_rageval.plugin.check_reports import check_report, incomplete_report, log_check
 from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target
 from pytest_rageval.plugin.items import CaseItem, attach_record
 from pytest_rageval.plugin.private import add_json_metadata
+from pytest_rageval.plugin.reports import (
+    ReportDetails,
+    case_metadata,
+    check_report,
+    decide_report,
+    incomplete_report,
+    log_check,
+    set_properties,
+)
 from pytest_rageval.plugin.state import State, is_xdist_controller
 from pytest_rageval.plugin.terminal import Heartbeat
 from pytest_rageval.project.case_reader import LocatedCase, without_gc

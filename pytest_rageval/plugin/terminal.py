@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import NoReturn
 
 import pytest
 
@@ -77,3 +78,22 @@ def write_lines(reporter: pytest.TerminalReporter, lines: Iterable[Line]) -> Non
         for text, style in line:
             reporter.write(text, **_MARKUP[style])
         reporter.write("\n")
+
+
+def exit_with_faults(config: pytest.Config, files: str, faults: str) -> NoReturn:
+    """End the session before anything is asked (exit 2), with the faults of its files.
+
+    Args:
+        config: configuration of the session.
+        files: name of the kind of files.
+        faults: printable text, one fault per line.
+    """
+    reason = f"faults in {files}; nothing was asked"
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is None:
+        reason = f"{reason}\n{faults}"
+    else:
+        # pytest writes the reason of an exit to standard error and to the terminal.
+        reporter.write_sep("=", "ERRORS")
+        reporter.write_line(faults)
+    pytest.exit(reason, returncode=2)

@@ -1,4 +1,4 @@
-"""Records of a case as a report: what several repeats come to."""
+"""Records of a case as a report, also of several repeats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
-from pytest_rageval.plugin.case_reports import (
+from pytest_rageval.plugin.reports import (
     ReportDetails,
     case_metadata,
     case_reason,

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from pytest_rageval.plugin.case_output import OutputKeeper, held_back
+from pytest_rageval.plugin.lookahead import OutputKeeper, held_back
 from pytest_rageval.plugin.state import CaseOutput
 from pytest_rageval.support.threads import LoopThread
 
