@@ -1,4 +1,4 @@
-"""The judge's options of pytest, for commands that ask one."""
+"""The judge's options of pytest, for commands that use a judge."""
 
 from __future__ import annotations
 
@@ -20,16 +20,12 @@ if TYPE_CHECKING:
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
 
-if TYPE_CHECKING:
-    from pytest_rageval.values.record import CaseRecord
-    from pytest_rageval.values.settings import Settings
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _FLAGS: Final = ("--judge", "--judge-base-url", "--judge-api-key-env", "--no-judge-cache")
 
 
 def judge_options(command: _Command) -> _Command:
-    """Add the judge's options under their own names; pass what they hold to `judge_settings`."""
+    """Add the judge's options under their own names; pass their values to `judge_settings`."""
     for option in reversed([one for one in OPTIONS if one.flag in _FLAGS]):
         command = click.option(
             str(option.flag),
@@ -43,7 +39,7 @@ def judge_options(command: _Command) -> _Command:
 
 
 def project_settings(flags: Mapping[str, object]) -> Settings:
-    """Return the settings of the project under the flags that were given.
+    """Return the settings of the project with the given flags.
 
     Raises:
         ConfigError: they are wrong.
@@ -55,11 +51,11 @@ def project_settings(flags: Mapping[str, object]) -> Settings:
 
 
 def judge_settings(flags: Mapping[str, object]) -> Settings:
-    """Return ``project_settings`` where they name a judge.
+    """Return ``project_settings``, which must name a judge.
 
     Raises:
         ConfigError: they are wrong.
-        click.UsageError: they name no judge.
+        click.UsageError: they do not name a judge.
     """
     settings = project_settings(flags)
     if settings.judge == "none":
@@ -68,9 +64,9 @@ def judge_settings(flags: Mapping[str, object]) -> Settings:
 
 
 class JudgeWatch:
-    """Sees every case that a command has judged.
+    """Observer of the cases that a command judges.
 
-    It ends the command whose judge cannot be reached for so many of them in a row.
+    It ends the command if the judge cannot be reached for too many of them in a row.
     """
 
     def __init__(self, limit: int) -> None:
@@ -79,10 +75,10 @@ class JudgeWatch:
         self._examples: dict[tuple[object, ...], CaseRecord] = {}
 
     def see(self, record: CaseRecord) -> None:
-        """Take note of a case that was judged.
+        """Count a judged case.
 
         Raises:
-            UnreachableError: it is one too many.
+            UnreachableError: the limit of unreachable cases is reached.
         """
         errors = [verdict.get("error") for verdict in record.judgements.values()]
         if not errors:
@@ -98,29 +94,29 @@ class JudgeWatch:
             raise UnreachableError(f"the judge cannot be reached: {message}")
 
     def notes(self, settings: Settings) -> list[str]:
-        """Return what a reader of the judged scores should know of the judge."""
+        """Return remarks about the judge for readers of its scores."""
         from pytest_rageval.engine.labels import judge_notes
 
         return judge_notes(self._examples.values(), settings)
 
 
 def warn_of_cache(judge: object) -> None:
-    """Say on stderr what the cache of a judge did not keep, if there is anything."""
+    """Print the warning of a judge about its cache on stderr, if any."""
     warning = getattr(judge, "cache_warning", None)
     if isinstance(warning, str):
         click.echo(f"warning: {clean(warning)}", err=True)
 
 
 def with_trust(settings: Settings, spot_check: int, labels: str | None) -> Settings:
-    """Return the settings with a spot check of this command's own and these labels.
+    """Return the settings with the spot check and the labels of a command.
 
     Args:
-        settings: of the project, whose spot check is one of its runs and has no part here.
-        spot_check: how many cases a second judge judges too.
-        labels: file, relative to the working folder; None: the project's.
+        settings: settings of the project, whose spot check, meant for runs, is replaced.
+        spot_check: number of cases that a second judge judges too.
+        labels: file, relative to the working folder; None: that of the project.
 
     Raises:
-        ConfigError: the spot check could tell nothing.
+        ConfigError: the spot check could not yield a comparison.
     """
     from pytest_rageval.judges.spot_check import check_second_judge
 
@@ -140,10 +136,10 @@ def chosen_cases(records: Sequence[CaseRecord], settings: Settings) -> frozenset
 
 
 def read_labels(records: Sequence[CaseRecord], settings: Settings) -> JudgeLabels | None:
-    """Read people's labels before anybody is asked; None: there are none.
+    """Read human labels before the judge is asked; None without labels.
 
     Raises:
-        DatasetError: the file is wrong, or does not say which case a label is about.
+        DatasetError: the file is wrong, or does not name the case of a label.
     """
     from pytest_rageval.analysis.trust.reliability import labels_by_case
     from pytest_rageval.engine.labels import load_judge_labels

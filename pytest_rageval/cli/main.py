@@ -1,4 +1,4 @@
-"""The ``rageval`` command: arguments in, exit codes out.
+"""The ``rageval`` command: subcommands, errors and exit codes.
 
 Each subcommand is a module of ``commands`` that is imported when it is named; what it works with
 is imported when it runs, so that ``rageval --help`` costs no more than click.
@@ -41,20 +41,20 @@ COMMANDS: Final = (
     "score",
     "serve",
 )
-"""Each is the command of that name in the module of that name."""
+"""Names of the subcommands and of their modules."""
 _BROKEN_PIPE: Final = 141
-"""What a shell reports of a program that SIGPIPE ended (128 + 13); nobody interrupted it."""
+"""Exit code that a shell reports after SIGPIPE (128 + 13), which is not an interruption."""
 
 
 class LazyGroup(click.Group):
-    """Imports a subcommand when it is asked for, and suggests a name for one that is not there."""
+    """Group that imports a subcommand on demand, and suggests a name for an unknown one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all subcommands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a subcommand, or None if there is none of that name."""
+        """Return a subcommand, or None if the name is unknown."""
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"pytest_rageval.cli.commands.{cmd_name}")
@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the subcommand that the arguments begin with."""
+        """Find the subcommand at the start of the arguments."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             hint = did_you_mean(args[0], COMMANDS) or f", expected one of {', '.join(COMMANDS)}"
             ctx.fail(f"no command {args[0]!r}{hint}")
@@ -87,10 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit with its code.
 
     Args:
-        arguments: what follows ``rageval``; None reads ``sys.argv``.
+        arguments: arguments after ``rageval``; None reads ``sys.argv``.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal in ASCII still gets every message
+        if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal must still get every message
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
@@ -111,7 +111,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # The reader went away (``| head``). Python would complain when it flushes at exit.
+        # The reader has gone (``| head``). Python would report an error when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     return code

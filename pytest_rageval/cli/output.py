@@ -1,4 +1,4 @@
-"""What every subcommand prints with."""
+"""Output of the subcommands: exit codes, errors, JSON and styled lines."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
 class CommandError(click.ClickException):
-    """What was asked for cannot be done: a usage, configuration or data error."""
+    """The command cannot be carried out: a usage, configuration or data error."""
 
     exit_code = ExitCode.USAGE
 
 
 class NotComparableError(click.ClickException):
-    """The runs are not of one kind, so nothing can be said of them together."""
+    """The runs are not comparable."""
 
     exit_code = ExitCode.NOT_COMPARABLE
 
 
 class UnreachableError(click.ClickException):
-    """A service that is needed does not answer as it should."""
+    """A required service does not answer as expected."""
 
     exit_code = ExitCode.UNREACHABLE
 
@@ -90,10 +90,9 @@ def _json(value: object) -> str:
 
 
 class JsonList:
-    """The items of one long list of a printed document, kept on disk until all are there.
+    """The items of one long list of a printed document, kept on disk until the list is complete.
 
-    So memory does not grow with the list, and nothing is printed of a document that an error
-    keeps from being finished.
+    Memory does not grow with the list, and a document that an error interrupts is not printed.
     """
 
     def __init__(self) -> None:
@@ -116,7 +115,7 @@ class JsonList:
         click.echo(f"{end},{_json(dict(rest))[1:]}")
 
     def close(self) -> None:
-        """Remove what is on disk."""
+        """Remove the file."""
         self._file.close()
 
 
@@ -131,7 +130,7 @@ def no_report_option(command: _AnyCommand) -> _AnyCommand:
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal, or what ``COLUMNS`` says of it."""
+    """Return the columns of the terminal, or the value of ``COLUMNS``."""
     return shutil.get_terminal_size().columns
 
 
@@ -153,7 +152,7 @@ def _styled(text: str, style: str) -> str:
 
 
 def add_to_step_summary(markdown: str) -> None:
-    """Append Markdown where there is such a summary; say in one line if it cannot be written."""
+    """Append Markdown to the step summary of CI, if any; print a warning if that fails."""
     warning = append_step_summary(markdown, os.environ)
     if warning is not None:
         click.echo(f"warning: {clean(warning)}", err=True)

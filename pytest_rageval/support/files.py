@@ -1,4 +1,4 @@
-"""Files that several sessions share: locks, and new content that is there whole or not at all."""
+"""Files that several sessions share: locks and atomic writing."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _POLL_S: Final = 0.01
 
 
 class Lock:
-    """Keeps other sessions away from a path until it is closed, or its process ends.
+    """Exclusive lock on a path until it is closed or its process ends.
 
-    It is a lock on a file beside the path, ``.NAME.lock``, which is removed in the end. Where the
-    file cannot be made, or the file system has no locks, nothing is held.
+    It locks a file beside the path, ``.NAME.lock``, which is removed at the end. If the file cannot
+    be created, or the file system does not support locks, nothing is held.
 
     Args:
         path: a file or folder.
         wait: whether to wait for a session that holds it.
 
     Raises:
-        StorageError: another session, of this process or any other, holds it.
+        StorageError: another session, of this or another process, holds it.
     """
 
     def __init__(self, path: Path, *, wait: bool) -> None:
         from filelock import FileLock, Timeout
 
         self._file = path.with_name(f".{path.name}.lock")
-        # Not of one thread: a run may be closed on another than it was opened on.
+        # Not thread-local: a run may be closed on another thread.
         self._lock = FileLock(self._file, thread_local=False)
-        if not self._file.parent.is_dir():  # which the lock would make
+        if not self._file.parent.is_dir():  # the lock would create it
             return
         try:
             self._lock.acquire(timeout=-1 if wait else 0, poll_interval=_POLL_S)
@@ -50,13 +50,13 @@ class Lock:
 
     @property
     def held(self) -> bool:
-        """Whether others are kept away."""
+        """Whether the lock is held."""
         return self._lock.is_locked
 
     def close(self) -> None:
         """Release the lock; further calls do nothing."""
         if self.held:
-            # Still held, so that nobody else's is removed; whoever waits for it notices.
+            # Removed before the release, so that it cannot be the file of another session.
             with suppress(OSError):  # on Windows an open file stays
                 self._file.unlink()
             self._lock.release()
@@ -69,7 +69,7 @@ class Lock:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file beside its place and rename it: readers see the old one or the new one.
+    """Replace a file atomically: readers see the old or the new content.
 
     Raises:
         OSError: it cannot be written.
@@ -79,10 +79,10 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def write_new_file(path: Path, pieces: Iterable[bytes]) -> bool:
-    """Write a file whole, unless its name is taken, even by a link that leads nowhere.
+    """Write a new file atomically, unless its name is taken, even by a broken link.
 
     Returns:
-        Whether it was written; False: something of this name is there, and stays as it is.
+        Whether it was written; False: the name is taken, and its file stays unchanged.
 
     Raises:
         OSError: it cannot be written.
@@ -101,18 +101,18 @@ def written_beside(
     sync: bool = False,
     like: os.stat_result | None = None,
 ) -> Iterator[Path]:
-    """Yield a file beside a path that holds its new content, and remove it unless it was renamed.
+    """Yield a file with the new content beside a path, and remove it unless it was renamed.
 
     Args:
-        path: where the content is to be in the end.
+        path: final place of the content.
         pieces: the content.
-        sync: whether it must survive a loss of power.
-        like: whose mode and owner the file gets; None: those of any new file.
+        sync: whether it must survive a power failure.
+        like: mode and owner of the file; None: those of a new file.
 
     Raises:
         OSError: it cannot be written.
     """
-    # The process id keeps two writers of one file from sharing the one beside it.
+    # The process id keeps two writers of one path from sharing a file.
     beside = path.with_name(f"{_prefix(path)}{os.getpid()}.tmp")
     try:
         mode = 0o666 if like is None else 0o600
@@ -121,7 +121,7 @@ def written_beside(
             file.writelines(pieces)
             if like is not None and sys.platform != "win32":
                 if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
-                    with suppress(OSError):  # only root may give a file away
+                    with suppress(OSError):  # only root may change the owner
                         os.fchown(handle, like.st_uid, like.st_gid)
                 os.fchmod(handle, S_IMODE(like.st_mode))
             if sync:
@@ -134,7 +134,7 @@ def written_beside(
 
 
 def remove_left_over(path: Path) -> None:
-    """Remove what killed writers left beside a path; only while its lock is held."""
+    """Remove files of killed writers beside a path; only while its lock is held."""
     for beside in path.parent.glob(f"{escape(_prefix(path))}*.tmp"):
         with suppress(OSError):
             beside.unlink()
@@ -148,7 +148,7 @@ def _prefix(path: Path) -> str:
 
 
 def _link_new(beside: Path, path: Path) -> bool:
-    # A link, unlike a rename, fails where somebody took the name meanwhile.
+    # A link, unlike a rename, fails if the name was taken in the meantime.
     try:
         os.link(beside, path)
     except FileExistsError:

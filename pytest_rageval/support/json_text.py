@@ -1,4 +1,4 @@
-"""Changes values inside the text of one JSON object without other changes. Pure.
+"""Minimal edits in the text of one JSON object, and positions of its values. Pure.
 
 Text written by a person or another program is kept: order of keys, spacing, spelling of numbers and
 strings, unknown keys. Changes are minimal: of a list only new items are written, of an object only
@@ -20,7 +20,7 @@ from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 
 class Removed(Enum):
-    """In place of a value: the key is removed."""
+    """Placeholder of a value whose key is removed."""
 
     REMOVED = "removed"
 
@@ -71,14 +71,13 @@ def edit_line(text: str, changes: Mapping[str, Any]) -> str:
     r"""Return the text of a JSON object with some of its top-level values changed.
 
     Args:
-        text: one JSON object; blanks around it, such as the ``\r`` of a line end, stay.
-        changes: new value by key, `REMOVED` to take the key out. A key that the object does not
-            hold yet is added at its end. A value that equals the one that is there changes not a
-            byte.
+        text: one JSON object; blanks around it, such as the ``\r`` of a line end, are kept.
+        changes: new value by key, `REMOVED` to remove the key. A new key is added at the end. A
+            value equal to the present one does not change the text.
 
     Raises:
-        DatasetError: the text is no JSON object, a key to change stands in it twice, or a new
-            value is no JSON value.
+        DatasetError: the text is not a JSON object, a key to change occurs twice, or a new value is
+            not a JSON value.
 
     >>> edit_line('{"id":"a", "k" : 5}', {"k": 7, "note": "x"})
     '{"id":"a", "k" : 7, "note":"x"}'
@@ -97,7 +96,7 @@ def dump_like(text: str, value: Any) -> str:
     """Write a value as JSON in the style of a neighbouring line.
 
     Raises:
-        DatasetError: it is no JSON value.
+        DatasetError: it is not a JSON value.
     """
     return _dump(value, _style_of(text))
 
@@ -178,7 +177,7 @@ def _rewrite_list(raw: str, old: Sequence[Any], new: Sequence[Any], style: _Styl
         None, [_canonical(item) for item in old], [_canonical(item) for item in new], autojunk=False
     )
     pieces: list[tuple[str, int | None]] = []
-    """Each item's text and, where it stood in the list before, its place there."""
+    """Text of each item and its place in the old list, if any."""
     for _, i1, i2, j1, j2 in matcher.get_opcodes():
         for step in range(j2 - j1):
             i = i1 + step
@@ -277,7 +276,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _members(text: str, at: int) -> list[_Member]:
-    """Return what an object or a list that begins at ``at`` holds; the text is JSON."""
+    """Return the members of an object or a list that begins at ``at``; the text is JSON."""
     is_object = text[at] == "{"
     close = "}" if is_object else "]"
     found = []
@@ -337,12 +336,12 @@ def parse(text: str) -> Any:
     r"""Read one JSON text.
 
     Raises:
-        UnfitJsonError: a key stands twice in one object, a number is NaN or infinite, or a string
-            holds half of a surrogate pair.
+        UnfitJsonError: a key occurs twice in one object, a number is NaN or infinite, or a string
+            contains half of a surrogate pair.
         json.JSONDecodeError: not JSON.
         RecursionError: nested too deeply.
     """
-    # Escaped surrogates are rare, and mostly pairs (emoji); only then is a closer look needed.
+    # Escaped surrogates are rare, and usually pairs (emoji), so only these texts are searched.
     if "\\ud" in text or "\\uD" in text:
         value = _STRICT.decode(text)
         if any(True for _ in _lone_surrogates(value)):

@@ -1,7 +1,7 @@
 """Lines of a JSONL file with their numbers and faults.
 
-Bytes that are no UTF-8 text, text that is no JSON, fields of another type and broken rules between
-fields all become faults with their line and column.
+Invalid UTF-8, invalid JSON, fields of a wrong type and broken rules between fields all become
+faults with their line and column.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Line(NamedTuple):
     """One non-blank line."""
 
     number: int
-    """From 1."""
+    """Number of the line, from 1."""
     offset: int
-    """Of its first byte in the file."""
+    """Offset of its first byte in the file."""
     text: str
 
 
@@ -63,12 +63,12 @@ def iterate_lines(file: Iterable[bytes], display: str, faults: list[Fault]) -> I
     r"""Yield the non-blank lines of a file, one in memory at a time.
 
     A BOM, CRLF and blank lines are fine. Only ``\n`` ends a line: ``str.splitlines`` would also
-    cut at U+2028, which a JSON string may hold.
+    split at U+2028, which a JSON string may contain.
 
     Args:
-        file: its lines from the first on, line ends included.
-        display: its path as shown in faults.
-        faults: gets one for each line that is not UTF-8.
+        file: all of its lines with their line ends.
+        display: path as shown in faults.
+        faults: extended by a fault for each line that is not UTF-8.
     """
     offset = 0
     for number, raw in enumerate(file, 1):
@@ -103,24 +103,24 @@ def open_lines(path: Path, display: str) -> IO[bytes]:
 
 
 Rules = Callable[[int, dict[str, Any], Collection[int | str]], Iterator[tuple[Loc, str]]]
-"""Yields the place and the message of each rule that an object breaks. It takes the number of the
-line, the object, and the fields of it whose type is wrong."""
+"""Function that yields the place and the message of each rule that an object breaks. Arguments: the
+number of the line, the object, and its fields with a wrong type."""
 
 
 def no_rules(number: int, value: object, faulty: object) -> Iterator[tuple[Loc, str]]:
-    """Yield nothing: types are all that is asked of a line."""
+    """Yield nothing: only types are checked."""
     return iter(())
 
 
 def repeated_id(
     value: Mapping[str, Any], number: int, first_line: dict[str, int]
 ) -> Iterator[tuple[Loc, str]]:
-    """Yield a fault where the id of an object is that of an earlier line.
+    """Yield a fault if the id of an object occurs in an earlier line.
 
     Args:
         value: the object.
-        number: of its line.
-        first_line: of each id so far; gets that of the object.
+        number: number of its line.
+        first_line: first line of each id so far; extended by that of the object.
     """
     name = value.get("id")
     if isinstance(name, str) and (first := first_line.setdefault(name, number)) != number:
@@ -130,19 +130,19 @@ def repeated_id(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectLine(Generic[T]):
-    """Describes what each line of a file holds: one object with fields of certain types."""
+    """Description of the lines of a file: one object with fields of certain types."""
 
     adapter: TypeAdapter[T]
     """Validates an object; its errors become faults."""
     fields: object
-    """The typed dictionary that it validates; see ``what_is_expected``."""
+    """Typed dictionary that the adapter validates; see ``what_is_expected``."""
     shape: str
     """The object in words, after "expected"."""
 
     def read(self, line: Line, rules: Rules = no_rules) -> tuple[T | None, list[Fault]]:
-        """Return the value of a line, or else every fault of it, by column."""
+        """Return the value of a line, or else all of its faults, by column."""
         try:
-            # Only a faulty line is walked to find out where.
+            # Positions are computed only for a faulty line.
             value = self.adapter.validate_python(parse(line.text))
             if next(rules(line.number, value, ()), None) is None:  # type: ignore[arg-type]
                 return value, []
@@ -161,7 +161,7 @@ class ObjectLine(Generic[T]):
             yield Fault(col=error.colno, message=f"{error.msg}, expected {self.shape}")
             return
         except (ValueError, RecursionError) as error:
-            # The other ValueError is an integer beyond Python's limit of digits.
+            # The ValueError is an integer beyond Python's limit of digits.
             deep = isinstance(error, RecursionError)
             came = "nested too deeply" if deep else "a number is too long"
             yield Fault(message=f"{came}, expected {self.shape}")
@@ -178,7 +178,7 @@ class ObjectLine(Generic[T]):
         except ValidationError as error:
             for detail in error.errors(include_url=False, include_context=False):
                 faulty.add(detail["loc"][0])
-                if detail["type"] != "string_unicode":  # the survey has it
+                if detail["type"] != "string_unicode":  # reported by the survey
                     yield self._type_fault(detail, seen)
         unfit = {loc for loc, _, _ in seen.unfit}
         for loc, message in rules(line.number, seen.value, faulty):
@@ -201,7 +201,7 @@ class ObjectLine(Generic[T]):
 
 
 def _col(loc: Loc, seen: Survey) -> int:
-    """Return the column of a value; of the object around it where it is missing."""
+    """Return the column of a value, or of the enclosing object if it is missing."""
     while loc not in seen.values:
         loc = loc[:-1]
     return seen.values[loc] + 1
@@ -217,13 +217,13 @@ _WORDS: Final[Mapping[object, str]] = {
 
 
 def what_is_expected(fields: object, loc: Loc) -> tuple[str, tuple[str, ...]]:
-    """Return what the field takes that a way leads to: in words, and as a list of choices.
+    """Return the valid values of a field, in words and as a list of choices.
 
-    A text among the annotations of a field says what it takes where its types do not.
+    A text among the annotations of a field replaces the description of its types.
 
     Args:
         fields: a typed dictionary.
-        loc: the way from it to the field.
+        loc: path of the field.
     """
     one = _annotation(fields, loc)
     types = _types(one)
@@ -247,7 +247,7 @@ def _annotation(one: Any, loc: Loc) -> Any:
 
 
 def _types(annotation: Any) -> list[Any]:
-    """Return the types of a union, or the one that there is, without what is annotated."""
+    """Return the types of a union, or the single type, without annotations."""
     bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     if get_origin(bare) in {Union, UnionType}:
         return [one for part in get_args(bare) for one in _types(part)]
@@ -255,7 +255,7 @@ def _types(annotation: Any) -> list[Any]:
 
 
 def field_text(loc: Loc) -> str:
-    """Write the way to a value as ``gold_supports[0].grade``."""
+    """Format the path of a value as ``gold_supports[0].grade``."""
     text = ""
     for part in loc:
         if isinstance(part, int):
@@ -273,13 +273,13 @@ def read_objects(
 
     Args:
         path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
-        kind: what a line holds.
-        rules: what else is asked of a line.
-        display: the path as shown in messages.
+        kind: description of the lines.
+        rules: further rules of a line.
+        display: path as shown in messages.
 
     Raises:
-        DatasetError: after the last sound line, with every fault of the file; it cannot be read
-            or holds no line.
+        DatasetError: after the last valid line, with all faults of the file; or it cannot be read
+            or is empty.
     """
     faults: list[Fault] = []
     empty = True

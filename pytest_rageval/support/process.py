@@ -1,6 +1,7 @@
-"""SIGTERM as an end that still cleans up: timeouts, stopped containers and cancelled jobs send it.
+"""Signals, imports and garbage collection of the process.
 
-Its default action ends a process at once, and documents sent to a target would stay there.
+SIGTERM, sent by timeouts, stopped containers and cancelled jobs, ends a process at once by default:
+documents sent to a target would stay there.
 """
 
 from __future__ import annotations
@@ -91,8 +92,8 @@ def import_whole(*names: str) -> None:
 def leave_out_what_is_loaded() -> None:
     """Exclude all live objects from garbage collection, after one last run.
 
-    Libraries and records make up nearly all objects of a run. The collector would walk through
-    them again and again, and at its end pytest has it do so ten times, which takes a second.
+    Nearly all objects of a run are libraries and records. The collector would visit them again and
+    again, and pytest runs it ten times at its end, which takes a second.
     """
     gc.collect()
     gc.freeze()

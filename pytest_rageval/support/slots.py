@@ -52,10 +52,10 @@ class Slots:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold a slot; wait for one first.
+        """Wait for a slot and hold it.
 
         Raises:
-            concurrent.futures.CancelledError: they were closed.
+            concurrent.futures.CancelledError: the slots were closed.
         """
         if _holding.get():
             yield
@@ -79,7 +79,7 @@ class Slots:
         """Record the status of a request: "too many requests" halves the limit, others raise it.
 
         Args:
-            status: of the reply; None: no reply, which is ignored.
+            status: status of the reply; None: no reply, which is ignored.
         """
         if status is None:
             return

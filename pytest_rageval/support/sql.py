@@ -23,20 +23,20 @@ IN_MEMORY: Final = ":memory:"
 _GITIGNORE: Final = "# Made by pytest-rageval; this folder can be deleted at any time.\n*\n"
 _BROKEN: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _CONNECT_S: Final = 5
-"""A server that is down must not hold up the end of a run."""
+"""Limit of connecting: a server that is down must not delay the end of a run."""
 _DEAD_MS: Final = 10_000
-"""How long one waits for a server that no longer answers."""
+"""Limit of waiting for a server that does not answer any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A database: its URL, its name in messages, and what goes wrong with it."""
+    """A database: its URL, its name in messages, and its errors."""
 
     url: URL
 
     @cached_property
     def file(self) -> Path | None:
-        """The file of an SQLite URL; None: it has none, as one in memory."""
+        """The file of an SQLite URL; None: without a file, such as in memory."""
         if not self.is_sqlite or self.url.database in (None, "", IN_MEMORY):
             return None
         return Path(str(self.url.database))
@@ -58,13 +58,13 @@ class Place:
         return self.url.get_backend_name() == "sqlite"
 
     def engine(self, *, patience_s: float, write: bool = True, **options: Any) -> Engine:
-        """Make an engine that opens a connection whenever one is asked for.
+        """Make an engine without a pool of connections.
 
         Args:
-            patience_s: how long SQLite waits for others that write, in seconds.
-            write: whether an SQLite file is to be written; otherwise it may also be one that
-                nobody can write, or be missing, which is as good as empty.
-            options: further ones of ``create_engine``.
+            patience_s: maximum wait of SQLite for other writers, in seconds.
+            write: whether to write an SQLite file; otherwise it may be read-only, or missing, which
+                counts as empty.
+            options: further options of ``create_engine``.
         """
         from sqlalchemy import create_engine, event
         from sqlalchemy.pool import NullPool
@@ -75,7 +75,7 @@ class Place:
             wanted = {
                 "connect_timeout": _CONNECT_S,
                 "tcp_user_timeout": _DEAD_MS,
-                # Prepared statements do not outlive a transaction where a pool stands in between.
+                # Prepared statements do not outlive a transaction behind a connection pooler.
                 "prepare_threshold": None,
             }
             known = wanted if url.get_driver_name() == "psycopg" else {}
@@ -85,8 +85,8 @@ class Place:
             return create_engine(
                 url, creator=lambda: _connect_to_read(self.file, patience_s), **options
             )
-        # The driver begins no transaction by itself: it would do so at the first change, which is
-        # too late to read within it what is to be changed.
+        # The driver must not begin transactions: it would do so at the first change, too late for
+        # reads that belong to the transaction.
         options["connect_args"] = {
             "timeout": patience_s,
             "check_same_thread": False,
@@ -97,7 +97,7 @@ class Place:
         return engine
 
     def make_folder(self, file: Path) -> None:
-        """Make the folder of a file; one that was missing or empty tells git to leave it alone.
+        """Create the folder of a file; a new or empty one gets a ``.gitignore``.
 
         Raises:
             StorageError: the file is a folder.
@@ -107,20 +107,20 @@ class Place:
             raise StorageError(f"{self.shown}: a folder stands here, expected a file")
         folder = file.parent
         if folder.is_dir() and any(folder.iterdir()):
-            # Such as the root of a project, where the rule would hide everything.
+            # Such as the root of a project, where the rule would ignore everything.
             return
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ".gitignore").write_text(_GITIGNORE, encoding="utf-8")
 
     @contextmanager
     def named_errors(self, if_broken: str) -> Iterator[None]:
-        """Raise what goes wrong within the block as an error that names the database.
+        """Raise errors of the block as an error that names the database.
 
         Args:
-            if_broken: advice where an SQLite file is broken.
+            if_broken: advice if an SQLite file is damaged.
 
         Raises:
-            StorageError: something did.
+            StorageError: the block raised an error of the database.
         """
         from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
@@ -151,9 +151,9 @@ def parse_place(url_or_path: str | Path, *, what: str, examples: str) -> Place:
     PostgreSQL without a named driver means psycopg, which the package's extra installs.
 
     Args:
-        url_or_path: as a user gave it.
-        what: name of what lies there, for messages.
-        examples: what could have been given, for messages.
+        url_or_path: value given by the user.
+        what: name of the database, for messages.
+        examples: valid values, for messages.
 
     Raises:
         ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
@@ -166,7 +166,7 @@ def parse_place(url_or_path: str | Path, *, what: str, examples: str) -> Place:
     try:
         url = make_url(url_or_path)
     except (ArgumentError, ValueError):
-        # The text itself is kept back: what cannot be read may hold a password anywhere.
+        # The text is not shown, since it may contain a password anywhere.
         raise ConfigError(f"{what}: got a URL that cannot be read, expected {examples}") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
@@ -191,7 +191,7 @@ def _check_driver(url: URL, what: str, examples: str) -> None:
 
 
 def connect(engine: Engine, prepare: Callable[[Connection], None]) -> Connection:
-    """Open a connection and prepare it; nothing stays open where that fails."""
+    """Open a connection and prepare it; everything is closed if that fails."""
     try:
         connection = engine.connect()
         try:
@@ -206,18 +206,18 @@ def connect(engine: Engine, prepare: Callable[[Connection], None]) -> Connection
 
 
 def sqlite_code(error: DBAPIError) -> int | None:
-    """Return SQLite's primary result code; None: it is not an error of SQLite."""
+    """Return SQLite's primary result code; None: not an error of SQLite."""
     code = getattr(error.orig, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
 
 def is_broken(error: DBAPIError) -> bool:
-    """Whether an SQLite file is damaged, or no database at all."""
+    """Return whether an SQLite file is damaged, or not a database."""
     return sqlite_code(error) in _BROKEN
 
 
 def version_table(name: str, metadata: MetaData) -> Table:
-    """Return a table of one row, which holds the version of the tables beside it."""
+    """Return a table of one row with the version of the other tables."""
     from sqlalchemy import Column, Integer, Table
 
     return Table(
@@ -229,7 +229,7 @@ def version_table(name: str, metadata: MetaData) -> Table:
 
 
 def stored_version(connection: Connection, table: Table) -> int | None:
-    """Return the version that a table of ``version_table`` holds; None: there is none."""
+    """Return the version in a table of ``version_table``; None: the table is missing."""
     from sqlalchemy import inspect, select
 
     if not inspect(connection).has_table(table.name):
@@ -239,10 +239,10 @@ def stored_version(connection: Connection, table: Table) -> int | None:
 
 
 def _connect_to_read(file: Path | None, patience_s: float) -> sqlite3.Connection:
-    """Open a file that others may be writing, or that nobody can write.
+    """Open a file that other processes may write, or that is read-only.
 
-    A file whose log (``-wal``) was left over is read with it; without one SQLite wants to make
-    it, unless it is told that nobody changes the file. No file: an empty database in memory.
+    A left-over log (``-wal``) is read too; without one SQLite tries to create it, unless the file
+    is declared immutable. Without a file: an empty database in memory.
     """
     uris = [IN_MEMORY]
     if file is not None and file.exists():
@@ -264,9 +264,9 @@ def _connect_to_read(file: Path | None, patience_s: float) -> sqlite3.Connection
 
 
 def _turn_on_wal(driver: Any, patience_s: float) -> None:
-    """Let readers and a writer work at once.
+    """Allow concurrent readers and a writer.
 
-    Without a sync at each commit a loss of power may cost the last changes, never the file.
+    Without a sync at each commit a power failure may lose the last changes, but not the file.
     """
     give_up = time.monotonic() + patience_s
     while True:
@@ -277,7 +277,7 @@ def _turn_on_wal(driver: Any, patience_s: float) -> None:
             driver.execute("PRAGMA synchronous=NORMAL").close()
             return
         except sqlite3.OperationalError as error:
-            # Processes that start at once get in each other's way, and here SQLite does not wait.
+            # Processes that start at once block each other, and SQLite does not wait here.
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
                 raise
             time.sleep(0.02)

@@ -112,10 +112,10 @@ Result = TypeVar("Result")
 
 
 class CaseThreads(Generic[Result]):
-    """Runs tasks on threads that are started as tasks come.
+    """Pool of daemon threads that are started on demand.
 
     Args:
-        size: threads at most, from 1.
+        size: maximum number of threads, from 1.
         name: beginning of their names.
     """
 
@@ -133,7 +133,7 @@ class CaseThreads(Generic[Result]):
 
         Args:
             task: called on one of the threads.
-            urgent: whether a caller already waits for it: it goes before all others.
+            urgent: whether a caller already waits for it: it runs before all others.
 
         Raises:
             RuntimeError: the threads were stopped.

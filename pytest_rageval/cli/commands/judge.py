@@ -166,7 +166,7 @@ def _judged(
 
 
 def _refuse_nothing(found: Sequence[Rejudged]) -> None:
-    """Stop if there is no verdict at all: a file of failures alone is useless.
+    """Stop if all verdicts failed: a file that contains only failures is useless.
 
     Raises:
         UnreachableError: every judgement failed.
@@ -244,7 +244,7 @@ def _free_name(folder: Path, name: str) -> str:
 
 
 def _versions(settings: Settings, document: Mapping[str, Any]) -> dict[str, str]:
-    """Versions in the name of the file: verdicts with a spot check get a separate file."""
+    """Return the versions in the file name: verdicts with a spot check get a separate file."""
     second = document["second_judge"]
     checked = {"second judge": f"{second} {settings.judging.spot_check}"} if second else {}
     return {**document["rubrics"], **checked}

@@ -19,9 +19,9 @@ def cache_document(settings: Settings, *, days: int | None, judge: str | None) -
     """Prune the cache if requested, and describe its contents.
 
     Args:
-        settings: of the project.
+        settings: settings of the project.
         days: remove verdicts that were not used for this many days; None: remove nothing.
-        judge: only those of this model, or of ``MODEL at HOST``; None: of all.
+        judge: prune only verdicts of this model, or of ``MODEL at HOST``; None: of all.
 
     Raises:
         CommandError: the settings have no cache, or it does not contain this judge.

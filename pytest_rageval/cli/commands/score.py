@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path)
 _JUDGED = ("groundedness", "correctness", "abstention", "judgements", "cost")
-"""What a judge adds to a case, as in a record."""
+"""Fields that a judge adds to a case, as in a record."""
 
 _PAGE_RECORDS = 20_000
-"""Above, the page is left to be asked for: scoring itself keeps no record in memory."""
+"""Limit of writing the page unasked: unlike scoring, it keeps all records in memory."""
 
 
 @click.command("score")
@@ -167,11 +167,11 @@ def _settings(
     if found.origins.get("judge") != "flag":
         if rubrics or any(flags.values()):
             raise click.UsageError("options of the judge: expected --judge beside them")
-        # Not the project's judge: it may cost money.
+        # Without the project's judge, which may cost money.
         found = replace(found, judge="none")
     elif retrieval_only and found.judge != "none":
         raise click.UsageError("--judge: expected no --retrieval-only, which leaves out answers")
-    # Nothing is asked of the target.
+    # The target is not asked.
     found = replace(found, target=TargetSettings(), run_id=None, retrieval_only=retrieval_only)
     if rubrics:
         found = replace(found, judging=replace(found.judging, rubrics=rubrics))

@@ -19,15 +19,15 @@ ENV_VALUE: Final = re.compile(
 """``env:NAME``, alone or after a word as in ``Bearer env:NAME``."""
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 SENSITIVE_HEADER: Final = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
-"""A header is named for what it carries."""
+"""Names of headers with secret values."""
 _QUERY_SECRET: Final = re.compile(
     r"(?P<name>[?&](?:[^=&#]*[-_])?(?:auth|authorization|api[-_]?key|key|token|secret|password|"
     r"passwd|sig|signature|code)=)(?P<value>[^&#]+)",
     re.IGNORECASE,
 )
-"""By the end of its name, which tells a token from a number of tokens."""
+"""Matches the end of a name, which separates a token from a number of tokens."""
 _MIN_SECRET_CHARS: Final = 4
-"""Shorter values would garble every message they are blotted out of."""
+"""Minimum length to blot out; shorter values would garble messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -35,11 +35,11 @@ class Address:
     """Address that requests are sent to."""
 
     url: str
-    """With path and query, without credentials."""
+    """URL with path and query, without credentials."""
     credentials: tuple[str, str] | None = None
     """User name and password."""
     shown: str
-    """For messages: without credentials and query."""
+    """URL for messages, without credentials and query."""
     loopback: bool
     """Whether the host is this machine by name or number."""
 
@@ -50,7 +50,7 @@ class Address:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Texts that must not be printed: credentials and query keys, also as they are sent."""
+        """Texts that must not be printed: credentials and query keys, also in encoded form."""
         written = [match["value"] for match in _QUERY_SECRET.finditer(self.url)]
         query = (*written, *map(unquote, written))
         if self.credentials is None:
@@ -64,7 +64,7 @@ def join_url(base: str | None, path: str) -> Address:
     """Join a base URL, with or without a slash at its end, and the path of the endpoint.
 
     Raises:
-        ConfigError: the base is no http or https URL; the message holds no credentials.
+        ConfigError: the base is not an http or https URL; the message contains no credentials.
     """
     where = "[tool.rageval.target] url"
     if not base:
@@ -88,7 +88,7 @@ def join_url(base: str | None, path: str) -> Address:
 def resolve_headers(headers: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
     """Replace ``env:NAME``, alone or after a word as in ``Bearer env:NAME``, by its value.
 
-    Whitespace around a variable's value is dropped: a newline is what a secret's file ends with.
+    Whitespace around a variable's value is dropped: files of secrets end with a newline.
 
     Raises:
         ConfigError: a variable is missing or empty, or a header cannot be sent; names the header
@@ -98,7 +98,7 @@ def resolve_headers(headers: Mapping[str, str], environ: Mapping[str, str]) -> d
 
 
 def blot_out_of_reply(value: object, secrets: Sequence[str]) -> object:
-    """Replace the secrets in every text of a JSON value: a target may echo what it was sent."""
+    """Replace the secrets in every text of a JSON value: a target may echo its request."""
     if not secrets:
         return value
     if isinstance(value, str):
@@ -134,13 +134,13 @@ def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple
 
 
 def without_secrets(url: str) -> str:
-    """Cut credentials, query and fragment off a URL, for messages."""
+    """Remove credentials, query and fragment from a URL, for messages."""
     address = re.split(r"[?#]", url, maxsplit=1)[0]
     return re.sub(r"//[^/]*@", "//", address, count=1)
 
 
 def without_query_secrets(path: str) -> str:
-    """Hide the values of a query that are secret by their name, for what is stored.
+    """Hide the values of a query that are secret by their name, for storage.
 
     >>> without_query_secrets("/ask?debug=true&api_key=s3cret&max_tokens=5")
     '/ask?debug=true&api_key=(hidden)&max_tokens=5'
@@ -179,7 +179,7 @@ def _split(base: str, where: str) -> SplitResult:
     if not port_is_valid:
         raise ConfigError(f"{where}: the host or the port is not valid")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        # What stands before a bare colon may be a user name: `ann:secret@host`.
+        # The text before a bare colon may be a user name: `ann:secret@host`.
         odd = parts.scheme not in {"", "http", "https"} and parts.netloc
         hint = f"it begins with {parts.scheme}://" if odd else "it has no http:// and host"
         raise ConfigError(f"{where}: expected a URL such as http://localhost:8000; {hint}")

@@ -1,8 +1,8 @@
-"""Connection pools whose requests have one limit: resolving, connecting, sending, reading.
+"""Connection pools with one time limit per request: resolving, connecting, sending, reading.
 
-httpx limits each wait by itself, so a server that drips one byte a second is never too slow. Here
-no wait lasts longer than what is left of the whole. Many small pools take the place of a large
-one: at 128 requests in flight, httpx works longer on one pool than the requests take.
+httpx limits each wait separately, so a server that sends one byte a second is never too slow. Here
+each wait is limited to the rest of the total. Many small pools replace a large one: at 128 requests
+in flight, httpx needs more time for one pool than the requests take.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _BUFFERED_BYTES: Final = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """When a request must be done, in seconds of the monotonic clock."""
+    """Deadline of a request, in seconds of the monotonic clock."""
 
     at_s: float
     on_read: Callable[[], object] | None = None
-    """Called as soon as a piece of the reply is there."""
+    """Called after each piece of the reply."""
 
     @property
     def passed(self) -> bool:
@@ -42,7 +42,7 @@ class Deadline:
 
 @contextmanager
 def within(seconds: float, on_read: Callable[[], object] | None = None) -> Iterator[Deadline]:
-    """Limit all that a client made by ``mind_deadlines`` does on this thread."""
+    """Limit all work of a client of ``mind_deadlines`` on this thread."""
     deadline = Deadline(time.monotonic() + seconds, on_read)
     _current.deadline = deadline
     try:
@@ -52,11 +52,11 @@ def within(seconds: float, on_read: Callable[[], object] | None = None) -> Itera
 
 
 def mind_deadlines(client: httpx.Client) -> httpx.Client:
-    """Make a blocking client mind the deadline of the thread that uses it."""
+    """Make a blocking client obey the deadline of the thread that uses it."""
     inner: Any = client
-    for transport in (inner._transport, *inner._mounts.values()):  # the latter are its proxies
+    for transport in (inner._transport, *inner._mounts.values()):  # mounts are proxies
         if transport is not None:
-            # Neither httpx nor its transports pass a backend on to the pool, which takes one.
+            # httpx offers no parameter for the backend of the pool.
             transport._pool._network_backend = _Backend()
     return client
 
@@ -72,7 +72,7 @@ def _left(timeout: float | None, error: type[Exception]) -> float | None:
 
 
 class _Backend(httpcore.NetworkBackend):
-    """Opens the connections of a pool."""
+    """Network backend that opens the connections of a pool."""
 
     def __init__(self) -> None:
         self._plain = httpcore.SyncBackend()
@@ -116,10 +116,10 @@ class _Backend(httpcore.NetworkBackend):
 
 
 def _look_up(host: str, port: int, timeout: float | None) -> list[str]:
-    """Look a host up on a thread of its own: a resolver takes as long as it likes.
+    """Look a host up on a separate thread, since the time of a resolver cannot be limited.
 
     Raises:
-        OSError: it has no address, or (``TimeoutError``) none came in time.
+        OSError: it has no address, or (``TimeoutError``) was not resolved in time.
     """
 
     def look_up() -> None:
@@ -157,7 +157,7 @@ class _Stream(httpcore.NetworkStream):
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         left = _left(timeout, httpcore.WriteTimeout)
-        # A small one fits into the buffer of the socket.
+        # Small buffers fit into that of the socket.
         with waiting() if len(buffer) > _BUFFERED_BYTES else nullcontext():
             self._stream.write(buffer, left)
 
@@ -182,14 +182,14 @@ class _Stream(httpcore.NetworkStream):
 Client = TypeVar("Client")
 
 REQUESTS_PER_CLIENT: Final = 4
-"""At once; few enough for the pool to be cheap, enough to keep clients few."""
+"""Concurrent requests: few enough for a cheap pool, many enough to need few clients."""
 
 
 class ClientPool(Generic[Client]):
-    """Leases clients; opens another where all are busy. Safe to share between threads.
+    """Pool of clients that opens another if all are busy; safe to share between threads.
 
     Args:
-        open_client: makes one more.
+        open_client: opens a client.
     """
 
     def __init__(self, open_client: Callable[[], Client]) -> None:

@@ -28,40 +28,40 @@ _CONNECTION_TEXTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (ConnectionError, "connection reset: the server closed it before the reply was complete"),
     (httpx.RemoteProtocolError, "connection cut short: the reply is not complete HTTP"),
 )
-"""The first that occurs among an error and its causes tells what happened."""
+"""Text for the first type that occurs among an error and its causes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request, and how much of its reply is read."""
+    """One request, with the limits of its reply."""
 
     address: Address
     content: bytes
     method: str = "POST"
     headers: Mapping[str, str] | None = None
-    """Besides those of the client."""
+    """Headers in addition to those of the client."""
     max_bytes: int | None = None
-    """Of the body of a reply with a 2xx status; None: ``MAX_BODY_BYTES``."""
+    """Maximum body of a reply with a 2xx status; None: ``MAX_BODY_BYTES``."""
     max_error_bytes: int = _HEAD_BYTES
-    """Of the body of any other."""
+    """Maximum body of any other reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A reply, or as much of one as came."""
+    """A reply, or the part that was received."""
 
     status: int | None = None
-    """None: none came."""
+    """HTTP status; None: no reply was received."""
     body: bytes = b""
     """Decoded, up to the limit of its size."""
     too_large: bool = False
-    """Whether there is more of it than the limit allows."""
+    """Whether the body exceeds the limit."""
     fault: httpx.HTTPError | None = None
-    """Broke the exchange off, before the reply or within its body."""
+    """Error that ended the exchange, before the reply or within its body."""
     retry_after_s: float | None = None
-    """Pause that the server asked for, in seconds."""
+    """Pause requested by the server, in seconds."""
     location: str | None = None
-    """Absolute URL that a redirect leads to, with its secrets."""
+    """Absolute URL of a redirect, including secrets."""
 
     @property
     def is_success(self) -> bool:
@@ -71,33 +71,32 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """The body or the error that one request came to, and how long it took."""
+    """Body or error of one request, and its duration."""
 
     body: bytes = b""
     error: EndpointError | None = None
-    """Not free of secrets that a server may echo."""
+    """May contain secrets that a server echoes."""
     status: int | None = None
-    """Of a whole reply; None: none came."""
+    """Status of a complete reply; None: not received."""
     retry_after_s: float | None = None
     total_ms: float = 0.0
 
     @property
     def retryable(self) -> bool:
-        """Whether another attempt may fare better."""
+        """Whether another attempt may succeed."""
         return self.error is not None and is_retryable(self.error.kind, self.status)
 
 
 def silence_loggers() -> None:
-    """Keep httpx from logging whole URLs and headers, and with them keys, into captured logs."""
+    """Keep httpx from logging URLs and headers, which contain keys."""
     for chatty in ("httpx", "httpcore"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 def tls_context(address: Address) -> ssl.SSLContext:
-    """Return what all clients of an address share: loading certificates takes up to 0.3 s.
+    """Return the TLS context of all clients of an address: creating it takes up to 0.3 s.
 
-    Plain HTTP to this machine need not pay that; a context that trusts nobody refuses TLS should
-    it ever come to that.
+    Plain HTTP to this machine gets a context without certificates, which would refuse TLS.
     """
     if address.is_plain_local:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -114,23 +113,23 @@ def open_client(
     """Open a client whose requests keep the deadlines of ``within``.
 
     Args:
-        address: where its requests go.
+        address: address of its requests.
         headers: sent with every request.
-        timeout: of single waits; None: only the deadline ends them.
-        tls: as of ``tls_context``; None: a new one.
+        timeout: limit of single waits; None: only the deadline ends them.
+        tls: result of ``tls_context``; None: a new one.
     """
     client = httpx.Client(
         headers=headers,
-        # A session kept from one request to the next would make scores depend on their order.
+        # Cookies kept between requests would make scores depend on their order.
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         # A redirect turns POST into GET (301 to 303) or carries headers to another host.
         follow_redirects=False,
-        # How many requests are in flight is the engine's to decide. Idle connections go before
-        # a server would close them (uvicorn: 5 s) and the next request would run into that.
+        # The engine limits the requests in flight. Idle connections are closed before a server does
+        # so (uvicorn: 5 s) and breaks the next request.
         limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
         timeout=timeout,
-        # A proxy would look for a loopback address on its own machine; for others it may be
-        # the only way out (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
+        # A proxy would resolve a loopback address to itself; other addresses may be reachable only
+        # through one (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
         trust_env=not address.loopback,
         verify=tls or tls_context(address),
     )
@@ -141,7 +140,7 @@ def send(http: httpx.Client, request: Request) -> Reply:
     """Send one request and read its reply.
 
     Raises:
-        EndpointError: it was not sent, as where a cassette holds no reply to it.
+        EndpointError: it was not sent, such as when a cassette lacks it.
     """
     address = request.address
     auth = httpx.BasicAuth(*address.credentials) if address.credentials else None
@@ -161,7 +160,7 @@ def send(http: httpx.Client, request: Request) -> Reply:
                 announced = head.headers.get("content-length", "")
                 too_large = announced.isdecimal() and int(announced) > limit
             if not too_large:
-                for piece in head.iter_bytes():  # a compressed one may still grow past the limit
+                for piece in head.iter_bytes():  # a compressed body may still exceed the limit
                     body += piece
                     if too_large := len(body) > limit:
                         break
@@ -188,11 +187,11 @@ def attempt(
     """Send one request and return its body or its error.
 
     Args:
-        http: as of ``open_client``.
-        request: what to send.
-        timeout_text: says which limit passed.
-        status_text: says what is wrong where the status is not 2xx; None: the status and the
-            beginning of the reply.
+        http: result of ``open_client``.
+        request: the request to send.
+        timeout_text: describes a passed limit.
+        status_text: describes a status that is not 2xx; None: the status and the beginning of the
+            reply.
     """
     address = request.address
     try:
@@ -201,7 +200,7 @@ def attempt(
         return Attempt(error=error)
     fault = reply.fault
     if reply.status is not None and not reply.is_success:
-        # The status is what counts: an error page that breaks off is still that error.
+        # The status decides, even if the error page is incomplete.
         return Attempt(
             error=failure("http", address, (status_text or _status_text)(reply)),
             status=reply.status,
@@ -258,7 +257,7 @@ def _location(head: httpx.Response) -> str:
 
 
 def _retry_after(headers: httpx.Headers) -> float | None:
-    # By the server's own clock, if it tells the time: ours may be off by minutes.
+    # By the server's clock if it sends a date: ours may differ by minutes.
     now = parse_http_date(headers.get("date")) or datetime.now(UTC)
     return retry_after_seconds(headers.get("retry-after"), now)
 

@@ -1,9 +1,9 @@
 """Requests and tokens per minute, shared by all processes of a machine through one small file.
 
 Requests leave evenly spaced, as from a leaky bucket without bursts (the generic cell rate
-algorithm of ITU-T I.371 with tolerance 0): the file holds when the next one may leave. Who comes
-takes the next free place under a lock, lets go of the lock, and then sleeps exactly once.
-A process that is killed loses its place and nothing else: the kernel frees its lock.
+algorithm of ITU-T I.371 with tolerance 0): the file holds the time of the next one. A caller takes
+the next free place under a lock, releases the lock, and then sleeps exactly once. A killed process
+loses only its place: the kernel frees its lock.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from pytest_rageval.values.errors import ConfigError, StorageError
 _MINUTE_S: Final = 60.0
 _MAX_STATE_CHARS: Final = 4096
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
-"""In a folder for all, a link of the same name may lead elsewhere."""
+"""In a shared folder, the name may be a link to another file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """When the next request may leave; all times in seconds of the machine's monotonic clock."""
+    """Times of the next request, in seconds of the machine's monotonic clock."""
 
     seen: float = 0.0
-    """When the line was last written, which tells a clock that began anew."""
+    """Time of the last change, which reveals a clock that restarted."""
     next_request: float = 0.0
     next_token: float = 0.0
 
@@ -41,17 +41,17 @@ class Line:
 def take_place(
     line: Line, now: float, tokens: float, per_request_s: float, per_token_s: float
 ) -> tuple[float, Line]:
-    """Give a request the first place that both limits leave free.
+    """Give a request the first place that both limits allow.
 
     Args:
-        line: as it stood.
-        now: the present.
-        tokens: how many the request will use.
+        line: the line before the request.
+        now: the current time.
+        tokens: number of tokens that the request will use.
         per_request_s: seconds between two requests; 0: no limit.
-        per_token_s: seconds that one token takes up; 0: no limit.
+        per_token_s: seconds per token; 0: no limit.
 
     Returns:
-        When the request may leave, not before ``now``, and the line behind it.
+        Time at which the request may leave, not before ``now``, and the line behind it.
 
     >>> when, line = take_place(Line(), 100.0, 10, per_request_s=2.0, per_token_s=0.5)
     >>> when, line.next_request, line.next_token
@@ -60,7 +60,7 @@ def take_place(
     105.0
     """
     if now < line.seen:
-        line = Line()  # The machine was started anew, and its clock with it.
+        line = Line()  # the machine was restarted, and its clock with it
     start = max(now, line.next_request, line.next_token)
     return start, Line(
         seen=now,
@@ -70,15 +70,15 @@ def take_place(
 
 
 class RateLimiter:
-    """Makes callers wait so that all processes with the same file keep the limits together.
+    """Limits shared by all processes with the same file.
 
     Safe to share between threads.
 
     Args:
-        path: the file; its folder is made. One file per endpoint and model.
+        path: the file, one per endpoint and model; its folder is created.
         requests_per_minute: above 0; None: no limit.
         tokens_per_minute: above 0; None: no limit.
-        clock: seconds on a clock that all processes of the machine share and that never goes back.
+        clock: seconds of a monotonic clock that all processes of the machine share.
         sleep: pauses for seconds.
 
     Raises:
@@ -99,14 +99,14 @@ class RateLimiter:
         self._per_token_s = _spacing("tokens_per_minute", tokens_per_minute)
         self._clock = clock
         self._sleep = sleep
-        # Threads wait for one another without looking for the file's lock again and again.
+        # Threads wait for one another without polling the file's lock.
         self._threads = threading.Lock()
 
     def wait(self, tokens: float) -> float:
         """Wait for a place.
 
         Args:
-            tokens: how many the request is expected to use, reply included.
+            tokens: number of tokens that the request is expected to use, including the reply.
 
         Returns:
             Seconds waited.
@@ -127,11 +127,11 @@ class RateLimiter:
         return start - now
 
     def settle(self, expected: float, used: float) -> None:
-        """Tell how many tokens a request really used, so that the next ones wait accordingly.
+        """Correct the number of tokens of a request, so that the next ones wait accordingly.
 
         Args:
-            expected: what ``wait`` was told.
-            used: what the server reported.
+            expected: tokens passed to ``wait``.
+            used: tokens reported by the server.
 
         Raises:
             StorageError: the file cannot be opened or written.
@@ -141,7 +141,7 @@ class RateLimiter:
         with self._locked() as file:
             line = _read(file)
             shift = (used - expected) * self._per_token_s
-            # Below the present a line is free anyway: credit is not saved up for a burst.
+            # Unused time in the past is not saved up for a burst.
             behind = max(line.next_token + shift, self._clock())
             settled = behind if shift < 0 else line.next_token + shift
             _write(
@@ -154,7 +154,7 @@ class RateLimiter:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._threads, Lock(self._path, wait=True):
-                # Not "w": the state must outlive the opening. Not "a": writing starts at 0.
+                # Not "w", which would erase the state, and not "a": writing starts at 0.
                 handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
                 with open(handle, "r+", encoding="utf-8", errors="replace") as file:
                     yield file
@@ -173,7 +173,7 @@ def _spacing(name: str, per_minute: float | None) -> float:
 
 
 def _read(file: IO[str]) -> Line:
-    """Read the line; a torn or foreign file is an empty one, as nothing of worth is lost."""
+    """Read the line; a damaged file counts as empty, since only waiting times are lost."""
     file.seek(0)
     try:
         values = json.loads(file.read(_MAX_STATE_CHARS))

@@ -1,6 +1,6 @@
-"""Attempts one after the other: when to ask again, and how long to wait first.
+"""Repeated attempts: their conditions and the pauses between them.
 
-Imports no HTTP library, so that a client can be set up before its first request loads one.
+Does not import an HTTP library, so that a client can be set up before its first request loads one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pytest_rageval.values.errors import TargetErrorKind
 MIN_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 8.0
 MAX_RETRY_AFTER_S: Final = 60.0
-"""A server that asks for more is asked again after this long: a run must not hang for an hour."""
+"""Longest pause that a server can request: a run must not hang for an hour."""
 
 _DELTA_SECONDS = re.compile(r"\d{1,12}(\.\d{1,9})?", re.ASCII)
 
@@ -33,15 +33,15 @@ class Tried(Protocol):
 
     @property
     def status(self) -> int | None:
-        """HTTP status; None: no reply came."""
+        """HTTP status; None: no reply was received."""
 
     @property
     def retryable(self) -> bool:
-        """Whether another attempt may fare better."""
+        """Whether another attempt may succeed."""
 
     @property
     def retry_after_s(self) -> float | None:
-        """Pause that the server asked for, in seconds."""
+        """Pause requested by the server, in seconds."""
 
 
 class Limiter(Protocol):
@@ -51,7 +51,7 @@ class Limiter(Protocol):
         """Wait for a place; return the seconds waited."""
 
     def settle(self, expected: float, used: float) -> None:
-        """Tell how many tokens were really used."""
+        """Correct the number of tokens used."""
 
 
 _Tried = TypeVar("_Tried", bound=Tried)
@@ -59,19 +59,19 @@ _Tried = TypeVar("_Tried", bound=Tried)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pacing:
-    """Everything that requests wait for before they are sent."""
+    """Limits and pauses of requests."""
 
     sleep: Sleep = time.sleep
     """Pauses between attempts, in seconds."""
     rng: Random = field(default_factory=Random)
     """Jitter of the pauses."""
     slots: Slots | None = None
-    """Of which every request holds one, pauses between attempts none; None: no limit."""
+    """Slots held by requests, but not in pauses between attempts; None: no limit."""
     limiter: Limiter | None = None
     """Limits per minute; None: the client's own, if it has any."""
 
     def in_slot(self, once: Callable[[], _Tried]) -> _Tried:
-        """Make one attempt, and tell the slots how it ended."""
+        """Make one attempt, and report its status to the slots."""
         if self.slots is None:
             return once()
         with self.slots.hold():
@@ -80,7 +80,7 @@ class Pacing:
         return attempt
 
     def until_settled(self, once: Callable[[], _Tried], *, retries: int) -> tuple[_Tried, int]:
-        """Make attempts until one needs no other, and return the last with their number.
+        """Make attempts until one is final, and return it with their number.
 
         Args:
             once: makes one attempt.
@@ -97,13 +97,13 @@ class Pacing:
 
 
 def is_retryable(kind: TargetErrorKind, status: int | None = None) -> bool:
-    """Say whether a failed attempt may be followed by another.
+    """Return whether a failed attempt may be followed by another.
 
-    Connection errors and the statuses 408, 429 and 5xx may pass. Timeouts are not retried: the
-    wait is already long, and a target that is overloaded would only be loaded more.
+    Connection errors and the statuses 408, 429 and 5xx are retried. Timeouts are not: the wait was
+    already long, and an overloaded target would get even more load.
 
     Args:
-        kind: why the attempt failed.
+        kind: kind of the failure.
         status: HTTP status of an ``http`` error.
     """
     if kind == "http" and status is not None:
@@ -115,7 +115,7 @@ def backoff_seconds(attempt: int, rng: Random) -> float:
     """Draw the pause after a failed attempt: half fixed, half jitter, doubling each time.
 
     Uniform over [0.5, 1), [1, 2), [2, 4), then [4, 8) seconds; the jitter keeps clients that
-    failed together from coming back together.
+    failed at the same time from retrying at the same time.
 
     Args:
         attempt: number of the attempt that failed, from 1.
@@ -130,11 +130,11 @@ def retry_after_seconds(header: str | None, now: datetime) -> float | None:
     """Read a ``Retry-After`` header: seconds, or an HTTP date (RFC 9110, 10.2.3).
 
     Args:
-        header: the header's value; None: the server sent none.
-        now: the present, with a time zone, by the same clock as the header's date.
+        header: the header's value; None: not sent.
+        now: the current time, with a time zone, by the same clock as the header's date.
 
     Returns:
-        Seconds from 0 to 60; None if there is no header or it makes no sense.
+        Seconds from 0 to 60; None if the header is missing or malformed.
     """
     if header is None:
         return None
@@ -148,7 +148,7 @@ def retry_after_seconds(header: str | None, now: datetime) -> float | None:
 
 
 def parse_http_date(text: str | None) -> datetime | None:
-    """Read the date of an HTTP header; None if it is none. Without a zone it is UTC."""
+    """Read the date of an HTTP header; None if malformed. Without a zone it is UTC."""
     if not text:
         return None
     try:
@@ -159,5 +159,5 @@ def parse_http_date(text: str | None) -> datetime | None:
 
 
 def wait_seconds(attempt: int, rng: Random, retry_after: float | None = None) -> float:
-    """Return the pause before the next attempt: the backoff, or longer if the server asks so."""
+    """Return the pause before the next attempt: the backoff or a longer pause of the server."""
     return max(backoff_seconds(attempt, rng), retry_after or 0.0)
