@@ -1,6 +1,6 @@
 """One case from the question to its record: asking, judging and scoring in order.
 
-It knows neither pytest nor files; its client is whatever the ``rag_client`` fixture returned.
+It uses neither pytest nor files; its client is the object that ``rag_client`` returned.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pytest_rageval.values.settings import Settings
 
 
 def ask_request(case: Case, settings: Settings) -> AskRequest:
-    """Build what is sent for a case under the settings of the run."""
+    """Build the request for a case under the settings of the run."""
     return AskRequest(
         question=case.question,
         vaults=case.vaults,
@@ -56,7 +56,7 @@ class Trial:
 
 
 def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> CaseRecord:
-    """Ask the target one case of a file and score what came back; failures become data."""
+    """Ask the target one case of a file and score its answer; failures become data."""
     request = ask_request(trial.located.case, trial.settings)
     return record_of(trial, call_client(client, request, clock=clock, slots=trial.slots))
 
@@ -73,15 +73,15 @@ def not_attempted(
 def record_of(
     trial: Trial, result: AskResult, *, headings_reported: bool | None = None
 ) -> CaseRecord:
-    """Score an ask, have it judged, and build its record (full text; storage cuts it).
+    """Judge and score an answer, and build its record (full text; storage cuts it).
 
     Args:
         trial: the case, its judges and the settings of the run.
         result: of asking.
-        headings_reported: whether any chunk of the run has a heading; None: not known yet.
+        headings_reported: whether any chunk of the run has a heading; None: unknown so far.
 
     Raises:
-        ConfigError: the judge cannot work as it is set up.
+        ConfigError: the judge cannot work with its settings.
     """
     located, settings, response = trial.located, trial.settings, result.response
     case = located.case

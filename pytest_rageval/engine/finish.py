@@ -1,4 +1,4 @@
-"""The end of a run, the same wherever its records come from: numbers, a decision and files."""
+"""The end of a run, the same for every source of records: numbers, a decision and files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MAKE_ONE: Final = "make one with `rageval runs tag RUN main`"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedRun:
-    """A run whose records are all there, with what its numbers and its gate depend on."""
+    """A run with all of its records, and the values on which its numbers and gate depend."""
 
     run: StoredRun
     """With its records and its ``config.json``."""
@@ -56,26 +56,26 @@ class EndedRun:
     """Cases that the run should have reported."""
     n_reported: int = 0
     parts: Sequence[str] = ()
-    """Ids of the runs that it was put together from, which are none to compare with."""
+    """Ids of the runs that it was merged from, which are not compared with it."""
     labels: JudgeLabels | None = None
-    """Of people, which correct judged means; None: there are none."""
+    """Scores by people, which correct judged means; None: there are none."""
 
     def numbers(self) -> RunNumbers:
         """Compute the numbers of the run.
 
         Raises:
-            DatasetError: a label does not say which of several cases it is about.
+            DatasetError: a label matches several cases.
         """
         return run_numbers(self.run, confidence=self.thresholds.confidence, labels=self.labels)
 
     def baseline(self, numbers: RunNumbers | None = None) -> Baseline | None:
-        """Compare the run with its baseline; whatever stands in the way becomes the problem.
+        """Compare the run with its baseline; an error of reading it becomes the problem.
 
         Args:
             numbers: of the run, where they are known.
 
         Returns:
-            None where nobody asks for a baseline.
+            None where no setting and no check asks for a baseline.
         """
         name = self.project.baseline or self.thresholds.baseline
         if name is None:
@@ -84,7 +84,7 @@ class EndedRun:
         try:
             base = self._read_baseline(name)
         except StorageError as error:
-            # A path of one machine says nothing on another, and gate.json goes to both.
+            # A path of one machine is useless on another, and gate.json goes to both.
             reason = str(error).replace(f"{Path(self.project.rootdir)}/", "")
             problem = f"no baseline: {reason}; {_MAKE_ONE}"
             return Baseline(info=BaselineInfo(name=name, problem=problem))
@@ -118,7 +118,7 @@ class EndedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndWords:
-    """The parts of a summary that neither numbers nor the gate tell."""
+    """The parts of a summary that follow neither from the numbers nor from the gate."""
 
     wall_s: float
     """Duration to show, in seconds."""
@@ -126,7 +126,7 @@ class EndWords:
     gave_up: str = ""
     """The reason why the rest of the cases was not asked; empty: all were."""
     resume: str = ""
-    """Command that goes on with the run, shown where it is not complete."""
+    """Command that continues the run, shown where it is not complete."""
     rerun: str = "pytest --lf"
     """Command that asks misses and errors again."""
 
@@ -154,13 +154,13 @@ def finish_run(
 
     Args:
         ended: the run.
-        writer: of its folder, where its records are written already.
+        writer: of its folder, with the records already written.
         words: of its summary.
-        numbers: of the run, where they were computed as the records came.
+        numbers: of the run, if they were computed while the records arrived.
         decided: result of a gate that is not to be evaluated; None: it is.
 
     Raises:
-        DatasetError: a label does not say which of several cases it is about.
+        DatasetError: a label matches several cases.
         StorageError: a document cannot be written.
     """
     known = numbers or ended.numbers()
@@ -212,7 +212,7 @@ def write_page(run: StoredRun, baseline: Baseline | None = None) -> str:
     """Write ``report.html`` of a run that has just ended.
 
     Returns:
-        A sentence that says why it is not written; empty: it is.
+        A sentence with the reason why it is not written; empty: it is.
     """
     try:
         from pytest_rageval.report.html.files import write_report

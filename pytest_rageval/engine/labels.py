@@ -68,7 +68,7 @@ def load_labels(
 
     Args:
         path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
-        rubric: which labels are expected.
+        rubric: of the expected labels.
         display: the path as shown in messages; ``path`` itself by default.
 
     Raises:
@@ -129,7 +129,7 @@ def load_judge_labels(path: Path, *, display: str | None = None) -> JudgeLabels:
 
     Every line is an object with ``id`` (of a case), ``rubric`` (``groundedness`` or
     ``correctness``) and ``label`` (a score from 0 to 5, or true or false), and ``file`` (the case
-    file) where an id stands in several; other fields are ignored. The labels of one rubric are
+    file) where several files have the id; other fields are ignored. The labels of one rubric are
     all of one kind.
 
     Args:
@@ -173,11 +173,11 @@ def load_judge_labels(path: Path, *, display: str | None = None) -> JudgeLabels:
 
 
 def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:
-    """Say of every judge of a run whether it was held against people, and how it did.
+    """Describe for every judge of a run whether it was compared with people, with the result.
 
     Args:
         records: of the run.
-        settings: where calibrations are kept, and the name that the judge was asked for by.
+        settings: with the folder of calibrations and the name by which the judge was asked for.
     """
     versions: dict[str, dict[str, str]] = {}
     asked = second = False

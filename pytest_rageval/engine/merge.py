@@ -1,4 +1,4 @@
-"""Several runs put together into one: their records in, numbers, a verdict and files out."""
+"""Several runs merged into one: their records in, numbers, a verdict and files out."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def merge_parts(
     run_id: str | None = None,
     labels: JudgeLabels | None = None,
 ) -> FinishedRun:
-    """Write the run that the parts make up, and decide the gate of the project over it.
+    """Write the run that consists of the parts, and decide the gate of the project over it.
 
     Args:
-        parts: at least one; ``refuse_different`` has nothing against them.
-        project: where thresholds.toml and the results are.
-        run_id: name of the new run; None: time and chance name it.
+        parts: at least one, accepted by ``refuse_different``.
+        project: its settings, with the folders of thresholds.toml and the results.
+        run_id: name of the new run; None: made of the time and a random number.
         labels: people's labels of some cases; None: there are none.
 
     Raises:
@@ -91,20 +91,20 @@ def merge_parts(
 
 
 def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
-    told = parts[0].set
+    described = parts[0].set
     gates = [gate for one in parts for gate in items(one.given, "extra_gates")]
     return project_thresholds(
         Path(project.rootdir),
         gates=tuple(dict.fromkeys([*project.extra_gates, *gates])),
         judge_configured=parts[0].settings.judge != "none",
-        categories=set(told.get("by_category") or ()),
-        tags=set(told.get("by_tag") or ()),
+        categories=set(described.get("by_category") or ()),
+        tags=set(described.get("by_tag") or ()),
         allow_regressions=project.allow_regressions,
     )
 
 
 def _wall_s(parts: Sequence[StoredRun]) -> float | None:
-    """Return the time of the part that took longest; None: one of them does not say."""
+    """Return the time of the part that took longest; None: a part does not store its time."""
     times = [part.wall_s for part in parts]
     known = [wall_s for wall_s in times if wall_s is not None]
     return max(known) if len(known) == len(times) else None
@@ -117,7 +117,7 @@ def _notes(parts: Sequence[StoredRun]) -> list[str]:
 
 
 def _git(parts: Sequence[StoredRun]) -> dict[str, Any]:
-    """Return what all parts say of the repository."""
+    """Return the state of the repository, with None where the parts differ."""
     first, *others = (part(one.config, "git") for one in parts)
     return {k: v if all(o.get(k) == v for o in others) else None for k, v in first.items()}
 

@@ -1,7 +1,8 @@
-"""Stored runs that are parts of one: what must agree, and what they hold together."""
+"""Stored runs that are parts of one: the check that they agree, and their merged content."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,20 +24,20 @@ _REPORTED: Final = {
     "llm_model": "answerer_version",
     "embedding_model": "retriever_version",
 }
-"""What the target reports of itself, by the name that settings have for it."""
+"""Models that the target reports, and the names of their versions in settings."""
 
 
 class DifferentRunsError(StorageError):
-    """The runs are not parts of one, so they cannot be put together."""
+    """The runs are not parts of one, so they cannot be merged."""
 
 
 def read_part(folder: Path) -> StoredRun:
-    """Read one of the runs; its records stay as they are, for the whole run settles them.
+    """Read one of the runs; its records stay unchanged, because the whole run settles them.
 
     Raises:
-        StorageError: a file of it cannot be read, or it does not say what it was made from.
+        StorageError: a file of it cannot be read, or does not describe its settings and set.
     """
-    read_json(folder / "config.json")  # a part says what is wrong with it
+    read_json(folder / "config.json")  # raises the error that read_documents would only note
     run = read_documents(folder)
     if not isinstance(run.config.get("settings"), dict) or not isinstance(
         run.config.get("set"), dict
@@ -49,10 +50,10 @@ def read_part(folder: Path) -> StoredRun:
 
 
 def refuse_different(parts: Sequence[StoredRun]) -> None:
-    """Stop where runs are not parts of one.
+    """Raise an error if runs are not parts of one.
 
     Raises:
-        DifferentRunsError: naming two runs and in what they differ, or what both hold.
+        DifferentRunsError: names two runs and their difference, or a case that both hold.
     """
     first = parts[0]
     for part in parts[1:]:
@@ -71,13 +72,13 @@ def refuse_different(parts: Sequence[StoredRun]) -> None:
 
 
 def _refuse_other_systems(parts: Sequence[StoredRun]) -> None:
-    """Stop where targets report other versions of themselves; what is not reported is no news."""
+    """Refuse targets that report different versions; a version that is not reported is ignored."""
     seen: dict[str, tuple[object, StoredRun]] = {}
     for part in parts:
         facts = RunFacts.of(part.records)
-        told: dict[str, object] = {"index_build_version": facts.index_version}
-        told |= {name: facts.models.get(model) for model, name in _REPORTED.items()}
-        for name, value in told.items():
+        reported: dict[str, object] = {"index_build_version": facts.index_version}
+        reported |= {name: facts.models.get(model) for model, name in _REPORTED.items()}
+        for name, value in reported.items():
             if value is None:
                 continue
             known, other = seen.setdefault(name, (value, part))
@@ -105,18 +106,13 @@ def put_together(parts: Sequence[StoredRun]) -> list[CaseRecord]:
     """Return the records of all parts as one whole run would have scored them, in its order."""
     records = [(record, part.settings) for part in parts for record in part.records]
     reported = headings_reported(record for record, _ in records)
-    settled = [
-        record
-        if not record.case_stored
-        else settle_headings(
-            record,
-            record.case,
-            settings,
-            headings_reported=reported,
-            settled_before=True,
-        )
-        for record, settings in records
-    ]
+    settled = []
+    for record, settings in records:
+        if record.case_stored:
+            record = settle_headings(
+                record, record.case, settings, headings_reported=reported, settled_before=True
+            )
+        settled.append(record)
     return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
 
 
@@ -126,11 +122,9 @@ def skipped_cases(parts: Iterable[StoredRun]) -> set[str]:
 
 
 def reported_cases(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> set[str]:
-    """Return the node ids of which every repeat is there, or which were skipped."""
+    """Return the node ids with a record of every repeat, and those that were skipped."""
     repeats = parts[0].given.get("repeats", 1)
-    counts: dict[str, int] = {}
-    for record in records:
-        counts[record.nodeid] = counts.get(record.nodeid, 0) + 1
+    counts = Counter(record.nodeid for record in records)
     whole = {nodeid for nodeid, count in counts.items() if count >= repeats}
     return whole | skipped_cases(parts)
 
@@ -142,11 +136,11 @@ def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> S
     skipped = {nodeid.split("[", 1)[0] for nodeid in skipped_cases(parts)}
     chosen = list(cases.values())
     found = Selection.of(chosen, chosen)
-    told = parts[0].set
-    totals = {key: told.get(key) or {} for key in ("by_category", "by_tag")}
+    described = parts[0].set
+    totals = {key: described.get(key) or {} for key in ("by_category", "by_tag")}
     n_selected = len(cases.keys() | skipped)
-    if n_selected == told.get("n_cases"):
-        # All are there; of those that were skipped nobody knows the category.
+    if n_selected == described.get("n_cases"):
+        # All are there, but the category of a skipped case is unknown.
         both = {key: {name: (n, n) for name, n in totals[key].items()} for key in totals}
     else:
         counted = {"by_category": found.by_category, "by_tag": found.by_tag}
@@ -154,11 +148,12 @@ def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> S
             key: {name: (counted[key].get(name, (0, 0))[0], n) for name, n in totals[key].items()}
             for key in totals
         }
-    return replace(found, n_selected=n_selected, n_total=int(told.get("n_cases") or 0), **both)
+    n_total = int(described.get("n_cases") or 0)
+    return replace(found, n_selected=n_selected, n_total=n_total, **both)
 
 
 def missing_shards(parts: Iterable[StoredRun]) -> list[str]:
-    """Name the shards that nobody brought, where the parts are shards of one cut."""
+    """Name the missing shards, where all parts are shards of the same number."""
     texts = {part.given.get("shard") for part in parts}
     shards = [Shard.parse(text) for text in texts if isinstance(text, str)]
     if len(shards) < len(texts) or len({shard.count for shard in shards}) != 1:

@@ -1,4 +1,4 @@
-"""Responses that were recorded earlier, scored as if the target had just given them.
+"""Responses that were recorded earlier, scored like answers of a target.
 
 Both files are read line by line, so that memory does not grow with their texts.
 """
@@ -56,9 +56,8 @@ class RecordedResponses:
     """A JSONL file whose lines are ``{"id": case id, "response": an ask response}``.
 
     ``"repeat": 1`` and so on mark further responses of a case that was asked several times;
-    ``"error": {"kind": ..., "message": ...}`` takes the place of a response that never came.
-    Whether a response is one that the contract allows is not asked here: a bad one is the
-    target's failure and becomes a record.
+    ``"error": {"kind": ..., "message": ...}`` replaces a response that never came. Responses are
+    not checked against the contract here: a bad one is the target's failure and becomes a record.
 
     Args:
         path: the file, a pipe included.
@@ -71,7 +70,7 @@ class RecordedResponses:
     def __init__(self, path: Path, *, display: str | None = None) -> None:
         self._display = path.as_posix() if display is None else display
         self.faults: list[Fault] = []
-        """What was found wrong in the lines read so far."""
+        """Faults of the lines read so far."""
         self._file = _seekable(open_lines(path, self._display))
         self._ahead = self._file_lines()
         self._places: dict[_Key, int] = {}
@@ -84,10 +83,9 @@ class RecordedResponses:
         self._file.close()
 
     def report_headings(self, case_ids: Container[str]) -> bool:
-        """Say whether any chunk of these cases has a heading; True where there is none at all.
+        """Say whether any chunk of these cases has a heading; True where there is no chunk.
 
-        Nearly always the first line tells. Lines that are not as they should be are left for
-        ``first`` to complain of.
+        Nearly always the first line decides. Faults of lines are left to ``first``.
         """
         lines = iterate_lines(self._rewound(), self._display, [])
         chunks = (chunk for line in lines for chunk in _chunks_of(line.text, case_ids))
@@ -118,7 +116,7 @@ class RecordedResponses:
         return bool(self._repeats) if case_id is None else case_id in self._repeats
 
     def unknown(self, known: set[str]) -> list[str]:
-        """Return ids that are no case's, in the order of the file."""
+        """Return ids that belong to no case, in the order of the file."""
         ids = dict.fromkeys(key if isinstance(key, str) else key[0] for key in self._places)
         return [case_id for case_id in ids if case_id not in known]
 
@@ -129,9 +127,9 @@ class RecordedResponses:
         return self._file
 
     def _file_lines(self) -> Iterator[tuple[_Key, object]]:
-        """Yield every sound line once, whatever is read at other places meanwhile."""
-        self._rewound()
-        for line in iterate_lines(_Resuming(self._file), self._display, self.faults):
+        """Yield every valid line once; each read begins where the last one ended."""
+        raw_lines = iter(self._rewound().readline, b"")
+        for line in iterate_lines(raw_lines, self._display, self.faults):
             found = self._read(line)
             if found is not None:
                 yield found
@@ -170,17 +168,6 @@ class RecordedResponses:
         return payload
 
 
-class _Resuming:
-    """Lines of a file that is also read elsewhere: each begins where the last one ended."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def __iter__(self) -> Iterator[bytes]:
-        while raw := self._file.readline():
-            yield raw
-
-
 def _seekable(file: IO[bytes]) -> IO[bytes]:
     if file.seekable():
         return file
@@ -210,7 +197,7 @@ def read_sound_line(text: str) -> tuple[str, int, AskResponse] | None:
     """Return case id, repeat and response of a line, decoded and checked in one go.
 
     Returns:
-        None where the line must be read with care, to tell what is wrong with it.
+        None where the line must be read again slowly, to find its fault.
     """
     try:
         line = _LINE.validate_json(text)
@@ -242,7 +229,7 @@ def _parse_with_care(text: str) -> tuple[str, int, object]:
 
 
 def _recorded_error(error: Any) -> ErrorInfo:
-    """Read how asking failed when the response was recorded."""
+    """Read the failure of asking that was recorded in place of a response."""
     if not isinstance(error, dict):
         raise ValueError(f"error: {error!r:.60}, {_EXPECTED_ERROR}")
     kinds: dict[Any, TargetErrorKind] = {kind: kind for kind in TARGET_ERROR_KINDS}
@@ -278,7 +265,7 @@ class RecordedRun:
 
     Args:
         cases: the case file.
-        responses: what was recorded.
+        responses: the recorded responses.
         settings: of the run.
         judge: of the answers; None: they are not judged.
     """
@@ -297,9 +284,9 @@ class RecordedRun:
         """Yield the record of every case, in the order of the file, repeats last.
 
         Raises:
-            DatasetError: with every fault of both files, when all has been read: until then the
-                records of what is sound are yielded.
-            ConfigError: the judge cannot work as it is set up.
+            DatasetError: with every fault of both files, once all is read: until then the records
+                of valid lines are yielded.
+            ConfigError: the judge cannot work with its settings.
         """
         reader = CaseReader(self._cases)
         with closing(RecordedResponses(self._responses)) as responses:
@@ -349,7 +336,7 @@ class RecordedRun:
 
 
 def _case_ids(path: Path) -> set[str]:
-    """Collect the ids of a case file; what is wrong with it is said when it is read in earnest."""
+    """Collect the ids of a case file; its faults are reported when its cases are read."""
     found: set[str] = set()
     with open_lines(path, path.as_posix()) as file:
         for line in iterate_lines(file, path.as_posix(), []):

@@ -1,4 +1,4 @@
-"""The gate of the project over a stored run, with no network: what pytest decided, once more."""
+"""The gate of the project over a stored run, decided again as at its end, without a network."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pytest_rageval.values.settings import Settings
 
 
 def open_gate(folder: Path, project: Settings) -> EndedRun:
-    """Read a stored run, and the gate of the project in the light of its cases.
+    """Read a stored run, with the gate of the project for its cases.
 
     Args:
         folder: of the run.
-        project: where thresholds.toml and the results are.
+        project: its settings, with the folders of thresholds.toml and the results.
 
     Raises:
         ConfigError: thresholds.toml is wrong.
@@ -50,18 +50,18 @@ def open_gate(folder: Path, project: Settings) -> EndedRun:
 
 
 def _counts(run: StoredRun) -> tuple[int, int]:
-    """Return how many cases the run should have, and has, as it said itself."""
+    """Return the numbers of cases that the run should have, and has, as it stored them."""
     n_expected, n_reported = whole(run.gate, "n_expected"), whole(run.gate, "n_reported")
     if n_expected is not None and n_reported is not None:
         return n_expected, n_reported
-    # A run that was killed has no gate; of a file that was asked for, all cases were wanted.
+    # A run that was killed has no gate; all cases of the files asked for were expected.
     return max(whole(run.set, "n_asked") or 0, run.n_cases), run.n_cases
 
 
 def _selection(run: StoredRun) -> Selection:
     if run.set:
         return selection_of([run], run.records)
-    # Nothing tells of a set that was larger.
+    # The run does not store its set, so its cases count as the whole.
     cases = list({(r.file, r.case_id): r for r in run.records}.values())
     return Selection.of(cases, cases)
 

@@ -1,4 +1,4 @@
-"""A stored run judged later, or again: its verdicts stand beside the run's own, never over them."""
+"""A stored run judged later, or again: its verdicts are added to the run's own and replace none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KEPT: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejudged:
-    """One record with what another judge said of its answer."""
+    """One record with the verdicts of another judge on its answer."""
 
     record: CaseRecord
     """The stored record under the new verdicts."""
@@ -36,7 +36,7 @@ class Rejudged:
 
 
 def refuse_cut_texts(records: Iterable[CaseRecord]) -> None:
-    """Stop before judging texts that are not whole.
+    """Raise an error if a text to be judged is not whole.
 
     Raises:
         StorageError: a record lacks its case, or its answer or a passage is stored cut.
@@ -74,10 +74,10 @@ def rejudge(
         record: with its case and whole texts.
         judges: of the answer.
         rubrics: those in use.
-        scoring: what the run was scored with.
+        scoring: settings of scoring of the run.
 
     Raises:
-        ConfigError: the judge cannot work as it is set up.
+        ConfigError: the judge cannot work with its settings.
         ValueError: the record does not hold its case.
     """
     case = record.case
@@ -100,7 +100,7 @@ def rejudge(
 
 
 def judged_keys(rubrics: Sequence[str], records: Iterable[CaseRecord]) -> list[str]:
-    """Return the metrics that rubrics give, a user's own as their verdicts name them."""
+    """Return the metrics of rubrics; those of a user's rubric are named by its verdicts."""
     keys = [key for rubric in rubrics for key in rubric_keys(rubric)]
     keys += ["five.composite"] if "five_dimensions" in rubrics else []
     own = {key for record in records for key in record.metrics if key not in METRICS}
@@ -110,7 +110,7 @@ def judged_keys(rubrics: Sequence[str], records: Iterable[CaseRecord]) -> list[s
 def summarise_judged(
     records: Iterable[CaseRecord], keys: Sequence[str]
 ) -> dict[str, MetricSummary]:
-    """Means of judged metrics with counts and intervals, by key."""
+    """Return means of judged metrics with counts and intervals, by key."""
     from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 
     cases: list[CaseGroup] = group_repeats(records)
@@ -134,7 +134,7 @@ def verdict_lines(rejudged: Iterable[Rejudged], keys: Sequence[str]) -> Iterator
 def verdicts_name(identity: str, rubrics: Sequence[str], versions: Mapping[str, str]) -> str:
     """Name the file of a judge's verdicts, such as ``judged-offline-1-3f2a9c1b``.
 
-    Another judge, rubric or version has another name, so nothing is ever written over.
+    Another judge, rubric or version has another name, so no file is ever overwritten.
     """
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", identity).strip("-")[:60]
     content = json.dumps([identity, list(rubrics), dict(sorted(versions.items()))])

@@ -1,4 +1,4 @@
-"""A run that goes on in its folder: what earlier sessions finished, and what is asked again."""
+"""A run continued in its folder: records that earlier sessions finished, and cases asked again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_rageval.analysis.compare.settings import (
     listed,
     setting_differences,
 )
-from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
+from pytest_rageval.project.case_reader import LoadedSet
 from pytest_rageval.runs.read import latest_records
 from pytest_rageval.runs.store import read_json, read_records, resolve_run
 from pytest_rageval.values.errors import ConfigError, StorageError
@@ -27,18 +27,18 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumedRun:
-    """What a run holds already."""
+    """Records and settings that a run already holds."""
 
     kept: Mapping[tuple[str, int], CaseRecord] = field(default_factory=dict)
     """Finished records by node id and repeat."""
     repeats: int = 1
-    """How often each case is asked."""
+    """Number of times that each case is asked."""
     n_lines: int = 0
     """Lines of ``results.jsonl``, those that are not kept included."""
     refreshed: bool = False
-    """Whether a kept record differs from its line by what the case file says today."""
+    """Whether a kept record differs from its line because the case file was changed."""
     n_again: int = 0
-    """Records that are asked again: a connection failed, or nobody was asked."""
+    """Records that are asked again: a connection failed, or the target was not asked."""
     n_changed: int = 0
     """Records of cases whose content has changed since."""
     gone: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class ResumedRun:
         return sum(count >= self.repeats for count in counts.values())
 
     def sentences(self, run_id: str) -> list[str]:
-        """Say where the run goes on."""
+        """Describe the point from which the run continues."""
         done = "1 case is" if self.n_cases == 1 else f"{self.n_cases} cases are"
         again = [
             *([f"{self.n_again} for want of a connection"] if self.n_again else []),
@@ -76,7 +76,7 @@ class ResumedRun:
 
 
 def find_resumed(settings: Settings) -> Path:
-    """Return the folder of the run to go on with.
+    """Return the folder of the run to continue.
 
     Raises:
         ConfigError: the run is to have another name.
@@ -84,7 +84,7 @@ def find_resumed(settings: Settings) -> Path:
     """
     name = settings.resume or ""
     results = Path(settings.rootdir) / settings.results_dir
-    # Who was killed in the first moment leaves an empty folder, which is no run yet.
+    # A session killed at once leaves an empty folder, which `resolve_run` does not find.
     bare = results / name
     folder = bare if is_run_id(name) and bare.is_dir() else resolve_run(results, name)
     if settings.run_id not in {None, folder.name}:
@@ -96,7 +96,7 @@ def find_resumed(settings: Settings) -> Path:
 
 
 def read_resumed(folder: Path, settings: Settings, sets: Sequence[LoadedSet]) -> ResumedRun:
-    """Read what a run holds, in the light of the settings and cases of today.
+    """Read the records of a run and compare it with the present settings and cases.
 
     Args:
         folder: of the run.
@@ -151,7 +151,8 @@ def _sorted_out(
         elif not is_finished(record):
             n_again += 1
         else:
-            today = _of_today(record, located)
+            # Takes over the fields of the case file that do not change asking or scoring.
+            today = replace(record, lineno=located.lineno, case=located.case, case_stored=True)
             n_refreshed += today != record
             kept[record.nodeid, record.repeat] = today
     _refuse_unread_files(gone, settings, sets)
@@ -168,23 +169,18 @@ def _sorted_out(
 
 
 def is_finished(record: CaseRecord) -> bool:
-    """Say whether a record stands when its run goes on: any that the target had a part in.
+    """Say whether a continued run keeps a record: every one in which the target took part.
 
-    A time-out or a refusal says something about the target; a connection that failed, and a case
-    that was never asked, say that the run was cut short.
+    A time-out or a refusal is a fact about the target; a failed connection and a case that was
+    never asked only show that the run was cut short.
     """
     return record.error is None or record.error.kind not in {"connection", "not_attempted"}
-
-
-def _of_today(record: CaseRecord, located: LocatedCase) -> CaseRecord:
-    """Take over what the case file says of things that do not change asking or scoring."""
-    return replace(record, lineno=located.lineno, case=located.case, case_stored=True)
 
 
 def _refuse_unread_files(
     gone: Iterable[CaseRecord], settings: Settings, sets: Sequence[LoadedSet]
 ) -> None:
-    # Their records would be lost for ever because of a word that was not typed.
+    # Otherwise a file name missing on the command line would delete the records of its cases.
     read = {loaded.display for loaded in sets}
     for record in gone:
         if record.file not in read and (Path(settings.rootdir) / record.file).is_file():
@@ -196,14 +192,14 @@ def _refuse_unread_files(
 
 _REPLACED: Final = ("--rageval-resume", "--rageval-run-id", "--maxfail")
 _LEFT_OUT: Final = frozenset({"-x", "--exitfirst"})
-"""A failure that stands would stop the run at the same place again."""
+"""A failure that remains would stop the run at the same place again."""
 
 
 def resume_command(arguments: Iterable[str], run_id: str) -> str:
-    """Return the command of a session with the option that makes it go on with a run.
+    """Return the command of a session with the option that makes it continue a run.
 
-    With everything that was typed, because a run goes on only under the same settings; but not
-    with what made it stop at a failure.
+    All other arguments are kept, because a run continues only under the same settings, except
+    those that stop a session at a failure.
 
     >>> resume_command(["evals", "-x", "--rag-k", "3", "--rageval-run-id=x"], "x")
     'pytest evals --rag-k 3 --rageval-resume x'

@@ -1,6 +1,6 @@
-"""One run in the making: records are collected and kept on disk until ``finish`` ends it.
+"""One run under way: records are collected and kept on disk until ``finish`` ends it.
 
-Knows neither pytest nor the network.
+It uses neither pytest nor the network.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Run:
         self.state = state
         self.cases = RunCases(sets, state.settings)
         self.invocation: tuple[str, ...] = ()
-        """Command-line arguments, for those who want to go on."""
+        """Command-line arguments, for the command that continues the run."""
         self.resumed: ResumedRun | None = None
         self.notes: dict[str, None] = {}
-        """What the processes that ran the cases want said at the end, each once."""
+        """Remarks of the processes that ran the cases, for the summary, each once."""
         self._sets = tuple(sets)
         self._lock = threading.Lock()
         self._appended = 0
@@ -86,7 +86,7 @@ class Run:
     def header(self) -> str:
         """Describe the run in one line."""
         settings = self.state.settings
-        # A conftest file that is not loaded yet may still put a fixture in its place.
+        # A conftest file that is loaded later may still replace it by a fixture.
         configured = configured_target(settings)
         target = (
             f"configured target {configured}" if configured else "target the rag_client fixture"
@@ -99,10 +99,10 @@ class Run:
             text += f", shard {settings.shard}"
         return text
 
-    # --- going on with an earlier session
+    # --- continuing an earlier session
 
     def resume(self) -> None:
-        """Take over what the run named by the settings holds; nobody else may write it from now.
+        """Load the run named by the settings and lock its folder against other sessions.
 
         Raises:
             ConfigError: it was made with other settings.
@@ -128,9 +128,9 @@ class Run:
         self._describe(writer)
 
     def finished_keys(self) -> dict[str, dict[int, Any]]:
-        """Return what workers need of the finished records: by node id the repeats.
+        """Return the finished repeats by node id, as workers need them.
 
-        With their records as JSON values where a test function of the user's own may look at them.
+        Records are included as JSON values where a test function of the user may read them.
         """
         own = {s.display for s in self._sets if s.path.with_suffix(".py").is_file()}
         return {
@@ -141,12 +141,12 @@ class Run:
             for nodeid, repeats in self.state.finished.items()
         }
 
-    # --- while it goes on
+    # --- during the run
 
     def add(self, nodeid: str, record: CaseRecord) -> None:
         """Keep one finished case, on disk first; from any thread.
 
-        What comes after the end is left out: its case was not waited for.
+        A record that arrives after the end of the run is ignored.
 
         Raises:
             StorageError: the run folder cannot be written.
@@ -159,7 +159,7 @@ class Run:
             self.cases.add(nodeid, record)
 
     def note_crash(self, nodeid: str, message: str) -> None:
-        """Record a case whose process died while it ran; from what was asked nothing came."""
+        """Record a case whose process died while it ran, so that its answers were lost."""
         located = self.cases.expected.get(nodeid)
         if located is None:
             return
@@ -172,16 +172,16 @@ class Run:
             self.add(nodeid, replace(lost, parameters=nodeid.removeprefix(lost.nodeid)))
 
     def close(self) -> None:
-        """Let others write the run, however the session ended; nothing is taken any more."""
+        """Release the run however the session ended; later records are ignored."""
         with self._lock:
             self._ended = True
             if self._writer is not None:
-                # What it still holds was refused before, and whoever appended it was told.
+                # Bytes that it still holds were refused before, with an error to the caller.
                 with suppress(StorageError):
                     self._writer.close()
 
     def progress_text(self) -> str | None:
-        """Say how far the run is; None before anything is selected."""
+        """Describe the progress of the run; None before any case is selected."""
         if not self.cases.expected:
             return None
         outcomes = self.cases.outcomes(earlier=False)
@@ -203,7 +203,7 @@ class Run:
         return self._writer
 
     def _describe(self, writer: RunWriter) -> None:
-        """Write what the run is made with, before the first of its records."""
+        """Write the settings of the run before its first record."""
         self._git = git_state(Path(self.state.settings.rootdir), self.state.all_files)
         document = self._config_document(list(self.cases.records.values()))
         write_document(writer.path, "config.json", document)
@@ -214,13 +214,13 @@ class Run:
         """Aggregate, decide and write.
 
         Args:
-            gate: False when the session did not come to its end; the gate is then not
-                evaluated, and what was measured is kept all the same.
+            gate: False when the session was interrupted; the gate is then not evaluated, but
+                the results are kept.
 
         Raises:
             StorageError: the run folder cannot be written.
         """
-        # numpy, which it needs, is not worth importing before there is anything to sum up.
+        # It needs numpy, whose import is slow.
         from pytest_rageval.engine.finish import finish_run
 
         leave_out_what_is_loaded()
@@ -231,8 +231,8 @@ class Run:
         records = self.cases.settled()
         written = {id(record) for record in self.cases.records.values()}
         if self._appended != len(records) or any(id(r) not in written for r in records):
-            # A line that was written before the whole run was known must not contradict it, nor
-            # tell of an attempt that was made again or of a case that was skipped after all.
+            # A line written before the whole run was known may contradict it, or hold an attempt
+            # that was repeated or a case that was skipped later.
             writer.rewrite(records)
         ended = self._ended_run(writer.path, records)
         undecided = GateResult(
@@ -303,7 +303,7 @@ class Run:
         earlier = [] if self.resumed is None else self.resumed.config.get("sessions", [])
         return {
             **document,
-            # The settings name what was configured, these what the cases asked in truth.
+            # The settings name the configured target, these are the targets that were asked.
             "asked": sorted(self.state.asked),
             "set": set_document(self._sets, asked_files),
             "skipped": sorted(self.cases.excused),

@@ -1,4 +1,4 @@
-"""The cases of one run by node id: which it should have, and the records that it has of them."""
+"""The cases of one run by node id: the expected ones, and the records of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_rageval.values.settings import Settings
 
 
 class RunCases:
-    """Keeps what was selected and what came of it; records may come from any thread.
+    """Keeps the selected cases and their records, which may come from any thread.
 
     Args:
         sets: the loaded case files of the whole set.
@@ -30,7 +30,7 @@ class RunCases:
         self.expected: dict[str, LocatedCase] = {}
         """Selected in this session."""
         self.excused: set[str] = set()
-        """Skipped by a mark or fixture of the user's."""
+        """Skipped by a mark or fixture of the user."""
         self.records: dict[tuple[str, int], CaseRecord] = {}
         """By node id and repeat."""
 
@@ -41,7 +41,7 @@ class RunCases:
 
     @property
     def n_expected(self) -> int:
-        """How many of those selected in this session are not skipped."""
+        """Number of cases selected in this session and not skipped."""
         return len(self.expected) - len(self.excused)
 
     def locate(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:
@@ -60,10 +60,10 @@ class RunCases:
         return found
 
     def expect(self, cases: Mapping[str, LocatedCase]) -> None:
-        """Take note of selected cases."""
+        """Register selected cases."""
         self.expected.update(cases)
         for nodeid in cases:
-            # Which of several items a record without parameters stands for cannot be told.
+            # A record without parameters could belong to any of several items.
             plain = nodeid.split("[", 1)[0]
             if plain != nodeid and self._kept.pop(plain, None) is not None:
                 self.drop(plain)
@@ -74,29 +74,29 @@ class RunCases:
         self._kept.update(self.locate(dict.fromkeys(nodeid for nodeid, _ in records)))
 
     def add(self, nodeid: str, record: CaseRecord) -> None:
-        """Take a record, in the place of an earlier one of the same case and repeat."""
+        """Add a record, replacing an earlier one of the same case and repeat."""
         with self._lock:
             self.records[nodeid, record.repeat] = record
 
     def excuse(self, nodeid: str) -> None:
-        """Expect nothing of a case; it may have been asked ahead of its turn."""
+        """Expect no record of a case, which may have been asked ahead of its turn."""
         if nodeid in self.expected:
             self.excused.add(nodeid)
             self.drop(nodeid)
 
     def drop(self, nodeid: str) -> None:
-        """Forget what came of a case that was asked ahead of its turn and then not run."""
+        """Forget the records of a case that was asked ahead of its turn and then not run."""
         with self._lock:
             for repeat in range(self._settings.repeats):
                 self.records.pop((nodeid, repeat), None)
 
     def records_of(self, nodeid: str) -> list[CaseRecord]:
-        """Return what is there of a case, by repeat."""
+        """Return the records of a case, by repeat."""
         keys = ((nodeid, repeat) for repeat in range(self._settings.repeats))
         return [self.records[key] for key in keys if key in self.records]
 
     def missing_repeats(self, nodeid: str) -> list[int]:
-        """Return the repeats of a case that there is no record of."""
+        """Return the repeats of a case without a record."""
         repeats = range(self._settings.repeats)
         return [repeat for repeat in repeats if (nodeid, repeat) not in self.records]
 
@@ -106,16 +106,16 @@ class RunCases:
         return list(dict.fromkeys(failed))
 
     def reported(self) -> set[str]:
-        """Return the node ids of which every repeat is there, or nothing is expected."""
+        """Return the node ids with a record of every repeat, and those of skipped cases."""
         counts = Counter(nodeid for nodeid, _ in self.records)
         whole = {nodeid for nodeid, n in counts.items() if n >= self._settings.repeats}
         return whole | self.excused
 
     def outcomes(self, *, earlier: bool) -> list[Outcome]:
-        """Return the outcomes of the selected cases that are whole.
+        """Return the outcomes of the selected cases whose repeats are all done.
 
         Args:
-            earlier: only of those that an earlier session has at least begun.
+            earlier: only of those that an earlier session at least began.
         """
         with self._lock:
             found = {nodeid: self.records_of(nodeid) for nodeid, _ in self.records}
@@ -128,7 +128,7 @@ class RunCases:
         ]
 
     def settled(self) -> list[CaseRecord]:
-        """Return all records in the order of the set, by what the whole run says of headings."""
+        """Return all records in the order of the set, scored by the headings of the whole run."""
         asked = self.asked
         reported = headings_reported(self.records.values())
         settled = []
@@ -155,7 +155,7 @@ class RunCases:
         )
 
     def dataset_hash(self) -> str | None:
-        """Name the content of the cases; None: there are none yet."""
+        """Hash the content of the cases; None before any case is selected."""
         # A case of several parameters is one case of the set.
         cases = {nodeid.split("[", 1)[0]: located for nodeid, located in self.asked.items()}
         return dataset_hash(located.case_hash for located in cases.values()) if cases else None
@@ -164,9 +164,9 @@ class RunCases:
 def progress_text(
     *, done: int, total: int, missed: int, errors: int, elapsed_s: float, earlier: int = 0
 ) -> str:
-    """Say how far a run is, such as ``120/600 cases, 3 missed, 2 errors, about 4 min left``.
+    """Describe the progress of a run: ``120/600 cases, 3 missed, 2 errors, about 4 min left``.
 
-    The time left assumes that the rest goes as fast as what was done in this session.
+    The time left assumes that the rest goes as fast as the cases of this session.
 
     Args:
         done: cases that are finished.

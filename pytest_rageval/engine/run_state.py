@@ -1,4 +1,4 @@
-"""State of a run that every part of it shares: settings, case files and what was asked."""
+"""State of a run that all its parts share: settings, case files and targets asked."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Breaker:
             )
 
     def opened_elsewhere(self, reason: str) -> None:
-        """Learn that another process of the run gave up."""
+        """Open the breaker because another process of the run gave up."""
         with self._lock:
             if not self.open:
                 self._open(reason)
@@ -60,7 +60,7 @@ class Breaker:
 
 @dataclass
 class RunState:
-    """Settings, thresholds and loaded case files of a run, and what was asked so far."""
+    """Settings, thresholds and loaded case files of a run, and the targets asked so far."""
 
     settings: Settings
     thresholds: Thresholds
@@ -77,7 +77,7 @@ class RunState:
     notes: list[str] = field(default_factory=list)
     """Remarks on the selection for the user, a sentence each."""
     labels: JudgeLabels | None = None
-    """People's labels of some cases; None: there are none, or this process sums nothing up."""
+    """People's labels of some cases; None: there are none, or this process does not aggregate."""
     asked: set[str] = field(default_factory=set)
-    """What the cases that were reported so far have asked, in words: the configured target or
-    the fixtures that took its place."""
+    """Targets that the cases reported so far have asked, in words: the configured one or the
+    fixtures that replaced it."""

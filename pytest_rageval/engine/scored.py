@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from pytest_rageval.analysis.aggregate.columns import RecordColumns
@@ -33,11 +32,11 @@ class ScoredRun:
 
     Args:
         settings: of the run.
-        run_id: name of the run to save; None: none is.
-        cases: the case file, whose commit is noted.
+        run_id: name of the run to save; None: it is not saved.
+        cases: the case file, whose commit is stored.
 
     Raises:
-        StorageError: the name is no run id or is taken, or the folder cannot be written.
+        StorageError: the name is not a run id or is taken, or the folder cannot be written.
     """
 
     def __init__(self, settings: Settings, *, run_id: str | None, cases: Path) -> None:
@@ -52,9 +51,9 @@ class ScoredRun:
         """The first cases that did not pass."""
         self.n_records = 0
         self.n_failed = 0
-        """How many did not pass."""
+        """Number of records that did not pass."""
         self.folder: str | None = None
-        """Where the run is saved, as shown to the user."""
+        """Folder of the saved run, as shown to the user."""
         self._finished = False
         self._writer: RunWriter | None = None
         if run_id is not None:
@@ -81,12 +80,7 @@ class ScoredRun:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Remove a run that was not finished: it can be made again from the same files."""
         if self._writer is not None and not self._finished:
             self._writer.discard()
@@ -97,7 +91,7 @@ class ScoredRun:
         Raises:
             StorageError: they cannot be written.
         """
-        # Without a limit: nobody says after how long a recorded call was given up.
+        # Without a limit: the timeout of a recorded call is unknown.
         numbers = aggregate_columns(self._columns)
         if self._writer is not None:
             with self._writer as writer:
@@ -119,7 +113,7 @@ class ScoredRun:
         )
         # Its page needs every record, which were not kept.
         ended = EndedRun(run=run, project=replace(self._settings, no_report=True))
-        # The gate of a project is about its target; what was recorded may be of any other.
+        # The gate of a project is for its target; recorded responses may be of any other.
         gate = GateResult(
             verdict="not_evaluated",
             sentence="not evaluated: scored from recorded responses",

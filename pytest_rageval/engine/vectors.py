@@ -73,15 +73,15 @@ class Embedded:
     """By text; without those that the endpoint refused."""
     n_refused: int = 0
     refusal: str | None = None
-    """What the endpoint said of the first one that it refused."""
+    """Message of the endpoint about the first refused text."""
 
 
 class EmbeddingsClient:
     """Turns texts into vectors.
 
     Args:
-        endpoint: where and which model.
-        environ: where the key is, looked up once.
+        endpoint: address and model.
+        environ: holds the key, read once.
         sleep: pauses between attempts, in seconds.
         rng: jitter of the pauses.
 
@@ -226,7 +226,7 @@ class EmbeddingsClient:
 
 
 class _RefusedError(EndpointError):
-    """The endpoint refused what it was sent."""
+    """The endpoint refused the request."""
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -283,11 +283,11 @@ _VECTOR_LINE: Final = ObjectLine(
 def load_vectors(path: Path, *, display: str | None = None) -> VectorTable:
     """Read a file whose lines are ``{"text" or "chunk_id": ..., "embedding": [...]}``.
 
-    A line may name both, which stand for one vector; other fields are ignored. What stands twice
+    A line may hold both for one vector; other fields are ignored. A text or id that occurs twice
     must have the same vector.
 
     Raises:
-        DatasetError: with every line that is no such object, that has no vector of finite
+        DatasetError: with every line that is not such an object, that lacks a vector of finite
             numbers, or whose vector is not as long as the first; or the file holds none.
     """
     vectors: dict[str, dict[str, _Array]] = {name: {} for name in _NAMES}
@@ -319,24 +319,24 @@ def load_vectors(path: Path, *, display: str | None = None) -> VectorTable:
 
 
 class VectorError(ValueError):
-    """A value that is no vector.
+    """A value that is not a vector.
 
     Args:
-        message: what came and what was expected.
+        message: the value found and what was expected.
         loc: index of the number at fault, if it is one of them.
     """
 
     def __init__(self, message: str, *loc: int) -> None:
         super().__init__(message)
         self.loc: Loc = ("embedding", *loc)
-        """Where it stands, such as ``("embedding", 3)``."""
+        """Its place, such as ``("embedding", 3)``."""
 
 
 def read_vector(value: object) -> _Array:
     """Read a JSON value as a vector.
 
     Raises:
-        VectorError: it is no list of finite numbers.
+        VectorError: it is not a list of finite numbers.
     """
     if not isinstance(value, list) or not value:
         came = "missing" if value is None else f"{value!r:.40}"

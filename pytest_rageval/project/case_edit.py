@@ -28,10 +28,10 @@ class EditableCase:
     """A case with the line that holds it."""
 
     case: Case
-    """Without what of the line is unknown here."""
+    """Without the unknown fields of the line."""
     line: FileLine
     values: Mapping[str, Any]
-    """Everything the line holds."""
+    """All fields of the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class EditableSet:
 def load_editable(path: Path, *, display: str | None = None) -> EditableSet:
     """Read a case file for editing.
 
-    What ``load_cases`` refuses is refused here, unknown keys apart.
+    Faults are those of ``load_cases``, but an unknown key is only a warning.
 
     Raises:
         DatasetError: with every fault of the file, or it cannot be read.
@@ -123,7 +123,7 @@ def unknown_keys(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def lines_by_id(lines: FileLines) -> dict[str, FileLine]:
-    """Return the first line of each case that can be told by its id, whatever is wrong with it."""
+    """Return the first line of each case by its id, even if the line has other faults."""
     found: dict[str, FileLine] = {}
     for line in lines.filled():
         try:

@@ -28,17 +28,17 @@ else:  # pydantic, which brings it, needs this one for the introspection that 3.
 
 _HIDDEN: Final = r"\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 LABEL_PATTERN: Final = rf"^:?([^\s\[\]:{_HIDDEN}]:?)+$"
-"""No space, bracket, control or bidi character and no ``::``, so that a label can stand in a
-pytest node id and after ``-k``. Written without look-around, which pydantic's regex engine
+"""No space, bracket, control or bidi character and no ``::``, so that a label can be part of a
+pytest node id and be given to ``-k``. Written without look-around, which pydantic's regex engine
 lacks."""
 ID_PATTERN: Final = LABEL_PATTERN
-"""Ids in the wild hold ``#``, ``(`` and letters of every script; refused is only what would break
-a node id."""
+"""Ids of existing data sets hold ``#``, ``(`` and letters of every script; only characters that
+would break a node id are refused."""
 NOT_BLANK_PATTERN: Final = r"\S"
 MAX_INTEGER: Final = 2**53
 """The largest integer that every JSON reader keeps exactly (RFC 8259, section 6)."""
 
-# A text among the annotations says what a field takes where its types do not.
+# A text among the annotations describes the values of a field where its types do not.
 Label = Annotated[
     StrictStr,
     Field(pattern=LABEL_PATTERN),
@@ -82,7 +82,7 @@ Group = Annotated[
 
 @with_config(ConfigDict(extra="forbid", title="pytest-rageval case"))
 class CaseLine(TypedDict, total=False):
-    """One question with what is known about its right answer."""
+    """One question with its expected answer and evidence."""
 
     id: Required[
         Annotated[
@@ -161,10 +161,10 @@ CASE_LINE: Final = TypeAdapter(CaseLine)
 
 
 def case_json_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of one line of a case file, for editors and other tools.
+    """Return the JSON Schema (2020-12) of one line of a case file, for editors and other tools.
 
-    It holds what a schema can say; uniqueness of ids, indices in range and the like are checked
-    by ``load_cases`` alone.
+    Rules that a schema cannot express, such as unique ids and indices in range, are checked by
+    ``load_cases`` alone.
     """
     schema = CASE_LINE.json_schema()
     _add_defaults(schema["properties"], Case)
@@ -249,7 +249,7 @@ def _identity(anchor: AnchorLine) -> _Identity:
 
 
 def find_warnings(case: Case) -> Iterator[str]:
-    """Yield the kind (a key of ``CASE_WARNINGS``) of each thing that is odd about a case."""
+    """Yield the kind (a key of ``CASE_WARNINGS``) of each warning about a case."""
     golds = case.gold_supports
     if not all(map(str.strip, case.expected_key_facts)):
         yield "blank_fact"

@@ -1,9 +1,8 @@
 """Changes single lines of a case file and leaves every other byte of it alone.
 
-A change is made against the line as it was read. Meanwhile others may have changed the file: a
-change of another line is kept, a change of the same line is a conflict and nothing is written. The
-new file is complete beside the old one before it takes its place, so that whatever happens one of
-the two is there, whole.
+A change applies to the line as it was read. If another program changed the file meanwhile, a
+change of another line is kept; a change of the same line is a conflict, and nothing is written.
+The new file is complete before it replaces the old one, so that one of the two always exists whole.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 class EditConflictError(DatasetError):
-    """The line that was to be changed is not there any more as it was read.
+    """The line to be changed differs from the line that was read.
 
     Args:
         message: one line for the user.
@@ -36,7 +35,7 @@ class EditConflictError(DatasetError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileLine:
-    """One line as it was read: what a later change of it goes out from."""
+    """One line as it was read, the base of a later change of it."""
 
     number: int
     """From 1."""
@@ -63,7 +62,7 @@ class FileLines:
 
     @classmethod
     def of(cls, data: bytes) -> FileLines:
-        """Take a file apart."""
+        """Split the bytes of a file."""
         bom = _BOM if data.startswith(_BOM) else b""
         return cls(bom=bom, lines=tuple(data[len(bom) :].split(b"\n")))
 
@@ -78,7 +77,7 @@ class FileLines:
                 yield FileLine(number=number, raw=raw)
 
     def find(self, line: FileLine) -> int | None:
-        """Return the index of a line: where it was, or where else it stands as the only one."""
+        """Return the index of a line: its old one, or that of the only equal line elsewhere."""
         index = line.number - 1
         if index < len(self.lines) and self.lines[index] == line.raw:
             return index
@@ -86,7 +85,7 @@ class FileLines:
         return places[0] if len(places) == 1 else None
 
     def with_line(self, index: int, raw: bytes) -> FileLines:
-        """Return the file with another line in the place of one."""
+        """Return the file with one line replaced."""
         return replace(self, lines=(*self.lines[:index], raw, *self.lines[index + 1 :]))
 
     def without_line(self, index: int) -> FileLines:
@@ -102,7 +101,7 @@ class FileLines:
         crlf = any(raw.endswith(b"\r") for raw in self.lines[:-1])
         ended = not self.lines[-1].strip() and bool(filled or len(self.lines) > 1)
         new = text.encode("utf-8")
-        if not filled:  # an empty file: end it as files are ended
+        if not filled:  # an empty file ends with a newline from now on
             lines: tuple[bytes, ...] = (*self.lines[:-1], new, b"")
             number = len(self.lines)
         elif ended:
@@ -126,7 +125,7 @@ def read_file_lines(path: Path, *, display: str | None = None) -> FileLines:
         display: the path as shown in messages; ``path`` itself by default.
 
     Raises:
-        DatasetError: it cannot be read, is no regular file or is UTF-16.
+        DatasetError: it cannot be read, is not a regular file or is UTF-16.
     """
     shown = path.as_posix() if display is None else display
     return FileLines.of(_read(path, shown)[0])
@@ -144,10 +143,10 @@ def change_line(
         display: the path as shown in messages.
 
     Returns:
-        The line as it stands now, for the next change.
+        The changed line, for the next change.
 
     Raises:
-        EditConflictError: the line is not there any more as it was read; nothing was written.
+        EditConflictError: the line was changed since it was read; nothing was written.
         DatasetError: the line cannot be edited, or the file cannot be read or written.
     """
     shown = path.as_posix() if display is None else display
@@ -172,10 +171,10 @@ def change_line(
 
 
 def remove_line(path: Path, line: FileLine, *, display: str | None = None) -> None:
-    """Take one line out of a file.
+    """Delete one line of a file.
 
     Raises:
-        EditConflictError: the line is not there any more as it was read; nothing was written.
+        EditConflictError: the line was changed since it was read; nothing was written.
         DatasetError: the file cannot be read or written.
     """
     shown = path.as_posix() if display is None else display
@@ -189,10 +188,10 @@ def append_line(path: Path, value: Mapping[str, Any], *, display: str | None = N
     """Add one line at the end of a file, written in the style of its last one.
 
     Returns:
-        The line as it stands now.
+        The new line.
 
     Raises:
-        DatasetError: the value is no JSON value, or the file cannot be read or written.
+        DatasetError: the value is not a JSON value, or the file cannot be read or written.
     """
     shown = path.as_posix() if display is None else display
     with _locked(path):
@@ -260,10 +259,10 @@ def _read(path: Path, shown: str) -> tuple[bytes, os.stat_result]:
 
 
 def _write(path: Path, data: bytes, read: os.stat_result, shown: str) -> None:
-    """Put new content in the place of a file that was just read."""
+    """Replace the content of a file that was just read."""
     target = Path(os.path.realpath(path))
     try:
-        # A folder that may be written would let even a read-only file be replaced.
+        # In a writable folder even a read-only file could be replaced.
         os.close(os.open(target, os.O_WRONLY))
         with written_beside(target, [data], sync=True, like=read) as beside:
             now = os.stat(target)
@@ -280,7 +279,7 @@ def _write(path: Path, data: bytes, read: os.stat_result, shown: str) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    # So that the new name survives a power cut; not every file system can.
+    # Keeps the new name over a power cut; not every file system can.
     with suppress(OSError):
         fd = os.open(folder, os.O_RDONLY)
         try:
@@ -291,7 +290,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Let one editor of ours after the other read and write a file."""
+    """Serialise the edits of this package to a file."""
     target = Path(os.path.realpath(path))
     with Lock(target, wait=True) as lock:
         if lock.held:

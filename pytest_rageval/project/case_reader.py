@@ -1,7 +1,7 @@
 """Case files: JSONL text in, checked cases out, and the hashes that name their content.
 
-A file gives all of its cases or one error with all of its faults. What
-a line may hold is declared in ``case_fields``; the rules between fields are in ``case_rules``.
+A file gives all of its cases or one error with all of its faults. The fields of a line and the
+rules between them are in ``case_fields``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _NOT_HASHED: Final = frozenset(
-    # The last two decide about the run, not about how their case is asked or scored.
+    # The last two decide about the run, not about the asking and scoring of their case.
     {"notes", "metadata", "tags", "category", "difficulty", "required", "review"}
 )
 _ANCHORS: Final = frozenset({"gold_supports", "irrelevant_supports"})
@@ -48,7 +48,7 @@ _SHOWN_IDS: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedCase:
-    """A case and the line it stands on."""
+    """A case and the number of its line."""
 
     case: Case
     lineno: int
@@ -81,17 +81,16 @@ class LoadedSet:
 
 
 def case_hash(case: Case) -> str:
-    """Name what of a case changes asking or scoring: 16 hex digits of a SHA-256.
+    """Hash the fields of a case that change asking or scoring: 16 hex digits of a SHA-256.
 
-    Left out are notes, metadata, tags, category, difficulty, required and review. A field that
-    holds its default counts as absent, so a later version that adds a field keeps the hashes of
-    today.
+    Notes, metadata, tags, category, difficulty, required and review are left out. A field that
+    holds its default counts as absent, so a later version that adds a field keeps today's hashes.
     """
     return _digest(_CANONICAL.encode(_content(case, _CASE_DEFAULTS)))
 
 
 def dataset_hash(hashes: Iterable[str]) -> str:
-    """Name the content of a set, whatever the order of its cases: 16 hex digits.
+    """Hash the content of a set, independent of the order of its cases: 16 hex digits.
 
     Args:
         hashes: ``case_hash`` of every case.
@@ -131,7 +130,7 @@ def parse_case(data: Mapping[str, Any]) -> Case:
     """Check one case and make it a value.
 
     Args:
-        data: what one line of a case file holds.
+        data: fields as in a line of a case file.
 
     Raises:
         DatasetError: with every fault of the case.
@@ -143,7 +142,7 @@ def parse_case(data: Mapping[str, Any]) -> Case:
         raise faults_error([Fault(message=message)]) from error
     line, faults = _LINES.read(Line(0, 0, text), _rule_faults)
     if line is None:
-        # The positions are those of a text that the caller never saw.
+        # The columns refer to a text that the caller never saw.
         raise faults_error([dataclasses.replace(fault, col=0) for fault in faults])
     return _case(line)
 
@@ -151,7 +150,7 @@ def parse_case(data: Mapping[str, Any]) -> Case:
 def _rule_faults(
     number: int, value: Mapping[str, Any], faulty: Collection[int | str]
 ) -> Iterator[tuple[Loc, str]]:
-    """Yield the rules that a line breaks, as far as its sound fields tell."""
+    """Yield the rules that a line breaks, as far as its valid fields show."""
     if faulty:
         if "gold_supports" in faulty:  # its indices cannot be judged
             faulty = {*faulty, "required_support_groups"}
@@ -161,7 +160,7 @@ def _rule_faults(
 
 
 def _case(line: CaseLine) -> Case:
-    # The dictionary is ours alone, so it is turned into the case's values where it stands.
+    # No other code holds the dictionary, so its values are converted in place.
     given = cast(dict[str, Any], line)
     for name in _ANCHORS & given.keys():
         given[name] = tuple([Anchor(**_tuples(anchor)) for anchor in given[name]])
@@ -191,12 +190,12 @@ class CaseReader:
         self.path = path
         self.display = path.as_posix() if display is None else display
         self.faults: list[Fault] = []
-        """What was found wrong so far, in any order."""
+        """Faults found so far, in any order."""
         self._first_line: dict[str, int] = {}
         self._concerned: dict[str, _Concerned] = {}
 
     def __iter__(self) -> Iterator[LocatedCase]:
-        """Yield every sound case; read it to the end once, then look at ``faults``.
+        """Yield every valid case; ``faults`` is complete once the file is read to its end.
 
         Raises:
             DatasetError: the file cannot be read.
@@ -288,10 +287,10 @@ def read_set(path: Path, rootdir: Path) -> LoadedSet | DatasetError:
 
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """Look for no garbage while a great many objects are made that all stay.
+    """Pause garbage collection while many objects are made that are all kept.
 
-    Python looks whenever enough are new, among all that there are: at 100,000 cases that takes
-    longer than making them.
+    Python collects after every so many new objects, over all that exist: at 100,000 cases that
+    takes longer than making them.
     """
     if not gc.isenabled():
         yield

@@ -1,7 +1,8 @@
-"""Which files hold evaluation cases: path logic only, on the standard library."""
+"""Selection of the files that hold evaluation cases: path logic only, standard library only."""
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -73,14 +74,8 @@ def iter_case_files(
 
 def argument_path(argument: str, invocation_dir: Path) -> Path:
     """Return the absolute path that a pytest command-line argument names."""
-    return Path(_normal(invocation_dir / argument.split("::", 1)[0]))
-
-
-def _normal(path: Path) -> str:
     # abspath, not resolve: pytest keeps symlinks in node paths.
-    import os.path
-
-    return os.path.abspath(path)
+    return Path(os.path.abspath(invocation_dir / argument.split("::", 1)[0]))
 
 
 def selected_files(
@@ -118,7 +113,7 @@ class Shard:
         """Read a text such as ``2/3``.
 
         Raises:
-            ValueError: it names no part; the text says what came and what was expected.
+            ValueError: it does not name a part; the message says what was expected.
         """
         found = _SHARD.fullmatch(text)
         shard = cls(int(found[1]), int(found[2])) if found else None
@@ -135,9 +130,9 @@ class Shard:
     def part_of(self, keys: Iterable[_Key]) -> frozenset[_Key]:
         """Return this part of the keys: every ``count``-th one.
 
-        By place in the whole set, so that neither what else is selected nor the order in which
-        cases run moves one to another part. Neighbours, which often cost alike, land in different
-        parts.
+        The place in the whole set decides, so that neither another selection nor the order in
+        which cases run moves a key to another part. Neighbours, which often cost alike, are put
+        into different parts.
 
         >>> sorted(Shard(2, 3).part_of("abcdefg"))
         ['b', 'e']

@@ -1,8 +1,8 @@
-"""Documents that a set of cases brings along: where they stand, and how they are read.
+"""Documents that belong to a set of cases: their files and the reading of their texts.
 
 ``evals/documents/<name>.jsonl`` belongs to ``evals/<name>.jsonl``. Its first line names the scope
 prefix, a folder of the target that holds nothing else; each further line is one document below it.
-No URL is opened here, and a data file can name no code: what loads a ``ref`` is a setting.
+No URL is opened here, and a data file cannot name code: the loader of a ``ref`` is a setting.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class LoadedDocument:
 
 
 def documents_path(case_file: Path) -> Path:
-    """Return where the documents of a case file stand, if it brings any."""
+    """Return the path of the documents of a case file, if there are any."""
     return case_file.parent / FOLDER / case_file.name
 
 
 def scope_prefix_fault(prefix: object) -> str | None:
-    """Say what is wrong with a scope prefix; None: nothing.
+    """Describe the fault of a scope prefix; None: it is valid.
 
-    What is under it is deleted after a run, so it must be no folder that somebody uses.
+    Everything below it is deleted after a run, so it must not be a folder in other use.
     """
     if not isinstance(prefix, str):
         return f"{shown(prefix)}, expected {PREFIX_RULE}"
@@ -79,7 +79,7 @@ def scope_prefix_fault(prefix: object) -> str | None:
 
 
 def is_plain_path(path: str) -> bool:
-    """Tell whether a path is relative, in normal form, and cannot leave its folder."""
+    """Say whether a path is relative, in normal form, and cannot leave its folder."""
     parts = PurePosixPath(path).parts
     normal = bool(parts) and "/".join(parts) == path and path.isprintable()
     kept = not path.startswith("/") and path.strip() == path and "%" not in path
@@ -211,8 +211,8 @@ def load_documents(found: DocumentSet, loader: Loader | None) -> Iterator[Loaded
     """Yield the documents of a set with their texts, one in memory at a time.
 
     Raises:
-        DatasetError: a text cannot be had.
-        ConfigError: the loader gave none.
+        DatasetError: a text cannot be read.
+        ConfigError: the loader returned no text.
     """
     for one in found.documents:
         yield LoadedDocument(
@@ -233,8 +233,8 @@ def load_text(document: Document, folder: Path, loader: Loader | None) -> str:
         loader: of the project, for a ``ref``; None: there is none.
 
     Raises:
-        DatasetError: the text cannot be had.
-        ConfigError: the loader gave none.
+        DatasetError: the text cannot be read.
+        ConfigError: the loader returned no text.
     """
     if document.text is not None:
         return document.text
@@ -308,7 +308,7 @@ def find_loader(setting: str | None) -> Loader | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document that a dataset brings along; one of text, file and ref says what it holds."""
+    """A document of a dataset; exactly one of text, file and ref is the source of its text."""
 
     rel_path: str
     """Path that the target reports for it; begins with the scope prefix."""
@@ -316,7 +316,7 @@ class Document:
     file: str | None = None
     """File with the text, relative to the file of the documents."""
     ref: str | None = None
-    """What the loader of the project is called with."""
+    """Argument for the loader of the project."""
     source_id: str | None = None
-    """Its id where it came from."""
+    """Its id at its source."""
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Readers of the values of options, from text and from TOML. Pure.
 
 Text comes from flags and environment variables, values from pyproject.toml. Every reader
-returns the clean value or raises ``ValueError`` with what came and what was expected.
+returns the clean value or raises ``ValueError`` with the value found and what was expected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pytest_rageval.support.text import shown
 from pytest_rageval.values.documents import number as finite
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
-"""Fields of the ask request that have options or cases of their own."""
+"""Fields of the ask request that other options or cases set."""
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
@@ -24,11 +24,11 @@ _CREDENTIALS = {
     "target.url": 'them in [tool.rageval.target] headers, as in Authorization = "env:RAG_TOKEN"',
     "judge.base_url": "its key in the environment variable that --judge-api-key-env names",
 }
-"""Where they belong instead of in a URL."""
+"""Places for credentials instead of a URL."""
 
 
 def fault(value: object, expected: str) -> ValueError:
-    """Build the error of a value that is not what was expected."""
+    """Build the error of a value that was not expected."""
     return ValueError(f"got {shown(value)}, expected {expected}")
 
 
@@ -36,11 +36,11 @@ def read_option_text(option: Setting, text: str) -> Any:
     """Read the text of a flag or of an environment variable.
 
     Args:
-        option: what the text is for; a repeatable one gets one piece, not the list.
+        option: of the text; a repeatable one gets one piece, not the list.
         text: as typed.
 
     Raises:
-        ValueError: naming what came and what was expected.
+        ValueError: names the value found and what was expected.
     """
     if option.kind == "boolean":
         return _boolean_from(text)
@@ -59,13 +59,13 @@ def read_option_value(option: Setting, value: object) -> Any:
     """Read a value of pyproject.toml.
 
     Raises:
-        ValueError: naming what came and what was expected; never the value of a header.
+        ValueError: names the value found, except that of a header, and what was expected.
     """
     return _READERS[option.kind](option, value)
 
 
 def expected_number(option: Setting) -> str:
-    """Say in words which numbers an option takes."""
+    """Describe the numbers that an option takes."""
     noun = "an integer" if option.kind == "integer" else "a number"
     if option.minimum is None:
         return noun

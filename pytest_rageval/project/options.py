@@ -15,7 +15,7 @@ Kind = Literal[
     "text", "url", "run_id", "shard", "integer", "number", "boolean", "choice", "judge",
     "texts", "gates", "params", "headers", "mapping", "derived",
 ]  # fmt: skip
-"""How a value is read. ``shard`` is a text such as ``2/3``, ``texts`` a list of strings,
+"""Format of a value. ``shard`` is a text such as ``2/3``, ``texts`` a list of strings,
 ``params`` a table of JSON values, ``headers`` a table of strings, ``mapping`` one JMESPath
 expression or a table of them. A ``derived`` setting cannot be set."""
 
@@ -74,7 +74,7 @@ class Setting:
 
     @property
     def affects(self) -> Affects | None:
-        """Which metrics it is an invariant of; None: of none."""
+        """Metrics that it is an invariant of; None: of none."""
         match self.role:
             case "everything" | "answers" | "judged":
                 return self.role
@@ -99,8 +99,8 @@ class Setting:
     def addoption_kwargs(self) -> dict[str, Any]:
         """Keyword arguments for ``addoption`` of pytest and ``add_argument`` of argparse.
 
-        Values stay text: ``load_settings`` reads them, so that every fault of every source
-        comes in one message. An option that is not given is None.
+        Values stay text: ``load_settings`` reads them, so that all faults of all sources are
+        reported in one message. An option that is not given is None.
         """
         # argparse formats help with "%".
         shared: dict[str, Any] = {"dest": self.dest, "default": None}
@@ -267,8 +267,8 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="name of the retriever's version"),
     Setting("answerer_version", "versions.answerer", "text", "subject",
         help="name of the answerer's version"),
-    # --- set by nobody
-    # A path of one machine says nothing on another and may name its user.
+    # --- derived, never set
+    # A path of one machine is useless on another and may name its user.
     Setting("rootdir", "", "derived", "nothing", stored=False),
     Setting("origins", "", "derived", "nothing"),
 )

@@ -39,7 +39,7 @@ _PYPROJECT = "pyproject.toml"
 _TABLES = ("testpaths", "target", "judge", "matching", "documents", "versions")
 """First parts of the keys without a flag, in the order in which ``config.json`` lists origins."""
 _KEY_ALIASES = {"judge.model": "judge"}
-"""``judge = "offline"`` and a table ``[tool.rageval.judge]`` cannot stand in one file."""
+"""``judge = "offline"`` and a table ``[tool.rageval.judge]`` cannot be in one file."""
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ def load_settings(
 
 
 def target_kind(settings: Settings) -> Literal["url", "vault", "none"]:
-    """Say how the target is reached where no ``rag_client`` fixture is overridden."""
+    """Return the way to the target where no ``rag_client`` fixture is overridden."""
     if settings.target.url is not None:
         return "url"
     return "none" if settings.target.vault is None else "vault"
@@ -182,7 +182,7 @@ def _place_in_file(option: Setting) -> int:
 def _build(rootdir: Path, found: _Found) -> Settings:
     values, origins = dict(found.values), dict(found.origins)
     if "target.read_timeout_s" not in values and "target.timeout_s" in values:
-        # A longer limit would be in vain if the default read timeout cut in before it.
+        # A longer limit would have no effect if the default read timeout ended the wait first.
         values["target.read_timeout_s"] = values["target.timeout_s"]
         origins["target.read_timeout_s"] = origins["target.timeout_s"]
     for option in sorted(OPTIONS, key=_place_in_file):
@@ -200,7 +200,7 @@ def _build(rootdir: Path, found: _Found) -> Settings:
     )
 
 
-# --- what is stored of settings --------------------------------------------------------------
+# --- stored settings -------------------------------------------------------------------------
 
 # The end of a parameter's name tells a token from a number of tokens.
 _SECRET_PARAM = re.compile(
@@ -254,7 +254,7 @@ _STORED_AS: Final[Mapping[str, Callable[[Any], object]]] = {
     "params": _without_secrets,
     "target.headers": _stored_headers,
     "target.path": without_query_secrets,
-    # The address of a database may hold a password; where verdicts are kept changes none.
+    # The address of a database may hold a password, and does not change verdicts.
     "judging.cache_url": lambda url: None if url is None else "(hidden)",
 }
 """Settings that may hold a secret, and what is stored instead."""
@@ -290,7 +290,7 @@ _UNCOMPARED: Final = {one.name for one in SETTINGS if one.role in {"effort", "pa
 
 
 def _compared_judging(judge: object, judging: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of the judge's settings changes verdicts: nothing without a judge."""
+    """Return the settings of the judge that change verdicts: none without a judge."""
     if judge == "none":
         return {}
     roles = {"subject"} if judge == "offline" else {"subject", "judged"}
@@ -299,7 +299,7 @@ def _compared_judging(judge: object, judging: Mapping[str, Any]) -> dict[str, An
 
 
 def compared_settings(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a ``settings_document`` makes the numbers of two runs comparable."""
+    """Return the part of a ``settings_document`` on which comparable numbers depend."""
     kept = {
         key: value
         for key, value in document.items()
@@ -315,11 +315,11 @@ def compared_settings(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def config_hash(settings: Settings) -> str:
-    """Return 16 hex digits over what makes the numbers of two runs comparable.
+    """Return 16 hex digits over the settings on which comparable numbers depend.
 
-    Left out is what says where a run is kept, which cases it asks or how patient it is: rootdir,
-    test paths (the dataset has its own hash), results folder, run id, resumed run, shard, origins,
-    stored text, gates, timeouts, retries and the error limit. Secrets are left out as in
+    The place of a run, its selection of cases and its patience are left out: rootdir, test paths
+    (the dataset has its own hash), results folder, run id, resumed run, shard, origins, stored
+    text, gates, timeouts, retries and the error limit. Secrets are left out as in
     ``settings_document``.
     """
     import hashlib

@@ -1,7 +1,7 @@
-"""The keys of thresholds.toml: which there are, what each may hold, what was meant. Pure.
+"""The keys of thresholds.toml: their names, their values, and hints for misspelled ones. Pure.
 
 The parser and the JSON Schema for editors (``#:schema`` of taplo and tombi) both come from one
-table, so that neither accepts what the other refuses.
+table, so that both accept the same files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PHASE_PREFIX: Final = re.compile(r"latency_ms(\.[A-Za-z][A-Za-z0-9_-]*)?")
 
 
 def resolve_gate_key(name: str) -> str | None:
-    """Return the key that a threshold's name or alias stands for; None if unknown."""
+    """Return the key of a threshold's name or alias; None if unknown."""
     key = resolve_metric_key(name)
     if key is not None:
         return key
@@ -48,14 +48,14 @@ def is_metric_prefix(name: str) -> bool:
 
 
 def short_limit(text: str) -> tuple[CheckKind, float] | None:
-    """Read the short form of a limit; None if it is none."""
+    """Read the short form of a limit; None for any other text."""
     match = re.fullmatch(LIMIT_TEXT, text)
     if match is None or not math.isfinite(float(match[2])):
         return None
     return ("min" if match[1] == ">=" else "max"), float(match[2])
 
 
-# --- did you mean ----------------------------------------------------------------------------
+# --- hints -----------------------------------------------------------------------------------
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -66,7 +66,7 @@ def load_thresholds(
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        # Nobody has said how good is good enough, so every miss counts.
+        # Without limits every miss counts.
         return add_gates(Thresholds(on_miss="fail"), gates, categories=categories, tags=tags)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{display}: not UTF-8 at byte {error.start}") from None
@@ -109,7 +109,7 @@ def parse_gate_expression(text: str) -> Check:
     """Parse an expression such as ``recall_at_k[multi_hop]>=0.9`` or ``mrr[tag work]>=0.7``.
 
     Raises:
-        ConfigError: it is no expression, or limits an unknown metric.
+        ConfigError: it is not an expression, or limits an unknown metric.
     """
     match = _GATE.fullmatch(text)
     limit = short_limit(match["limit"]) if match else None
@@ -168,7 +168,7 @@ def _identity(check: Check) -> tuple[str, str | None, str, str]:
 
 
 def _name_apart(checks: Iterable[Check]) -> tuple[Check, ...]:
-    """Mark each max that stands beside a min of the same metric, whose id it would share."""
+    """Mark each max beside a min of the same metric, whose id it would share."""
     listed = list(checks)
     taken = {_identity(check) for check in listed}
     return tuple(
@@ -231,7 +231,7 @@ class _Reader:
     def _plain(
         self, path: KeyPath, values: Mapping[str, Any], rules: Mapping[str, Rule]
     ) -> dict[str, Any]:
-        """Check a table of plain keys and return those that hold what they should."""
+        """Check a table of plain keys and return those with valid values."""
         good = {}
         for key, value in values.items():
             rule = rules.get(key)
@@ -333,7 +333,7 @@ def project_thresholds(
     """Read the gate of a project.
 
     Args:
-        rootdir: where thresholds.toml may be.
+        rootdir: folder of thresholds.toml, if there is one.
         gates: ``--gate`` expressions.
         judge_configured: whether answers are judged.
         categories: of the set; None: any name goes.
@@ -356,7 +356,7 @@ def _warning(check: Check) -> Check:
 
 
 def with_implicit_checks(thresholds: Thresholds, *, judge_configured: bool) -> Thresholds:
-    """Add the checks that exist without being written, unless their limits are set.
+    """Add the checks that apply without being in the file, unless their limits are set.
 
     ``error_rate <= 0`` always, ``judge_error_rate <= 0.05`` where a judge is configured.
     """
