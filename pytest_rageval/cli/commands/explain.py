@@ -81,10 +81,13 @@ def command(
         return
     from pytest_rageval.report.text.explanation import render_explanation
 
+    colored = color == "yes"
+    if color == "auto":
+        colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
     for number, explanation in enumerate(explanations):
         lines = render_explanation(explanation, run_id=stored.run_id, width=width, verbose=verbose)
-        _print([(), *lines] if number else lines, colored=_wants_color(color))
+        _print([(), *lines] if number else lines, colored=colored)
 
 
 # --- which case ----------------------------------------------------------------------------
@@ -152,12 +155,6 @@ def _one_of(found: Sequence[str], name: str, nodeids: Iterable[str]) -> str:
 
 
 # --- terminal ------------------------------------------------------------------------------
-
-
-def _wants_color(asked: str) -> bool:
-    if asked != "auto":
-        return asked == "yes"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _print(lines: Iterable[Line], *, colored: bool) -> None:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
@@ -50,8 +51,8 @@ def view_cases(
     run: StoredRun,
     options: ReportOptions,
     *,
-    baseline: Mapping[CaseKey, CaseRecord] | None = None,
-    flips: Mapping[tuple[str, str], str] | None = None,
+    baseline: Mapping[CaseKey, CaseRecord] = MappingProxyType({}),
+    flips: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> CasesView:
     """Show every case of a run, with details of the relevant ones.
 
@@ -61,7 +62,6 @@ def view_cases(
         baseline: records of the same cases in the baseline.
         flips: by file and case id, ``worse`` or ``better``.
     """
-    base = baseline or {}
     repeated = {record.nodeid for record in run.records if record.repeat}
     columns = tuple(
         key for key in _COLUMNS if any(one.metrics.get(key) is not None for one in run.records)
@@ -70,8 +70,8 @@ def view_cases(
     everything = options.full or len(run.records) <= options.full_up_to
     rows = []
     for record in run.records:
-        before = base.get(case_key(record))
-        flip = (flips or {}).get((record.file, record.name), "")
+        before = baseline.get(case_key(record))
+        flip = flips.get((record.file, record.name), "")
         shown = everything or record.outcome != "passed" or bool(flip)
         row = _row(record, anchors[case_key(record)], columns, repeated, flip, options)
         if shown:

@@ -38,11 +38,6 @@ def paired_records(
     return {key: before[key] for key in keys if key[:2] in paired and key in before}
 
 
-def flips_by_case(comparison: Comparison) -> dict[tuple[str, str], CaseFlip]:
-    """Return the flips by file and case id."""
-    return {(flip.file, flip.case_id): flip for flip in comparison.flips}
-
-
 def view_changes(comparison: Comparison) -> dict[str, ChangeView]:
     """Show the change of each metric over the paired cases."""
     return {

@@ -254,9 +254,3 @@ def view_cost(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[tu
 
 def _money(usd: float | None) -> str:
     return "price unknown" if usd is None else f"${format_value(usd, unit_of('cost_usd'))}"
-
-
-def view_counts(metrics: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    """Count the cases by outcome."""
-    names = ("passed", "missed", "errored", "unchecked")
-    return tuple((name, count(metrics, name)) for name in names)

@@ -15,7 +15,6 @@ from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.report.html.cases import view_cases
 from pytest_rageval.report.html.charts import TrendPoint, forest_plot, latency_bars, trend_panel
 from pytest_rageval.report.html.compare import (
-    flips_by_case,
     paired_records,
     view_changes,
     view_comparison,
@@ -25,13 +24,12 @@ from pytest_rageval.report.html.figures import (
     place_on_scale,
     view_checks,
     view_cost,
-    view_counts,
     view_heat_maps,
     view_latency,
     view_metrics,
 )
 from pytest_rageval.report.html.values import (
-    CasesView,
+    CaseKey,
     ReportOptions,
     ReportView,
     Trend,
@@ -39,9 +37,11 @@ from pytest_rageval.report.html.values import (
 )
 from pytest_rageval.report.text.summary import HEADLINE
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.documents import items, number, text, value
+from pytest_rageval.values.documents import count, items, number, text, value
+from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 
+_COUNTS: Final = ("passed", "missed", "errored", "unchecked")
 _OUTCOMES: Final = ("error", "missed", "unchecked", "passed")
 _PANELS: Final = 6
 _UNKNOWN_TIME: Final = datetime.min.replace(tzinfo=UTC)
@@ -88,7 +88,12 @@ def view_report(
         options: extent of the page.
     """
     chosen = options or ReportOptions()
-    cases = _cases(run, baseline, chosen)
+    paired: dict[CaseKey, CaseRecord] = {}
+    flips: dict[tuple[str, str], str] = {}
+    if baseline is not None:
+        paired = paired_records(baseline, run.records)
+        flips = {(flip.file, flip.case_id): flip.direction for flip in baseline.comparison.flips}
+    cases = view_cases(run, chosen, baseline=paired, flips=flips)
     by_id: dict[str, str] = {}
     for (_, case_id, _), anchor in cases.anchors.items():
         by_id.setdefault(case_id, anchor)
@@ -102,7 +107,7 @@ def view_report(
         run_id=run.run_id,
         verdict=verdict if verdict in _VERDICTS else "unknown",
         sentence=text(run.gate, "sentence") or "The run holds no decision of the gate.",
-        counts=view_counts(run.metrics),
+        counts=tuple((name, count(run.metrics, name)) for name in _COUNTS),
         failed=failed,
         others=others,
         facts=tuple(_facts(run)),
@@ -142,18 +147,6 @@ def _notes(run: StoredRun, options: ReportOptions) -> Iterator[str]:
         yield from (note for note in items(run.metrics, "warnings") if isinstance(note, str))
         coverages = (record.indexing_coverage for record in reversed(run.records))
         yield from target_warnings([coverage for coverage in coverages if coverage][:1])
-
-
-def _cases(run: StoredRun, baseline: RunComparison | None, options: ReportOptions) -> CasesView:
-    if baseline is None:
-        return view_cases(run, options)
-    flips = flips_by_case(baseline.comparison)
-    return view_cases(
-        run,
-        options,
-        baseline=paired_records(baseline, run.records),
-        flips={key: flip.direction for key, flip in flips.items()},
-    )
 
 
 # --- the trend over the last runs -------------------------------------------------------------

@@ -27,7 +27,7 @@ from pytest_rageval.report.text.summary import (
     parts_of,
 )
 from pytest_rageval.support.text import clean, counted, format_value
-from pytest_rageval.values.gate import CheckResult, GateResult
+from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import MetricSummary
 
 LISTED_CASES: Final = 200
@@ -77,18 +77,12 @@ def check_table(gate: GateResult) -> Iterator[str]:
     for result in sorted(gate.checks, key=lambda r: order[r.status]):
         value = held_value_text(result, result.estimate)
         n = "-" if result.n is None else str(result.n)
+        words = {"fail": "**FAIL**", "pass": "ok"}
+        word = words.get(result.status) or f"{result.status}: {escape(result.message)}"
         yield (
             f"| {escape(result.check.name)} | {value} | {limit_text(result)} | {n} "
-            f"| {detectable_size(result) or '-'} | {_result_text(result)} |"
+            f"| {detectable_size(result) or '-'} | {word} |"
         )
-
-
-def _result_text(result: CheckResult) -> str:
-    if result.status == "fail":
-        return "**FAIL**"
-    if result.status == "pass":
-        return "ok"
-    return f"{result.status}: {escape(result.message)}"
 
 
 def _metric_table(view: SummaryView) -> Iterator[str]:
@@ -213,17 +207,16 @@ def _append(path: Path, markdown: str) -> None:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("is not a regular file")
-        gap = b"" if not found.st_size else b"\n" if _ends_line(file.fileno()) else b"\n\n"
+        ends_line = False
+        if found.st_size:
+            file.seek(-1, os.SEEK_END)
+            ends_line = file.read(1) == b"\n"
+        gap = b"" if not found.st_size else b"\n" if ends_line else b"\n\n"
         room = LIMIT_BYTES - found.st_size - len(gap)
         block = fit_markdown(markdown, room).encode("utf-8", "backslashreplace")
         rest = gap + block if block else b""
         while rest:
             rest = rest[file.write(rest) or 0 :]
-
-
-def _ends_line(descriptor: int) -> bool:
-    os.lseek(descriptor, -1, os.SEEK_END)
-    return os.read(descriptor, 1) == b"\n"
 
 
 _CUT: Final = "Cut here: GitHub takes no more. The whole is in the files of the run."

@@ -113,22 +113,16 @@ def agreement_lines(document: Mapping[str, Any]) -> Iterator[str]:
     statistic = _STATISTICS[document["chunks"]["statistic"]]
     confidence = f"{document['confidence']:.0%} CI"
     yield f"{'':<18}{statistic:>21}{confidence:>15}{'agreed':>8}{'n':>7}{'cases':>7}"
-    for key, name in _ROWS:
-        yield _label_row(name, document[key])
-    for key, name in _ROWS:
-        yield from _label_explanation(name, document[key])
-
-
-def _label_row(name: str, row: Mapping[str, Any]) -> str:
-    interval = interval_text(row["low"], row["high"])
-    return (
-        f"{name:<18}{format_value(row['value']):>21}{interval:>15}"
-        f"{format_value(row['observed']):>8}{row['n']:>7}{row['n_cases']:>7}"
-    )
-
-
-def _label_explanation(name: str, row: Mapping[str, Any]) -> Iterator[str]:
-    if not row["n"]:
-        yield f"{name}: nothing was labelled by two"
-    elif row["value"] is None:
-        yield f"{name}: all said the same of {counted(row['n'], 'thing')}, which leaves no value"
+    rows = {name: document[key] for key, name in _ROWS}
+    for name, row in rows.items():
+        interval = interval_text(row["low"], row["high"])
+        yield (
+            f"{name:<18}{format_value(row['value']):>21}{interval:>15}"
+            f"{format_value(row['observed']):>8}{row['n']:>7}{row['n_cases']:>7}"
+        )
+    for name, row in rows.items():
+        if not row["n"]:
+            yield f"{name}: nothing was labelled by two"
+        elif row["value"] is None:
+            n = counted(row["n"], "thing")
+            yield f"{name}: all said the same of {n}, which leaves no value"

@@ -67,9 +67,21 @@ def embedding_document(
         },
         "statistics": statistics_document({**analysis.similarity, _CONSISTENCY: summary}),
         "embedding_silhouette": {
-            name: _silhouette_document(found) for name, found in analysis.silhouette.items()
+            name: _silhouette_document(one) for name, one in analysis.silhouette.items()
         },
-        "translations": _translations_document(consistency),
+        "translations": {
+            "n_unpaired": consistency.n_unpaired,
+            "pairs": [
+                {
+                    "file": pair.case[0],
+                    "case_id": pair.case[1],
+                    "translation_of": pair.original[1],
+                    "status": pair.status,
+                    "value": pair.value,
+                }
+                for pair in consistency.pairs
+            ],
+        },
         "warnings": [
             *run.notes,
             *obtained.warnings,
@@ -83,20 +95,6 @@ def _silhouette_document(found: SilhouetteSummary) -> dict[str, Any]:
     if found.value is None:
         return {**document, "reason": "needs at least 2 labels, and fewer labels than chunks"}
     return document
-
-
-def _translations_document(found: CrossLingualConsistency[CaseKey]) -> dict[str, Any]:
-    pairs = [
-        {
-            "file": pair.case[0],
-            "case_id": pair.case[1],
-            "translation_of": pair.original[1],
-            "status": pair.status,
-            "value": pair.value,
-        }
-        for pair in found.pairs
-    ]
-    return {"n_unpaired": found.n_unpaired, "pairs": pairs}
 
 
 def _warnings(

@@ -48,13 +48,10 @@ def trend_lines(query: TrendQuery, points: Sequence[TrendPoint]) -> Iterator[Lin
     yield ((f"{head}  tags", ""),)
     for point in points:
         if point.breaks:
-            yield ((f"--- {_break_text(point)}", "yellow"),)
+            names = "; ".join(f"{b.name}: {shown(b.base)} -> {shown(b.new)}" for b in point.breaks)
+            text = f"--- {clean(names, 300)} (above and below do not compare)"
+            yield ((text, "yellow"),)
         yield ((_point_text(query, point, room), ""),)
-
-
-def _break_text(point: TrendPoint) -> str:
-    names = "; ".join(f"{b.name}: {shown(b.base)} -> {shown(b.new)}" for b in point.breaks)
-    return f"{clean(names, 300)} (above and below do not compare)"
 
 
 def _point_text(query: TrendQuery, point: TrendPoint, room: int) -> str:

@@ -302,14 +302,10 @@ def _group_table(
         yield ((f"{clean(name, 21):<22}{counts.get(name, 0):>5}{cells}", ""),)
         for result in view.gate.checks:
             if (result.check.table, result.check.group) == (title, name):
-                yield _group_check(result)
-
-
-def _group_check(result: CheckResult) -> Line:
-    word, style = VERDICTS[result.status]
-    value = held_value_text(result, result.estimate)
-    text = f"  {result.check.metric} {value}, limit {limit_text(result)}"
-    return ((f"{text}  ", "red" if result.status == "fail" else ""), (word, style))
+                word, style = VERDICTS[result.status]
+                value, limit = held_value_text(result, result.estimate), limit_text(result)
+                text = f"  {result.check.metric} {value}, limit {limit}  "
+                yield ((text, "red" if result.status == "fail" else ""), (word, style))
 
 
 def mean_text(summary: MetricSummary | None) -> str:
