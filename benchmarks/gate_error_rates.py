@@ -33,8 +33,7 @@ from pytest_rageval.analysis.gate.differences import (
     decide_differences,
 )
 from pytest_rageval.analysis.stats.intervals import Scale, wilson
-from pytest_rageval.analysis.stats.paired import paired_difference, regression_p
-from pytest_rageval.analysis.stats.power import POWER
+from pytest_rageval.analysis.stats.paired import POWER, paired_difference, regression_p
 from pytest_rageval.values.gate import Check, CheckResult
 
 SEED: Final = 20251122

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_rageval.analysis.compare.settings import compared_config
-from pytest_rageval.analysis.run_figures import RunFigure, run_figures
-from pytest_rageval.analysis.trend import TrendQuery, TrendRun
+from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun, run_figures
 from pytest_rageval.runs.list import documents_of_runs, is_partial, ran_at
 from pytest_rageval.values.documents import word
 from pytest_rageval.values.run import StoredRun

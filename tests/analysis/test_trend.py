@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.analysis.compare.settings import compared_config
-from pytest_rageval.analysis.run_figures import RunFigure
 from pytest_rageval.analysis.trend import (
+    RunFigure,
     TrendPoint,
     TrendQuery,
     TrendRun,

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import gate_error_rates as bench
 from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import Scale, mean_interval
-from pytest_rageval.analysis.stats.power import minimum_detectable_effect, required_n
+from pytest_rageval.analysis.stats.paired import minimum_detectable_effect, required_n
 from tests.docs.examples import (
     DOCS,
     heading_slug,
@@ -82,7 +82,7 @@ def test_every_link_leads_somewhere() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["intervals", "paired", "power", "repeats", "agreement", "calibration"],
+    ["intervals", "paired", "repeats", "agreement", "calibration"],
 )
 def test_every_room_of_statistics_has_an_example(module: str) -> None:
     assert f">>> from pytest_rageval.analysis.stats.{module} import " in PAGE

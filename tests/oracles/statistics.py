@@ -24,10 +24,6 @@ from pytest_rageval.analysis.stats import (
     calibration,
     intervals,
     paired,
-    power,
-)
-from pytest_rageval.analysis.stats import (
-    power as multiplicity,
 )
 from pytest_rageval.analysis.stats import repeats as repetition
 from pytest_rageval.analysis.stats.distributions import ClusterSums, cluster_sums
@@ -160,14 +156,14 @@ def _paired_diff(args: Values) -> Values:
 
 def _mde(args: Values) -> Values:
     confidence = 1 - args.get("alpha", 0.05)
-    options = {"confidence": confidence, "power": args.get("power", power.POWER)}
-    return {"mde": power.minimum_detectable_effect(args["se"], **options)}
+    options = {"confidence": confidence, "power": args.get("power", paired.POWER)}
+    return {"mde": paired.minimum_detectable_effect(args["se"], **options)}
 
 
 def _n_required(args: Values) -> Values:
     confidence = 1 - args.get("alpha", 0.05)
-    options = {"confidence": confidence, "power": args.get("power", power.POWER)}
-    return {"n": power.required_n(args["sd"], args["delta"], **options)}
+    options = {"confidence": confidence, "power": args.get("power", paired.POWER)}
+    return {"n": paired.required_n(args["sd"], args["delta"], **options)}
 
 
 def _auroc(args: Values) -> Values:
@@ -201,8 +197,8 @@ _STATISTICS: dict[str, Callable[[Values], Values]] = {
     "regression_p": lambda args: {"p": paired.regression_p(**_scaled(args))},
     "mcnemar": lambda args: asdict(paired.mcnemar(**args)),
     "sign_flip": lambda args: asdict(paired.sign_flip(**args)),
-    "holm": lambda args: {"adjusted": multiplicity.holm(args["ps"])},
-    "bh": lambda args: {"adjusted": multiplicity.benjamini_hochberg(args["ps"])},
+    "holm": lambda args: {"adjusted": paired.holm(args["ps"])},
+    "bh": lambda args: {"adjusted": paired.benjamini_hochberg(args["ps"])},
     "variance_components": lambda args: asdict(repetition.variance_components(**args)),
     "pass_at_k": _repeat_value(repetition.pass_at_k),
     "pass_hat_k": _repeat_value(repetition.pass_hat_k),

@@ -25,8 +25,7 @@ from pytest_rageval.analysis.compare.pairs import (
     verdict,
 )
 from pytest_rageval.analysis.stats.intervals import fmean
-from pytest_rageval.analysis.stats.paired import mcnemar, sign_flip
-from pytest_rageval.analysis.stats.power import holm, minimum_detectable_effect
+from pytest_rageval.analysis.stats.paired import holm, mcnemar, minimum_detectable_effect, sign_flip
 from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.values.record import CaseRecord

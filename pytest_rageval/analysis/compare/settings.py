@@ -248,12 +248,7 @@ def _judge_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
 
 
 def _judge(config: Mapping[str, Any], *, told: bool) -> str:
-    """Return who judged; ``none``: nobody.
-
-    Args:
-        config: of the run.
-        told: whether verdicts tell it, by the names of the judge and of the model that answered.
-    """
+    """Return the judge, with its models if verdicts of both runs name them; ``none``: nobody."""
     settings = _settings(config)
     if settings["judge"] == "none" or settings["retrieval_only"]:
         return "none"
@@ -307,13 +302,7 @@ def _other_things(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _differing(
     base: Mapping[str, Any], new: Mapping[str, Any], *, absent: object = None
 ) -> Iterator[ConfigDifference]:
-    """Yield what two flat documents do not have in common.
-
-    Args:
-        base: values by name.
-        new: likewise.
-        absent: stands for a value that only one of them has; None is equal to a stored null.
-    """
+    """Yield the differences of two flat documents; ``absent`` stands for a value not stored."""
     for name in dict.fromkeys([*base, *new]):
         if base.get(name, absent) != new.get(name, absent):
             yield ConfigDifference(name=name, base=base.get(name), new=new.get(name))

@@ -25,8 +25,7 @@ from pytest_rageval.analysis.gate.figures import (
     in_table,
 )
 from pytest_rageval.analysis.stats.intervals import NO_INTERVAL, Interval
-from pytest_rageval.analysis.stats.paired import regression_p
-from pytest_rageval.analysis.stats.power import holm, minimum_detectable_effect
+from pytest_rageval.analysis.stats.paired import holm, minimum_detectable_effect, regression_p
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.support.text import TOLERANCE, format_limit_pair, format_value, unit_of
 from pytest_rageval.values.gate import (

@@ -23,7 +23,7 @@ from pytest_rageval.analysis.aggregate.operational import (
     summarise_latency,
 )
 from pytest_rageval.analysis.stats.intervals import quantile_interval
-from pytest_rageval.analysis.stats.power import minimum_detectable_effect
+from pytest_rageval.analysis.stats.paired import minimum_detectable_effect
 from pytest_rageval.metrics.registry import METRICS, MetricInfo, metric_info
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.gate import Check, CheckKind, Decide, Proof

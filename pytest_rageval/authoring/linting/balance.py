@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_rageval.analysis.stats.power import minimum_detectable_effect, required_n
+from pytest_rageval.analysis.stats.paired import minimum_detectable_effect, required_n
 from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
 from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.support.text import counted

@@ -132,8 +132,7 @@ def trend_command(
     comparable. Runs over a part of the set are left out and counted. Runs are read from the index
     if there is one, else from the folders.
     """
-    from pytest_rageval.analysis.run_figures import Scope
-    from pytest_rageval.analysis.trend import TrendQuery, count_left_out, make_trend
+    from pytest_rageval.analysis.trend import Scope, TrendQuery, count_left_out, make_trend
     from pytest_rageval.metrics.registry import resolve_metric_key
 
     if tag is not None and category is not None:

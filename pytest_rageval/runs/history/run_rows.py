@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
-from pytest_rageval.analysis.run_figures import run_figures
+from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.project.options import VERSIONS
 from pytest_rageval.runs.documents import git_repository
 from pytest_rageval.runs.list import is_partial, ran_at, run_entry

@@ -6,8 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from pytest_rageval.analysis.run_figures import RunFigure
-from pytest_rageval.analysis.trend import TrendQuery, TrendRun
+from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun
 from pytest_rageval.runs.history.tables import tables
 from pytest_rageval.runs.trend import TrendSource
 

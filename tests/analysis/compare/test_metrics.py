@@ -14,7 +14,7 @@ from pytest_rageval.analysis.compare.metrics import (
     margin_of,
 )
 from pytest_rageval.analysis.compare.pairs import LeftOut
-from pytest_rageval.analysis.stats.power import holm
+from pytest_rageval.analysis.stats.paired import holm
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, record

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.analysis.stats.power import minimum_detectable_effect
+from pytest_rageval.analysis.stats.paired import minimum_detectable_effect
 from pytest_rageval.authoring.linting.balance import compute_power, find_imbalance
 from pytest_rageval.authoring.linting.findings import PlacedCase
 from tests.authoring.linting.builders import anchor, numbered, placed

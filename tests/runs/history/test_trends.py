@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.run_figures import Scope
-from pytest_rageval.analysis.trend import TrendQuery, make_trend
+from pytest_rageval.analysis.trend import Scope, TrendQuery, make_trend
 from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.runs.history.trends import query_trend
 from pytest_rageval.runs.tags import write_tag

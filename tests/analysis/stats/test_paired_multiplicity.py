@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_rageval.analysis.stats.power import benjamini_hochberg, holm
+from pytest_rageval.analysis.stats.paired import benjamini_hochberg, holm
 
 p_values = st.lists(st.floats(0, 1), max_size=12)
 

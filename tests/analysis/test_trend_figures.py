@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.analysis.run_figures import run_figures
+from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.documents import number, whole

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_rageval.analysis.stats.power import minimum_detectable_effect, required_n
+from pytest_rageval.analysis.stats.paired import minimum_detectable_effect, required_n
 
 
 def test_unknown_error_has_no_detectable_effect() -> None:
