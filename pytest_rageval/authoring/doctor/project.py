@@ -53,9 +53,8 @@ def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:
         vault=settings.target.vault,
         labels=settings.judging.labels,
     ):
-        shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
         try:
-            found.append(load_cases(path, display=shown))
+            found.append(load_cases(path, display=_below(path, root)))
         except DatasetError as error:
             found.append(error)
     return found
@@ -140,12 +139,16 @@ def check_fixture(settings: Settings) -> Iterator[Finding]:
         except OSError:
             continue
         if _FIXTURE.search(text):
-            shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
             yield _FOUND.warn(
                 "rag_client",
-                f"{shown} defines the fixture rag_client, which pytest asks instead of the target",
+                f"{_below(path, root)} defines the fixture rag_client, which pytest asks instead "
+                "of the target",
                 "run pytest to ask the fixture; what follows is about the target of the settings",
             )
+
+
+def _below(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
 def _first_lines(error: Exception) -> str:
@@ -180,10 +183,12 @@ def judge_versions(installed: Mapping[str, str], required: list[str]) -> Iterato
         installed: version by normalised name.
         required: requirements of the package, from its metadata.
     """
+    from packaging.version import Version
+
     shown = ", ".join(f"{name} {installed[name]}" for name in SHOWN if name in installed)
     yield _FOUND.ok("versions", f"Python {platform.python_version()}, {shown}")
     yield from _unmet(installed, required)
-    if _older(installed, "pytest", 8, 3):
+    if "pytest" in installed and Version(installed["pytest"]).release < (8, 3):
         yield _FOUND.warn(
             "pytest",
             f"pytest {installed['pytest']} knows no -m \"case(category='x')\"",
@@ -208,10 +213,3 @@ def _unmet(installed: Mapping[str, str], required: list[str]) -> Iterator[Findin
         elif not requirement.specifier.contains(version, prereleases=True):
             message = f"{requirement.name} {version}, expected {requirement.specifier}"
             yield _FOUND.fail("packages", message, fix)
-
-
-def _older(installed: Mapping[str, str], name: str, *than: int) -> bool:
-    from packaging.version import Version
-
-    version = installed.get(name)
-    return version is not None and Version(version).release < than

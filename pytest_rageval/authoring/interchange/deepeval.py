@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.parsing import parse_list
-from pytest_rageval.authoring.interchange.suite import read_rows, with_id
+from pytest_rageval.authoring.interchange.suite import Converted, read_rows, with_id
 from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source
 
 _ROOM: Final = "deepeval"
@@ -35,9 +35,7 @@ def read(source: Source) -> Imported:
     return read_rows(source, "golden", _golden)
 
 
-def _golden(
-    row: dict[str, Any], ids: UniqueIds, ledger: Ledger
-) -> tuple[dict[str, Any], dict[str, Any] | None] | None:
+def _golden(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | None:
     snake = {_CAMEL.sub("_", name).lower(): value for name, value in row.items()}
     given = ledger.full(snake, (None, "", [], {}))
     if "input" not in given and not _CONVERSATION.isdisjoint(given):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -60,10 +61,7 @@ def open_source(
             files += [read_text_file(path) for path in _files_below(Path(name), suffixes)]
         else:
             files.append(read_text_file(Path(name)))
-
-    def beside(file: SourceFile, reference: str) -> SourceFile:
-        return _read_beside(file, reference, fetch)
-
+    beside = partial(_read_beside, fetch=fetch)
     return Source(files=tuple(files), options=options, beside=beside)
 
 
@@ -117,7 +115,7 @@ def read_text_file(path: Path) -> SourceFile:
         raise fault(name, f"byte 0x{byte:02x}, expected UTF-8 text", line=line) from None
 
 
-def _read_beside(file: SourceFile, reference: str, fetch: Fetch | None) -> SourceFile:
+def _read_beside(file: SourceFile, reference: str, *, fetch: Fetch | None) -> SourceFile:
     """Read a file that another one refers to, only below the folder of the latter."""
     if is_url(reference):
         return _fetched(reference, fetch)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import UniqueIds, clean_label
 from pytest_rageval.authoring.interchange.parsing import parse_list
-from pytest_rageval.authoring.interchange.suite import read_rows, with_id
+from pytest_rageval.authoring.interchange.suite import Converted, read_rows, with_id
 from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, keep_in_metadata
 
 _ROOM: Final = "ragas"
@@ -40,9 +40,7 @@ def read(source: Source) -> Imported:
     return read_rows(source, "row", _sample)
 
 
-def _sample(
-    row: dict[str, Any], ids: UniqueIds, ledger: Ledger
-) -> tuple[dict[str, Any], dict[str, Any] | None] | None:
+def _sample(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | None:
     given = ledger.full(_flat(row), (None, "", []))
     if isinstance(next((given[name] for name in _QUESTION if name in given), None), list):
         ledger.leave("user_input", "a conversation, and a case is one question")
@@ -66,9 +64,7 @@ def _take(given: dict[str, Any], names: tuple[str, ...], ledger: Ledger) -> Any:
     return None
 
 
-def _case(
-    given: dict[str, Any], ids: UniqueIds, ledger: Ledger
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def _case(given: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted:
     # In a test set of 0.1 `contexts` are the source of the question; elsewhere they were retrieved.
     is_testset = not set(_CATEGORY).isdisjoint(given)
     line: dict[str, Any] = {"question": _take(given, _QUESTION, ledger)}

@@ -154,10 +154,10 @@ def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any
 
 # --- rows of other tools ---------------------------------------------------------------------
 
-Convert = Callable[
-    [dict[str, Any], UniqueIds, Ledger], tuple[dict[str, Any], dict[str, Any] | None] | None
-]
-"""Converts a row to a case line and the recorded response, if any; None: it is not a case."""
+Converted = tuple[dict[str, Any], dict[str, Any] | None]
+"""Case line of a row, and the recorded response, if any."""
+Convert = Callable[[dict[str, Any], UniqueIds, Ledger], Converted | None]
+"""Converts a row; None: it is not a case."""
 
 
 def read_rows(source: Source, row_word: str, convert: Convert) -> Imported:

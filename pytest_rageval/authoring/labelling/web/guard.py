@@ -72,14 +72,12 @@ class Entrance:
 
     def exchange(self, token: str | None) -> Refusal | None:
         """Use up a token; None: it was valid, and the browser gets the cookie."""
-        if token is None:
-            return Refusal(status=HTTPStatus.UNAUTHORIZED, sentence=NOT_KNOWN)
-        if any(_equal(token, used) for used in self._used):
+        if token is not None and any(_equal(token, used) for used in self._used):
             if self.token in self._used:  # otherwise the terminal shows one that is still valid
                 self.token = secrets.token_urlsafe(_SECRET_BYTES)
                 self.on_used(self.token)
             return Refusal(status=HTTPStatus.UNAUTHORIZED, sentence=USED_UP)
-        if not _equal(token, self.token):
+        if token is None or not _equal(token, self.token):
             return Refusal(status=HTTPStatus.UNAUTHORIZED, sentence=NOT_KNOWN)
         self._used.add(self.token)
         return None
