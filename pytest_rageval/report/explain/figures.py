@@ -91,12 +91,16 @@ def cut_text(n_chunks: int, k: int) -> str:
 
 def ranking_sentences(ranking: Ranking, terms: Terms) -> dict[str, str]:
     """Explain the ranking metrics of one level by their plain keys."""
+    returned = "nothing was returned"
+    if ranking.matched:
+        n = len(ranking.matched)
+        returned = _precision(ranking, f"{counted(n, terms.unit)} returned")
     return {
         "hit_at_k": _hit(ranking, terms),
         "recall_at_k": _recall(ranking, terms),
         "mrr": _reciprocal_rank(ranking, terms),
         "precision_at_k": _precision(ranking, f"k = {ranking.k}"),
-        "precision_returned_at_k": _precision_returned(ranking, terms),
+        "precision_returned_at_k": returned,
         "ndcg_at_k": _ndcg(ranking),
         "map": _average_precision(ranking, terms),
     }
@@ -146,13 +150,6 @@ def _precision(ranking: Ranking, of: str) -> str:
     if copies:
         text += f"; {'1 copy' if copies == 1 else f'{copies} copies'} not counted"
     return text
-
-
-def _precision_returned(ranking: Ranking, terms: Terms) -> str:
-    n = len(ranking.matched)
-    if not n:
-        return "nothing was returned"
-    return _precision(ranking, f"{counted(n, terms.unit)} returned")
 
 
 def _ndcg(ranking: Ranking) -> str:
@@ -334,7 +331,11 @@ def judged_figures(record: CaseRecord) -> dict[str, Figure]:
         for key in verdict.get("scores") or ()
     }
     figures |= {key: _verdict(record, key) for key in record.metrics if key in _BY_RUBRIC}
-    return figures | _five(record.metrics)
+    composed = composite({k: record.metrics.get(f"five.{k}") for k in FIVE_WEIGHTS}, FIVE_WEIGHTS)
+    if composed is not None:
+        weights = ", ".join(f"{name} {weight:g}" for name, weight in FIVE_WEIGHTS.items())
+        figures["five.composite"] = Figure(composed, f"weighted mean: {weights}")
+    return figures
 
 
 def _verdict(record: CaseRecord, key: str) -> Figure:
@@ -359,15 +360,6 @@ def _size(verdict: Mapping[str, Any], name: str) -> int | None:
 def _reasoning(verdict: Mapping[str, Any]) -> str:
     reasoning = verdict.get("reasoning")
     return f"judge: {reasoning}" if isinstance(reasoning, str) and reasoning else ""
-
-
-def _five(metrics: Mapping[str, float | None]) -> dict[str, Figure]:
-    parts = {name: metrics.get(f"five.{name}") for name in FIVE_WEIGHTS}
-    value = composite(parts, FIVE_WEIGHTS)
-    if value is None:
-        return {}
-    weights = ", ".join(f"{name} {weight:g}" for name, weight in FIVE_WEIGHTS.items())
-    return {"five.composite": Figure(value, f"weighted mean: {weights}")}
 
 
 def judge_failure(record: CaseRecord, key: str) -> str:

@@ -39,7 +39,13 @@ def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> 
         yield f"cost    {_spent(totals.cost_usd, totals.judge_tokens)}"
     for warning in (*notes, *totals.warnings, *totals.target_warnings):
         yield f"note    {clean(warning)}"
-    yield from _failed_lines(failures)
+    for record in failures.shown:
+        reason: str = record.failure_stage or "expectation not met"
+        if record.error is not None:
+            reason = f"{record.error.kind}: {record.error.message}"
+        yield f"{record.outcome:<7} {clean(record.name)}  {clean(reason, 120)}"
+    if failures.more:
+        yield f"... and {failures.more} more"
 
 
 def _metric_line(name: str, summary: MetricSummary) -> str:
@@ -72,16 +78,6 @@ def _rerank_lines(totals: Aggregate) -> Iterator[str]:
             f"{key:<28}{found.n:>7}{format_value(found.before):>8}{format_value(found.after):>8}"
             f"{found.delta:>+8.3f}{interval_text(found.low, found.high):>13}{moved:>8}"
         )
-
-
-def _failed_lines(failures: Failures) -> Iterator[str]:
-    for record in failures.shown:
-        reason: str = record.failure_stage or "expectation not met"
-        if record.error is not None:
-            reason = f"{record.error.kind}: {record.error.message}"
-        yield f"{record.outcome:<7} {clean(record.name)}  {clean(reason, 120)}"
-    if failures.more:
-        yield f"... and {failures.more} more"
 
 
 def verdict_lines(document: Mapping[str, Any], reliability: Sequence[str]) -> Iterator[str]:
