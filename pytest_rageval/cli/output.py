@@ -119,10 +119,7 @@ class JsonList:
         self._file.close()
 
 
-_AnyCommand = TypeVar("_AnyCommand", bound=Callable[..., Any])
-
-
-def no_report_option(command: _AnyCommand) -> _AnyCommand:
+def no_report_option(command: _Command) -> _Command:
     """Add ``--no-report`` to a command, as the argument ``no_report``."""
     return click.option(
         "--no-report", is_flag=True, help="Write no report.html; rageval report does at any time."

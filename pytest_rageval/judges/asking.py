@@ -190,19 +190,14 @@ class _Asker:
             lines = str(error).strip().splitlines()
             message = f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
             failure = JudgeFailure(kind="unreachable", message=message[:300])
-            return Judgement(
-                rubric=rubric, rubric_version=rubric, judge=_identity(judge), failure=failure
-            )
+            name = str(getattr(judge, "identity", type(judge).__name__))
+            return Judgement(rubric=rubric, rubric_version=rubric, judge=name, failure=failure)
         if not isinstance(found, Judgement):
             raise ConfigError(
                 f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "
                 "pytest_rageval.Judgement"
             )
         return found
-
-
-def _identity(judge: Judge) -> str:
-    return str(getattr(judge, "identity", type(judge).__name__))
 
 
 def _needs(rubric: str, case: Case, *, abstained: bool, has_context: bool) -> bool:

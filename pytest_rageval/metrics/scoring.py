@@ -75,7 +75,12 @@ def score_case(
     """
     if verdicts is not None:
         view = replace(view, verdicts=verdicts)
-    scores = {**_all_scores(view), **(known or {})}
+    scores: dict[str, Score] = {}
+    for family in _FAMILIES:
+        scores.update(family(view))
+    if view.settings.retrieval_only:
+        scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
+    scores |= known or {}
     # In the order of the registry, so that all outputs list metrics in the same order.
     metrics: dict[str, float | None] = dict.fromkeys(METRICS)
     not_applicable: dict[str, str] = {}
@@ -110,15 +115,6 @@ def case_cluster(case: Case) -> str | None:
     gold = case.gold_supports[0]
     path = norm_path(gold.rel_path)
     return path if gold.vault is None else f"{gold.vault}:{path}"
-
-
-def _all_scores(view: CaseView) -> dict[str, Score]:
-    found: dict[str, Score] = {}
-    for family in _FAMILIES:
-        found.update(family(view))
-    if view.settings.retrieval_only:
-        found |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
-    return found
 
 
 Metrics = Mapping[str, float | None]
@@ -292,15 +288,11 @@ def settle_headings(
     view = view_case(case, response_of(record), scoring, error=record.error)
     scores = score_case(view, known=known)
     response = record.response and replace(record.response, retrieved_chunks=view.chunks)
-    metrics = {**scores.metrics, **_own_metrics(record)}
+    custom = {key: value for key, value in record.metrics.items() if key not in METRICS}
+    metrics = {**scores.metrics, **custom}
     # The citations are kept, since the stored answer may be truncated.
     settled = replace(scores, metrics=metrics, citations=record.citations)
     return replace(record, response=response, scores=settled)
-
-
-def _own_metrics(record: CaseRecord) -> dict[str, float | None]:
-    """Return the scores of the user's own rubrics, which no registry knows."""
-    return {key: value for key, value in record.metrics.items() if key not in METRICS}
 
 
 def _stored_score(record: CaseRecord, key: str) -> Score:

@@ -32,7 +32,7 @@ from pytest_rageval.plugin.reports import (
 )
 from pytest_rageval.plugin.state import State, is_xdist_controller
 from pytest_rageval.plugin.terminal import Heartbeat
-from pytest_rageval.project.case_reader import LocatedCase, without_gc
+from pytest_rageval.project.case_reader import without_gc
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
@@ -274,21 +274,18 @@ class Controller:
             return
         if items and not self.config.option.collectonly:
             _require_target(self.state, items)
-        self._expect({item.nodeid: item.located for item in items})
+        self.run.cases.expect({item.nodeid: item.located for item in items})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Store the selected cases of a worker."""
-        self._expect(self.run.cases.locate(ids))
+        self.run.cases.expect(self.run.cases.locate(ids))
 
     def _announce_checks(self, session: pytest.Session) -> None:
         # The checks are reported like items, so progress in percent must include them.
         if not self._checks_announced:
             session.testscollected += len(self.run.gate_names)
             self._checks_announced = True
-
-    def _expect(self, cases: dict[str, LocatedCase]) -> None:
-        self.run.cases.expect(cases)
 
     # --- while the cases run
 

@@ -8,13 +8,12 @@ connections from one case to the next, since those belong to the loop that opene
 from __future__ import annotations
 
 import asyncio
-import queue
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from functools import cache
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 _T = TypeVar("_T")
 _JOIN_S = 5.0
@@ -182,34 +181,3 @@ class CaseThreads(Generic[Result]):
                 self._changed.wait()
             self._idle -= 1
             return None if self._stopped else self._tasks.popleft()
-
-
-_Result = TypeVar("_Result")
-
-
-class Worker:
-    """Runs every job on the same thread; the first one begins it."""
-
-    def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="rageval-label-web", daemon=True)
-
-    def submit(self, job: Callable[[], _Result]) -> Future[_Result]:
-        """Queue a job; its exception is raised by the future."""
-        future: Future[_Result] = Future()
-        if self._thread.ident is None:
-            self._thread.start()
-        self._jobs.put((job, future))
-        return future
-
-    def _work(self) -> None:
-        while True:
-            job, future = self._jobs.get()
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                result = job()
-            except BaseException as error:  # raised for the caller by the future
-                future.set_exception(error)
-            else:
-                future.set_result(result)

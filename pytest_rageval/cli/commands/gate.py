@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +12,6 @@ from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_l
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.two_runs import Baseline
-    from pytest_rageval.report.text.lines import Line
     from pytest_rageval.values.gate import GateResult
 
 
@@ -33,6 +31,7 @@ def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bo
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.engine.regate import open_gate
     from pytest_rageval.report.markdown.summary import render_gate_markdown
+    from pytest_rageval.report.text.gate import render_gate
     from pytest_rageval.runs.documents import gate_document
     from pytest_rageval.runs.store import resolve_run
 
@@ -45,9 +44,9 @@ def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bo
     against = gate.baseline()
     decided, run_id = gate.decide(against), gate.run.run_id
     if as_json:
-        print_json(_without_version(gate_document(decided, run_id)))
+        print_json(gate_document(decided, run_id))
     else:
-        print_lines(_lines(run_id, decided, terminal_width()))
+        print_lines(render_gate(run_id, decided, width=terminal_width()))
     add_to_step_summary(render_gate_markdown(run_id, decided))
     return _exit_code(decided, against)
 
@@ -58,13 +57,3 @@ def _exit_code(decided: GateResult, against: Baseline | None) -> ExitCode:
     if against is not None and against.not_comparable:
         return ExitCode.NOT_COMPARABLE
     return ExitCode.YES
-
-
-def _without_version(document: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in document.items() if key != "schema_version"}
-
-
-def _lines(run_id: str, decided: GateResult, width: int) -> Iterator[Line]:
-    from pytest_rageval.report.text.gate import render_gate
-
-    yield from render_gate(run_id, decided, width=width)

@@ -67,14 +67,11 @@ if TYPE_CHECKING:
 @json_option
 def command(
     run: str | None,
-    rubrics: tuple[str, ...],
-    spot_check: int,
-    labels: str | None,
     dry_run: bool,
     show_cache: bool,
     prune_days: int | None,
     as_json: bool,
-    **flags: object,
+    **flags: Any,
 ) -> None:
     """Judge the answers of the stored run RUN.
 
@@ -83,10 +80,11 @@ def command(
     each judge and rubric version: nothing is overwritten. Cached verdicts cost nothing;
     --no-judge-cache asks again.
     """
+    rubrics, spot_check, labels = (flags.pop(name) for name in ("rubrics", "spot_check", "labels"))
     if show_cache or prune_days is not None:
         if run is not None:
             raise click.UsageError(f"RUN: got {run!r}, expected none with an option of the cache")
-        _keep_house(prune_days, flags, as_json=as_json)
+        _manage_cache(prune_days, flags, as_json=as_json)
         return
     if run is None:
         raise click.UsageError("Missing argument 'RUN'.")
@@ -96,7 +94,7 @@ def command(
     _judge(run, with_trust(settings, spot_check, labels), dry_run=dry_run, as_json=as_json)
 
 
-def _keep_house(days: int | None, flags: Mapping[str, object], *, as_json: bool) -> None:
+def _manage_cache(days: int | None, flags: Mapping[str, object], *, as_json: bool) -> None:
     from pytest_rageval.cli.commands.judge_cache import cache_document, cache_lines
 
     settings = project_settings(flags)
@@ -122,7 +120,9 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
     refuse_cut_texts(stored.records)
     labels = read_labels(stored.records, settings)
     if dry_run:
-        click.echo(_estimate(stored, settings))
+        from pytest_rageval.judges.plan import plan_verdicts
+
+        click.echo(plan_verdicts(stored.records, settings, os.environ))
         return
     with (
         open_judge(settings, environ=os.environ) as judge,
@@ -248,9 +248,3 @@ def _versions(settings: Settings, document: Mapping[str, Any]) -> dict[str, str]
     second = document["second_judge"]
     checked = {"second judge": f"{second} {settings.judging.spot_check}"} if second else {}
     return {**document["rubrics"], **checked}
-
-
-def _estimate(stored: StoredRun, settings: Settings) -> str:
-    from pytest_rageval.judges.plan import plan_verdicts
-
-    return plan_verdicts(stored.records, settings, os.environ)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from pytest_rageval.cli.output import (
     json_option,
     no_report_option,
     print_json,
+    terminal_width,
 )
 from pytest_rageval.support.text import clean
 
@@ -88,8 +88,7 @@ def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
 def _print(merged: FinishedRun) -> None:
     from pytest_rageval.report.text.summary import render_summary
 
-    width = shutil.get_terminal_size().columns
-    for line in render_summary(merged.view, width=width):
+    for line in render_summary(merged.view, width=terminal_width()):
         click.echo("".join(_visible(text) for text, _ in line).rstrip())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -67,13 +66,10 @@ _PAGE_RECORDS = 20_000
 def command(
     cases: Path,
     responses: Path,
-    k: int | None,
     run_id: str | None,
     no_report: bool,
-    retrieval_only: bool,
-    rubrics: tuple[str, ...],
     as_json: bool,
-    **flags: object,
+    **flags: Any,
 ) -> None:
     """Score recorded RESPONSES against CASES.
 
@@ -84,7 +80,7 @@ def command(
     """
     from pytest_rageval.judges.opening import open_judge
 
-    settings = _settings(flags, k, rubrics, retrieval_only=retrieval_only)
+    settings = _settings(flags)
     with open_judge(settings, environ=os.environ) as judge:
         scored, lines = _score(cases, responses, settings, judge, run_id=run_id, as_json=as_json)
     page = problem = ""
@@ -158,11 +154,10 @@ def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
     return ("", problem) if problem else (REPORT, "")
 
 
-def _settings(
-    flags: Mapping[str, object], k: int | None, rubrics: tuple[str, ...], *, retrieval_only: bool
-) -> Settings:
+def _settings(flags: dict[str, Any]) -> Settings:
     from pytest_rageval.values.settings import TargetSettings
 
+    k, rubrics, retrieval_only = (flags.pop(name) for name in ("k", "rubrics", "retrieval_only"))
     found = project_settings(flags)
     if found.origins.get("judge") != "flag":
         if rubrics or any(flags.values()):

@@ -35,6 +35,7 @@ def document_of(judgement: Judgement, secrets: Sequence[str] = ()) -> dict[str, 
         secrets: texts to blot out everywhere: a server may echo its request.
     """
     verdict = judgement.verdict or Verdict()
+    facts = verdict.key_facts_found
     document = {
         **{name: getattr(judgement, name) for name in _KEPT},
         "parameters": dict(judgement.parameters),
@@ -45,7 +46,7 @@ def document_of(judgement: Judgement, secrets: Sequence[str] = ()) -> dict[str, 
             "scores": dict(verdict.scores),
             "not_applicable": dict(verdict.not_applicable),
             "claims": [asdict(claim) for claim in verdict.claims],
-            "key_facts_found": _listed(verdict.key_facts_found),
+            "key_facts_found": None if facts is None else list(facts),
             "coerced": list(verdict.coerced),
         },
     }
@@ -87,10 +88,6 @@ def form_of(document: Mapping[str, Any]) -> Form | None:
     if level not in LADDER or not isinstance(dropped, list):
         return None
     return Form(level, tuple(name for name in dropped if isinstance(name, str)))
-
-
-def _listed(values: tuple[bool, ...] | None) -> list[bool] | None:
-    return None if values is None else list(values)
 
 
 def _verdict(stored: Mapping[str, Any]) -> Verdict:

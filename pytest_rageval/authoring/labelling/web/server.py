@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
@@ -24,7 +24,7 @@ from starlette.routing import Route
 from pytest_rageval.authoring.labelling.session import MAX_INPUT, LabelSession
 from pytest_rageval.authoring.labelling.web.guard import Entrance, Guard
 from pytest_rageval.authoring.labelling.web.page import Key, WebFace, page_policy
-from pytest_rageval.support.threads import Worker
+from pytest_rageval.support.threads import CaseThreads
 from pytest_rageval.values.errors import ConfigError
 
 HOST: Final = "127.0.0.1"
@@ -157,7 +157,7 @@ class LabelServer:
         self, session: LabelSession, *, port: int = 0, announce: Callable[[str], None]
     ) -> None:
         self._session = session
-        self._worker = Worker()
+        self._worker: CaseThreads[Any] = CaseThreads(1, name="rageval-label-web")
         self._failure: BaseException | None = None
         self._listener = _listen(port)
         self.port: int = self._listener.getsockname()[1]
