@@ -67,7 +67,8 @@ def _group_document(metrics: Mapping[str, MetricSummary]) -> dict[str, Any]:
 
 def _latency_document(latency: LatencySummary) -> dict[str, Any]:
     document = asdict(latency)
-    return {**document, "total_ms": document.pop("sum_ms")}
+    total_ms = document.pop("sum_ms")
+    return {**document, "total_ms": total_ms}
 
 
 def _aggregate_document(

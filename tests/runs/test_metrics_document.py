@@ -89,6 +89,7 @@ def test_latency_cost_and_rates_have_their_places() -> None:
     found = document(RUN)["aggregate_metrics"]
     assert found["latency"]["p50_ms"] == 5
     assert found["latency"]["by_phase"]["retrieval"]["p50_ms"] == 2
+    assert "sum_ms" not in {**found["latency"], **found["latency"]["by_phase"]["retrieval"]}
     assert found["cost"] == {"total_usd": 0.1, "uncached_usd": 0.1, "judge_tokens": 5}
     assert found["operational_metrics"] == {
         "error_rate": 0.2,
