@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pytest_rageval.server.folders import FOLDER_MODES, FolderMode
 from pytest_rageval.server.ranking import FUSION_METHODS, FusionMethod
 
 MAX_K = 1000
@@ -88,3 +87,9 @@ class ReferenceConfig:
         from pytest_rageval.server.vector import LSA_VERSION
 
         return LSA_VERSION
+
+
+FolderMode = Literal["off", "on", "on_with_fallback"]
+
+
+FOLDER_MODES: tuple[FolderMode, ...] = ("off", "on", "on_with_fallback")

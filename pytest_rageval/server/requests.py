@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, 
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from pytest_rageval.server.chunking import count_tokens
-from pytest_rageval.server.config import MAX_K, ReferenceConfig
-from pytest_rageval.server.folders import FolderMode
+from pytest_rageval.server.config import MAX_K, FolderMode, ReferenceConfig
 from pytest_rageval.server.index import Index
 from pytest_rageval.server.ranking import FusionMethod
 from pytest_rageval.server.vault import NOTE_SUFFIXES, Note

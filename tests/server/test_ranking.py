@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_rageval.server.folders import score_folders, select_folders
 from pytest_rageval.server.ranking import (
     Candidate,
     FusionMethod,
@@ -14,6 +13,7 @@ from pytest_rageval.server.ranking import (
     ranking,
     rerank,
 )
+from pytest_rageval.server.retrieval import score_folders, select_folders
 from pytest_rageval.server.terms import TermFrequencies, query_terms, stem, terms, words
 from pytest_rageval.server.vector import SparseRows, fit_lsa
 
