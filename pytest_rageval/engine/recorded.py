@@ -87,7 +87,8 @@ class RecordedResponses:
 
         Nearly always the first line decides. Faults of lines are left to ``first``.
         """
-        lines = iterate_lines(self._rewound(), self._display, [])
+        self._file.seek(0)
+        lines = iterate_lines(self._file, self._display, [])
         chunks = (chunk for line in lines for chunk in _chunks_of(line.text, case_ids))
         return any_heading(chunks) is not False
 
@@ -122,13 +123,10 @@ class RecordedResponses:
 
     # --- lines
 
-    def _rewound(self) -> IO[bytes]:
-        self._file.seek(0)
-        return self._file
-
     def _file_lines(self) -> Iterator[tuple[_Key, object]]:
         """Yield every valid line once; each read begins where the last one ended."""
-        raw_lines = iter(self._rewound().readline, b"")
+        self._file.seek(0)
+        raw_lines = iter(self._file.readline, b"")
         for line in iterate_lines(raw_lines, self._display, self.faults):
             found = self._read(line)
             if found is not None:

@@ -29,33 +29,28 @@ class Breaker:
 
     def count(self, record: CaseRecord) -> None:
         """Count one finished case, in order of completion, from any thread."""
-        with self._lock:
-            self._count(record)
-
-    def _count(self, record: CaseRecord) -> None:
         error = record.error
-        if error is None or error.kind not in {"connection", "timeout"}:
-            self.streak = self.timeouts = 0
-            return
-        self.streak += 1
-        self.timeouts += error.kind == "timeout"
-        if self.streak >= self.limit and not self.open:
-            what = "connection errors and timeouts"
-            if self.timeouts in {0, self.streak}:
-                what = "timeouts" if self.timeouts else "connection errors"
-            self._open(
-                f"gave up after {self.streak} {what} in a row "
-                f"(--rageval-max-errors {self.limit}); the last one: {error.message}"
-            )
+        with self._lock:
+            if error is None or error.kind not in {"connection", "timeout"}:
+                self.streak = self.timeouts = 0
+                return
+            self.streak += 1
+            self.timeouts += error.kind == "timeout"
+            if self.streak >= self.limit and not self.open:
+                what = "connection errors and timeouts"
+                if self.timeouts in {0, self.streak}:
+                    what = "timeouts" if self.timeouts else "connection errors"
+                self.open = True
+                self.reason = (
+                    f"gave up after {self.streak} {what} in a row "
+                    f"(--rageval-max-errors {self.limit}); the last one: {error.message}"
+                )
 
     def opened_elsewhere(self, reason: str) -> None:
         """Open the breaker because another process of the run gave up."""
         with self._lock:
             if not self.open:
-                self._open(reason)
-
-    def _open(self, reason: str) -> None:
-        self.open, self.reason = True, reason
+                self.open, self.reason = True, reason
 
 
 @dataclass

@@ -11,7 +11,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -123,18 +123,10 @@ class EmbeddingsClient:
                 there), or did not reply with one vector of finite numbers for each text, all of
                 one length.
         """
-        return self._embed(list(dict.fromkeys(texts)))
-
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        key = () if self._key is None else (self._key,)
-        return (*self._address.secrets, *key)
-
-    def _embed(self, texts: Sequence[str]) -> Embedded:
         vectors: dict[str, _Array] = {}
         refusals: list[_RefusedError] = []
         with self._http() as http:
-            for batch in _batches(texts):
+            for batch in _batches(dict.fromkeys(texts)):
                 self._add(http, batch, vectors, refusals)
         lengths = sorted({len(vector) for vector in vectors.values()})
         if len(lengths) > 1:
@@ -142,6 +134,11 @@ class EmbeddingsClient:
             raise self._error("protocol", f"{came}, expected one length for all texts")
         refusal = refusals[0].message if refusals else None
         return Embedded(vectors=vectors, n_refused=len(refusals), refusal=refusal)
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        key = () if self._key is None else (self._key,)
+        return (*self._address.secrets, *key)
 
     def _add(
         self,
@@ -229,7 +226,7 @@ class _RefusedError(EndpointError):
     """The endpoint refused the request."""
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     chars = 0
     for text in texts:

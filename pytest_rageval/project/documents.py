@@ -167,15 +167,9 @@ def document_lines(documents: Iterable[Document], scope_prefix: str) -> Iterator
     """Yield the lines of a file of documents, line ends included."""
     yield _json({"scope_prefix": scope_prefix})
     for one in documents:
-        fields: dict[str, Any] = {"rel_path": one.rel_path}
-        fields |= {
-            name: getattr(one, name)
-            for name in (*_SOURCES, "source_id")
-            if getattr(one, name) is not None
-        }
-        if one.metadata:
-            fields["metadata"] = dict(one.metadata)
-        yield _json(fields)
+        names = ("rel_path", *_SOURCES, "source_id")
+        fields = {name: getattr(one, name) for name in names if getattr(one, name) is not None}
+        yield _json({**fields, **({"metadata": dict(one.metadata)} if one.metadata else {})})
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -347,12 +347,12 @@ def project_thresholds(
         rootdir / THRESHOLDS, display=THRESHOLDS, categories=categories, tags=tags, gates=gates
     )
     if allow_regressions:
-        found = replace(found, checks=tuple(_warning(check) for check in found.checks))
+        checks = (
+            replace(check, severity="warn") if needs_baseline(check) else check
+            for check in found.checks
+        )
+        found = replace(found, checks=tuple(checks))
     return with_implicit_checks(found, judge_configured=judge_configured)
-
-
-def _warning(check: Check) -> Check:
-    return replace(check, severity="warn") if needs_baseline(check) else check
 
 
 def with_implicit_checks(thresholds: Thresholds, *, judge_configured: bool) -> Thresholds:

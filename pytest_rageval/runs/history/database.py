@@ -1,4 +1,4 @@
-"""The connection to an index that processes share, and what goes wrong with it."""
+"""The connection to an index that processes share, and its errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOO_LARGE: Final = "54"
 
 
 class RowError(StorageError):
-    """The rows of one run cannot be kept; those of others can."""
+    """The rows of one run cannot be kept; other runs are not affected."""
 
 
 class IndexDatabase:
@@ -34,10 +34,10 @@ class IndexDatabase:
 
     Args:
         url_or_path: path of an SQLite file, or an SQLAlchemy URL.
-        rootdir: where a relative path begins.
-        write: whether it is to be filled: makes what is missing.
+        rootdir: base of a relative path.
+        write: whether it is to be filled: makes a missing file and tables.
         anew: drop tables of another version.
-        patience_s: how long to wait for others who write the same.
+        patience_s: longest wait for other processes that write the same, in seconds.
 
     Raises:
         ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
@@ -68,21 +68,21 @@ class IndexDatabase:
         self.close()
 
     def close(self) -> None:
-        """Let go of the database; a second call does nothing."""
+        """Close the connection; a second call does nothing."""
         self._connection.close()
         self._connection.engine.dispose()
 
     @contextmanager
     def transaction(self, lock: str | None = None) -> Iterator[Connection]:
-        """Do several things at once or not at all.
+        """Apply several statements together or not at all.
 
         Args:
-            lock: name of what is written, which nobody else may write meanwhile. In SQLite one
-                writes at a time, whatever it is; None: nothing is written.
+            lock: name of the written rows, which no other process may write meanwhile. In SQLite
+                one process writes at a time, for any name; None: nothing is written.
 
         Raises:
-            RowError: a row cannot be kept as it is.
-            StorageError: anything else went wrong.
+            RowError: a row cannot be kept.
+            StorageError: any other failure.
         """
         with self._named_errors():
             with self._connection.begin():

@@ -25,22 +25,13 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 
 _SETTLED_S: Final = 2.0
-"""A file that was changed just now may change again without another time or size to show it: some
-file systems count in seconds."""
+"""A file that was changed just now may change again with the same time and size: some file systems
+count in seconds."""
 _BLOCK: Final = 1 << 20
 _OUTCOMES: Final = ("passed", "missed", "errored", "unchecked")
 
-
-_NUMBERS: Final = (
-    "value",
-    "n",
-    "n_not_applicable",
-    "n_error",
-    "median",
-    "low",
-    "high",
-    "se",
-)
+NUMBERS: Final = ("value", "n", "n_not_applicable", "n_error", "median", "low", "high", "se")
+"""Numbers of a figure in the index."""
 
 Row = dict[str, Any]
 
@@ -63,7 +54,7 @@ class RunRows:
     results: tuple[Row, ...]
     metrics: tuple[Row, ...]
     problems: tuple[str, ...]
-    """What could not be read, a line each, naming the file."""
+    """Files that could not be read, with the reason, one a line."""
 
 
 def stamp_of(folder: Path, tags: tuple[str, ...], *, now: float | None = None) -> Stamp:
@@ -75,34 +66,33 @@ def stamp_of(folder: Path, tags: tuple[str, ...], *, now: float | None = None) -
         now: seconds since 1970; None: the clock's.
     """
     now = time.time() if now is None else now
-    told: list[object] = [list(tags)]
+    facts: list[object] = [list(tags)]
     newest = 0.0
     for name in (*DOCUMENTS, RESULTS):
         try:
             found = (folder / name).stat()
         except OSError:
-            told.append([name])
+            facts.append([name])
             continue
         newest = max(newest, found.st_mtime, found.st_ctime)
-        told.append([name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino])
-    text = json.dumps(told)
-    return Stamp(value=_sha256(text), settled=newest < now - _SETTLED_S)
+        facts.append([name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino])
+    return Stamp(value=_sha256(json.dumps(facts)), settled=newest < now - _SETTLED_S)
 
 
 def content_hash(folder: Path, tags: tuple[str, ...]) -> str:
-    """Return 64 hex digits over what is in the files of a run, and its tags."""
-    told: list[object] = [list(tags)]
+    """Return 64 hex digits over the content of the files of a run, and its tags."""
+    facts: list[object] = [list(tags)]
     for name in (*DOCUMENTS, RESULTS):
         digest = hashlib.sha256()
         try:
             with (folder / name).open("rb") as file:
                 while block := file.read(_BLOCK):
                     digest.update(block)
-        except OSError:  # missing, or not to be read
-            told.append([name])
+        except OSError:  # missing, or unreadable
+            facts.append([name])
             continue
-        told.append([name, digest.hexdigest()])
-    return _sha256(json.dumps(told))
+        facts.append([name, digest.hexdigest()])
+    return _sha256(json.dumps(facts))
 
 
 def _sha256(text: str) -> str:
@@ -113,7 +103,7 @@ def _sha256(text: str) -> str:
 
 
 def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
-    """Read the folder of a run; what cannot be read is left out and told.
+    """Read the folder of a run; files that cannot be read are left out and reported.
 
     Raises:
         OSError: the folder is gone.
@@ -161,10 +151,10 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
 def _metric_rows(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[Row, ...]:
     rows: dict[tuple[str, ...], Row] = {}
     for figure in run_figures(metrics, config):
-        row = {name: getattr(figure, name) for name in _NUMBERS}
+        row = {name: getattr(figure, name) for name in NUMBERS}
         row["scope"] = figure.scope
         row["group_name"], row["metric"] = _text(figure.group), _text(figure.metric)
-        # Two names may be one once what no database keeps is written out.
+        # Two names may become equal once characters that no database keeps are escaped.
         rows[row["scope"], row["group_name"], row["metric"]] = row
     return tuple(rows.values())
 
@@ -215,7 +205,7 @@ def _flag(value: object) -> bool | None:
 
 
 def _text(value: object) -> str | None:
-    r"""Return a text as every database keeps it; None: it is none.
+    r"""Return a text as every database keeps it; None for any other value.
 
     >>> _text("a\0b"), _text(1)
     ('a\\x00b', None)
@@ -237,21 +227,21 @@ class Origin:
     """Keeps the projects of one database apart."""
     source: str
     """Folder and machine, 16 hex digits: several checkouts of a project may fill one index, and a
-    sync takes out only what the folder in hand has put in."""
+    sync removes only rows that came from its own folder."""
 
 
 def find_origin(
     rootdir: Path, results_dir: Path, environ: Mapping[str, str], *, project: str | None = None
 ) -> Origin:
-    """Say what the runs of a results folder are known by.
+    """Return the names under which the index keeps the runs of a results folder.
 
-    The project is what the user calls it, else the address of the repository's ``origin`` and the
-    place of the results in it, else the name of the folder and what tells it from others.
+    The project is the name that the user gave, else the address of the repository's ``origin`` and
+    the path of the results in it, else the name of the folder and a part of the source.
 
     Args:
         rootdir: of the project.
         results_dir: folder of all runs.
-        environ: where ``RAGEVAL_PROJECT`` may stand.
+        environ: may hold ``RAGEVAL_PROJECT``.
         project: its name, as a flag gave it.
     """
     source = _source(results_dir)
@@ -272,7 +262,7 @@ def _repository_key(rootdir: Path, results_dir: Path) -> str | None:
 
 
 def _bare(remote: str) -> str:
-    """Return an address alike for everybody who cloned from it, and without credentials.
+    """Return an address that is equal in all clones, and without credentials.
 
     >>> _bare("https://ann:token@github.com/acme/bot.git"), _bare("git@github.com:acme/bot.git")
     ('github.com/acme/bot', 'github.com/acme/bot')
@@ -287,6 +277,6 @@ def _bare(remote: str) -> str:
 
 
 def _source(results_dir: Path) -> str:
-    # A hash, as names of machines and of their users are nobody's business.
+    # A hash, because the names of machines and users are private.
     place = f"{platform.node()}:{results_dir.resolve()}"
     return hashlib.sha256(place.encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Makes the index say what the folders say, a run at a time."""
+"""Updates the index from the folders, a run at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
 
 _ATTEMPTS: Final = 5
-"""At reading a run that is being written; what is missed the next sync puts in."""
+"""To read a run that is being written; the next sync adds a run that was missed."""
 
 Change = Literal["added", "changed", "unchanged", "removed"]
 
@@ -39,17 +39,11 @@ class SyncResult:
     removed: list[str] = field(default_factory=list)
     """Runs whose folders are gone."""
     broken: dict[str, list[str]] = field(default_factory=dict)
-    """By run what could not be read or kept, a line each; the rest of it is in the index."""
+    """By run the problems of reading or keeping it, one a line; the rest of it is in the index."""
 
     def note(self, run_id: str, change: Change) -> None:
-        """Take note of what became of a run."""
-        lists = {
-            "added": self.added,
-            "changed": self.changed,
-            "unchanged": self.unchanged,
-            "removed": self.removed,
-        }
-        lists[change].append(run_id)
+        """Add a run to the list of a change."""
+        getattr(self, change).append(run_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +62,7 @@ class RunIndex:
 
     Args:
         database: opened to be written.
-        origin: which project and folder the rows are of.
+        origin: project and folder of the rows.
         results_dir: the folder of all runs.
     """
 
@@ -76,13 +70,13 @@ class RunIndex:
         self._database, self._origin, self._results = database, origin, results_dir
 
     def sync(self, *, rebuild: bool = False) -> SyncResult:
-        """Put in what is new or changed, and take out what is gone.
+        """Put in new and changed runs, and remove those whose folders are gone.
 
         Several processes may do so at once. One that is killed leaves whole runs, and the next
-        sync goes on from there.
+        sync continues from there.
 
         Args:
-            rebuild: drop all that the index holds of the project first.
+            rebuild: drop all rows of the project first.
 
         Raises:
             StorageError: the database fails.
@@ -104,7 +98,7 @@ class RunIndex:
         return result
 
     def put(self, run_ids: Iterable[str]) -> SyncResult:
-        """Do the same for some runs alone.
+        """Put in or remove some runs alone.
 
         Raises:
             StorageError: the database fails.
@@ -153,18 +147,18 @@ class RunIndex:
     def _write(
         self, folder: Path, tags: tuple[str, ...], known: _Known | None, *, last: bool = False
     ) -> tuple[Change | None, list[str]]:
-        """Read a run, and write it if it is still what was read.
+        """Read a run, and write it if it has not changed since.
 
-        Reading takes longer than writing, so it is done before others are kept from writing.
+        Reading takes longer than writing, so it is done before other writers are locked out.
 
         Args:
             folder: of the run.
             tags: its tags.
-            known: what the index had of it a while ago, where that may spare us the reading.
-            last: write it all the same; its stamp lets the next sync read it again.
+            known: its earlier state in the index, which may make the reading unnecessary.
+            last: write it even if it changed; its stamp lets the next sync read it again.
 
         Returns:
-            What was done, or None if the run changed meanwhile; and what could not be read.
+            The change, or None if the run changed meanwhile; and the problems of reading it.
         """
         stamp, hashed = stamp_of(folder, tags), content_hash(folder, tags)
         rows = None
@@ -180,7 +174,7 @@ class RunIndex:
             kept = {"stamp": stamp.value if stamp.settled else "", "content_hash": hashed}
             if known is not None and known.content_hash == hashed:
                 self._vouch(connection, folder.name, known, kept["stamp"])
-            elif rows is None:  # others took it out, or changed it, meanwhile
+            elif rows is None:  # another process removed or changed it meanwhile
                 return None, []
             elif known is None or not self._is_more(known, rows):
                 self._replace(connection, folder.name, rows, kept)
@@ -188,15 +182,15 @@ class RunIndex:
         return "unchanged", list(rows.problems) if rows else []
 
     def _vouch(self, connection: Connection, run_id: str, known: _Known, stamp: str) -> None:
-        """Say that this folder holds the run, which is what the index has of it already."""
+        """Note this folder as the source of a run that is already in the index."""
         if (known.source, known.stamp) != (self._origin.source, stamp):
             runs = tables().runs
             values = {"source": self._origin.source, "stamp": stamp}
             connection.execute(runs.update().where(*self._is(runs, run_id)).values(values))
 
     def _is_more(self, known: _Known, rows: RunRows) -> bool:
-        # A clone of the repository has the figures of a run, but not the records that the machine
-        # which made it has put in.
+        # A clone of the repository has the figures of a run, but not its records, which came from
+        # the machine that made it.
         other = known.source != self._origin.source
         return other and known.has_records and not rows.run["has_records"]
 
@@ -218,10 +212,10 @@ class RunIndex:
             if found:
                 connection.execute(table.insert(), [{**key, **row} for row in found])
 
-    # --- taking out --------------------------------------------------------------------------
+    # --- removing ----------------------------------------------------------------------------
 
     def _remove(self, run_ids: Iterable[str], result: SyncResult) -> None:
-        """Take out runs whose folders are gone, unless one of them is back or of another folder."""
+        """Remove runs whose folders are gone, unless one is back or came from another folder."""
         for name in run_ids:
             with self._database.transaction(f"{self._origin.project}/{name}") as connection:
                 known = self._one(connection, name)
@@ -239,7 +233,7 @@ class RunIndex:
             for table in tables().of_a_run:
                 connection.execute(table.delete().where(table.c.project == self._origin.project))
 
-    # --- what is known -----------------------------------------------------------------------
+    # --- state of the index ------------------------------------------------------------------
 
     def _known(self) -> dict[str, _Known]:
         runs = tables().runs
@@ -257,11 +251,11 @@ class RunIndex:
 
 
 def _closed_folders(results_dir: Path) -> list[str]:
-    """Return the names of folders that nobody lets us look into."""
+    """Return the names of folders that cannot be read."""
     found = []
     for path in sorted(results_dir.iterdir()) if results_dir.is_dir() else []:
         try:
-            (path / RESULTS).stat()  # Path.exists() says no more of it from Python 3.14 on
+            (path / RESULTS).stat()  # Path.exists() hides the error from Python 3.14 on
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError:

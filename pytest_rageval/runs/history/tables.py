@@ -1,4 +1,4 @@
-"""The tables of the index, and which version of them a database holds."""
+"""The tables of the index, and the version of them in a database."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, MetaData, Table
 
 INDEX_VERSION: Final = 2
-"""1: the first one. 2: says which runs are partial.
+"""1: the first one. 2: marks partial runs.
 
-Another version is made anew from the folders, not migrated."""
+Another version is rebuilt from the folders, not migrated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,10 +130,10 @@ def _numbers(*names: str) -> list[Any]:
 
 
 def check_tables(connection: Connection, shown: str) -> None:
-    """Refuse a database that holds no index, or one of another version.
+    """Refuse a database without an index, or with one of another version.
 
     Raises:
-        StorageError: it does.
+        StorageError: the database is refused.
     """
     found = stored_version(connection, tables().version)
     if found is None:
@@ -146,7 +146,7 @@ def check_tables(connection: Connection, shown: str) -> None:
 
 
 def make_tables(connection: Connection, shown: str, *, anew: bool) -> None:
-    """Make the tables where they are missing; within a transaction that lets in nobody else.
+    """Make missing tables; within a transaction that locks out other writers.
 
     Args:
         connection: of the database.
@@ -154,7 +154,7 @@ def make_tables(connection: Connection, shown: str, *, anew: bool) -> None:
         anew: drop those of another version first.
 
     Raises:
-        StorageError: another version made them, or others have tables of these names.
+        StorageError: another version made them, or other programs own tables of these names.
     """
     from sqlalchemy import inspect
 

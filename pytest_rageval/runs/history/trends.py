@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun
+from pytest_rageval.runs.history.run_rows import NUMBERS
 from pytest_rageval.runs.history.tables import tables
 from pytest_rageval.runs.trend import TrendSource
 
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> TrendSource:
-    """Return what ``read_trend`` returns for the folders that the index was filled from.
+    """Return the result of ``read_trend`` for the folders that the index was filled from.
 
     Args:
         database: holds the index.
-        project: whose runs.
-        query: which figure is asked for.
+        project: of the runs.
+        query: names the figure.
 
     Raises:
         StorageError: the database fails.
@@ -72,17 +73,10 @@ def _figure(row: Row[Any], query: TrendQuery) -> RunFigure:
         scope=query.scope,
         group=row.group_name,
         metric=row.metric,
-        value=row.value,
-        n=row.n,
-        n_not_applicable=row.n_not_applicable,
-        n_error=row.n_error,
-        median=row.median,
-        low=row.low,
-        high=row.high,
-        se=row.se,
+        **{name: getattr(row, name) for name in NUMBERS},
     )
 
 
 def _utc(time: datetime) -> datetime:
-    # SQLite keeps no zone, and what it is given is in UTC; PostgreSQL answers in that of the user.
+    # SQLite keeps no zone, and its times are in UTC; PostgreSQL answers in the user's zone.
     return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
