@@ -101,14 +101,14 @@ class CaseLine(TypedDict, total=False):
         Field(description="false: the documents hold no answer; the right thing is to abstain."),
     ]
     expected_key_facts: Annotated[
-        list[StrictStr], Field(description="What a correct answer contains, one fact each.")
+        list[StrictStr], Field(description="Facts that a correct answer contains, one each.")
     ]
     expected_answer: Annotated[
         StrictStr | None, Field(description="Reference answer for the judge.")
     ]
     gold_supports: Annotated[
         list[AnAnchor],
-        Field(description="Where the evidence is: anchors, never chunk ids."),
+        Field(description="Places of the evidence: anchors, never chunk ids."),
         "a list of anchors",
     ]
     irrelevant_supports: Annotated[
@@ -126,7 +126,7 @@ class CaseLine(TypedDict, total=False):
     ]
     recency_conflict_rule: Annotated[
         RecencyRule | None,
-        Field(description="What to do with sources that disagree; gold_supports[0] is the newer."),
+        Field(description="Rule for sources that disagree; gold_supports[0] is the newer."),
     ]
     category: Annotated[Label, Field(description="Any name without spaces, '[', ']' or '::'.")]
     difficulty: Annotated[Difficulty | None, Field(description="For breakdowns and selection.")]
@@ -148,8 +148,8 @@ class CaseLine(TypedDict, total=False):
     review: Annotated[
         Review,
         Field(
-            description="generated: made by a program and not looked at yet; the case is asked "
-            "and shown, and no figure and no gate counts it."
+            description="generated: made by a program and not reviewed by a person; the case is "
+            "asked and shown, but not counted by figures and gates."
         ),
     ]
     notes: Annotated[StrictStr, Field(description="Free text; changes nothing.")]

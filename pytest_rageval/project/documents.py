@@ -31,7 +31,7 @@ _SOURCES: Final = ("text", "file", "ref")
 _FIELDS: Final = frozenset({"rel_path", *_SOURCES, "source_id", "metadata"})
 
 Loader = Callable[[str], str]
-"""Returns the text that a ``ref`` stands for."""
+"""Returns the text of a ``ref``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,7 +122,7 @@ def records_of_run(folder: Path) -> list[CaseRecord]:
     """
     lines = read_records(folder)
     records = latest_records(lines)
-    # While a run goes on, or after it was cut short, later lines replace earlier ones.
+    # During a run, or after it was cut short, later lines replace earlier ones.
     if len(records) < len(lines) and (folder / "metrics.json").is_file():
         raise StorageError(
             f"{folder / 'results.jsonl'}: holds several records of one case and repeat, and "
