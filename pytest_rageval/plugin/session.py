@@ -34,6 +34,7 @@ from pytest_rageval.plugin.state import State, is_xdist_controller
 from pytest_rageval.plugin.terminal import Heartbeat
 from pytest_rageval.project.case_reader import without_gc
 from pytest_rageval.project.discovery import THRESHOLDS
+from pytest_rageval.project.settings import NO_TARGET, target_kind
 from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.record_json import record_from_json
@@ -272,8 +273,9 @@ class Controller:
         items = [item for item in session.items if isinstance(item, CaseItem)]
         if is_xdist_controller(self.config):
             return
-        if items and not self.config.option.collectonly:
-            _require_target(self.state, items)
+        if not self.config.option.collectonly and target_kind(self.state.settings) == "none":
+            if any(map(asks_configured_target, items)):
+                raise pytest.UsageError(NO_TARGET)
         self.run.cases.expect({item.nodeid: item.located for item in items})
 
     @pytest.hookimpl(optionalhook=True)
@@ -464,15 +466,6 @@ class Controller:
             verbosity=self.config.option.verbose,
         )
         write_lines(terminalreporter, lines)
-
-
-def _require_target(state: State, items: Sequence[CaseItem]) -> None:
-    from pytest_rageval.project.settings import NO_TARGET, target_kind
-
-    if target_kind(state.settings) != "none":
-        return
-    if any(map(asks_configured_target, items)):
-        raise pytest.UsageError(NO_TARGET)
 
 
 def _override_lines(state: State, cases: Iterable[CaseItem]) -> Iterator[str]:

@@ -21,7 +21,7 @@ TOTAL: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What comes of asking a question of one kind."""
+    """Result of asking a question of one kind."""
 
     error: str | None
     """Kind of the error; None: the case is asked well."""

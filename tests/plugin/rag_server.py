@@ -30,7 +30,7 @@ def hit_or_miss(question: str, nth: int) -> dict[str, Any]:
 
 @dataclass
 class RagServer:
-    """What was asked so far, and how it is answered."""
+    """Requests so far, and the replies to send."""
 
     url: str
     answer: Answer

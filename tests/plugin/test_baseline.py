@@ -1,4 +1,4 @@
-"""A run of pytest held against a stored one."""
+"""A run of pytest compared with a stored one."""
 
 from __future__ import annotations
 

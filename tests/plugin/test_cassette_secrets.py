@@ -1,4 +1,4 @@
-"""What a cassette may hold of a request and of a response."""
+"""Parts of requests and responses that a cassette may contain."""
 
 from __future__ import annotations
 

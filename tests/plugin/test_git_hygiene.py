@@ -1,6 +1,6 @@
-"""What git would add of the results holds no text of a case, a document, a model or a server.
+"""Results that git would add contain no text of a case, a document, a model or a server.
 
-Each kind of text has a word of its own, which stands in no other place.
+Each kind of text has its own word, which does not occur elsewhere.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _rageval(project: Project, *arguments: str) -> None:
 
 
 def _added(project: Project) -> dict[str, str]:
-    """What git would add of the results, by path."""
+    """Results that git would add, by path."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(

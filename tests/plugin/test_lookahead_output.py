@@ -1,4 +1,4 @@
-"""What cases on threads log and print, until their turn comes."""
+"""Output of cases on threads, held back until pytest runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second judge within a run: who is asked what, what is kept, and what a reader is told."""
+"""A second judge within a run: its questions, the stored results and the summary."""
 
 from __future__ import annotations
 

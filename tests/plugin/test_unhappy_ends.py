@@ -1,4 +1,4 @@
-"""What is said and kept where a run ends otherwise than planned."""
+"""Messages and stored results of runs that end early."""
 
 from __future__ import annotations
 

@@ -514,7 +514,7 @@ def test_a_log_left_over_beside_a_read_only_file_is_read_too(file: Path) -> None
     with JudgeCache(file) as cache:
         cache.put(nth(0), {"score": 4}, identity=JUDGE)
         left_over = file.parent.with_name("left over")
-        # As it stands while somebody writes, or after somebody was killed.
+        # State of the file during a write, or after a writer was killed.
         shutil.copytree(file.parent, left_over)
     copy = left_over / file.name
     assert (left_over / "judge.sqlite-wal").stat().st_size > 0

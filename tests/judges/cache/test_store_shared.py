@@ -74,7 +74,7 @@ with JudgeCache(url) as cache:
 
 
 def start(url: object, first: int, n: int) -> subprocess.Popen[str]:
-    """Start a process that, once told to, puts n entries and prints the number of each."""
+    """Start a process that puts n entries on a signal and prints the number of each."""
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, str(url), str(first), str(n)],
         stdin=subprocess.PIPE,

@@ -71,7 +71,7 @@ OpenJudge = Callable[..., tuple[ReopenableJudge, HostileJudge]]
 
 @pytest.fixture
 def naps() -> list[float]:
-    """How long the judge wanted to pause between attempts; nobody really does."""
+    """Pauses that the judge requested between attempts, without waiting."""
     return []
 
 

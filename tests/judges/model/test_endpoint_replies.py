@@ -1,4 +1,4 @@
-"""What a model's replies come to, over a real socket."""
+"""Results of a model's replies, over a real socket."""
 
 from __future__ import annotations
 

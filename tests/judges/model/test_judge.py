@@ -31,7 +31,7 @@ def paced(limiter: Limiter) -> Pacing:
 
 
 class CountingLimiter:
-    """A rate limit that lets everybody pass and notes what it was told."""
+    """A rate limit that never waits and records its calls."""
 
     def __init__(self) -> None:
         self.waited: list[float] = []

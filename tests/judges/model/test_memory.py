@@ -1,4 +1,4 @@
-"""What the cache keeps of a judge, and what a second run asks."""
+"""Content of the cache of a judge, and the questions of a second run."""
 
 from __future__ import annotations
 

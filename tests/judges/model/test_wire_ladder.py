@@ -1,4 +1,4 @@
-"""How a judge finds out how an endpoint wants to be asked."""
+"""Adaptation of a judge to the form of request that an endpoint accepts."""
 
 from __future__ import annotations
 

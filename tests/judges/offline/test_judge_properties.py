@@ -1,4 +1,4 @@
-"""What must hold of any answer: no crash, no reward for padding, no weight on order."""
+"""Properties of any answer: no crash, no reward for padding, no weight on order."""
 
 from __future__ import annotations
 

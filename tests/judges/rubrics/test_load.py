@@ -1,4 +1,4 @@
-"""Rubrics of the package and a user's own: what they hold, and how faults are told."""
+"""Rubrics of the package and custom ones: their content, and messages about faults."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_importing_the_rubrics_loads_neither_jinja2_nor_pydantic() -> None:
     assert done.stdout.strip() == "[]"
 
 
-# --- a user's own --------------------------------------------------------------------------
+# --- custom rubrics ------------------------------------------------------------------------
 
 
 def test_numbers_with_a_scale_become_metrics_named_after_the_file(write: Write) -> None:

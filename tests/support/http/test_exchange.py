@@ -1,4 +1,4 @@
-"""One attempt over a real socket, and the failures that it comes to."""
+"""One attempt over a real socket, and its failures."""
 
 from __future__ import annotations
 
