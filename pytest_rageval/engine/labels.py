@@ -5,12 +5,12 @@ A file gives all of its labels or one error with all of its faults.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Required
 
 from pydantic import ConfigDict, Field, StrictStr, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
 from pytest_rageval.analysis.trust.calibration import (
     LABELS,
@@ -28,11 +28,6 @@ from pytest_rageval.support.text import did_you_mean, shown_json
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-
-if sys.version_info >= (3, 12):
-    from typing import TypedDict
-else:  # pydantic needs to see which fields are required
-    from typing_extensions import TypedDict
 
 _Filled = Annotated[StrictStr, Field(pattern=r"\S"), "a string that is not blank"]
 _FilledOrNone = Annotated[_Filled | None, "a string that is not blank"]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import tempfile
 from array import array
 from collections.abc import Container, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import IO, Annotated, Any, Final, Required
 
 from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
 from pytest_rageval.judges.asking import Judges
@@ -36,11 +36,6 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge
-
-if sys.version_info >= (3, 12):
-    from typing import TypedDict
-else:  # pydantic, which brings it, needs this one for the introspection that 3.11 lacks
-    from typing_extensions import TypedDict
 
 _EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
 _EXPECTED_ERROR: Final = 'expected {"kind": ..., "message": ...}'

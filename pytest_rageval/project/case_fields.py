@@ -7,24 +7,19 @@ only where case files are read.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, fields
 from itertools import permutations
 from typing import TYPE_CHECKING, Annotated, Any, Final, Required
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
 from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule, Review
 
 if TYPE_CHECKING:
     from pytest_rageval.support.json_text import Loc
-
-if sys.version_info >= (3, 12):
-    from typing import TypedDict
-else:  # pydantic, which brings it, needs this one for the introspection that 3.11 lacks
-    from typing_extensions import TypedDict
 
 _HIDDEN: Final = r"\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 LABEL_PATTERN: Final = rf"^:?([^\s\[\]:{_HIDDEN}]:?)+$"

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Final, Required, TypeGuard
@@ -32,6 +31,7 @@ from pydantic import (
     ValidationError,
     with_config,
 )
+from typing_extensions import TypedDict
 
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.text import excerpt
@@ -46,11 +46,6 @@ from pytest_rageval.values.reply import (
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
-
-if sys.version_info >= (3, 12):
-    from typing import TypedDict
-else:  # pydantic, which brings it, needs this one for the introspection that 3.11 lacks
-    from typing_extensions import TypedDict
 
 _LONGEST_MS = 1e12
 """Some thirty years: a longer duration is nonsense, and sums of such would overflow."""
