@@ -36,14 +36,12 @@ TESTED_BY = {
         "report.comparison_document report.markdown.comparison report.text.comparison"
     ),
     "cli/commands/test_embeddings": "report.text.embeddings",
-    "cli/commands/test_gate": "engine.regate",
     "cli/commands/test_import": "authoring.interchange.registry",
     "cli/commands/test_judge": "cli.judge_options engine.rejudge judges.opening",
     "cli/commands/test_run_history": "report.text.history",
     "cli/commands/test_runs": "runs.index runs.list runs.tags",
     "cli/commands/test_score_judge": "report.text.scores",
     "cli/test_main": "cli.commands.schema cli.commands.serve",
-    "judges/cache/test_store": "judges.cache.tables",
     "judges/model/test_judge": "judges.model.chat",
     "judges/offline/test_judge": (
         "judges.offline.correctness judges.offline.grounding judges.offline.lexicon "
@@ -60,8 +58,6 @@ TESTED_BY = {
     "report/explain/test_case": ("report.explain.figures report.explain.golds"),
     "report/html/test_files": "cli.commands.report report.html.view",
     "runs/history/test_database": "support.sql",
-    "runs/history/test_sync": "runs.history.tables",
-    "runs/history/test_trends": "runs.trend",
     "server/test_engine": "server.index server.retrieval",
 }
 """Test file to the modules that it tests through a caller of theirs."""

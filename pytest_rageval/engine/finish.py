@@ -1,4 +1,7 @@
-"""The end of a run, the same for every source of records: numbers, a decision and files."""
+"""The end of a run, the same for every source of records: numbers, a decision and files.
+
+A stored run is decided again in the same way, without a network.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,14 @@ from pytest_rageval.analysis.gate.decide import NO_BASELINE, decide_gate
 from pytest_rageval.analysis.trust.reliability import JudgeLabels
 from pytest_rageval.analysis.two_runs import (
     Baseline,
+    RunComparison,
     RunNumbers,
     gate_run,
     hold_against,
     run_numbers,
 )
+from pytest_rageval.engine.parts import selection_of
+from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.text.summary import SummaryView
 from pytest_rageval.runs.documents import gate_document
@@ -28,9 +34,11 @@ from pytest_rageval.runs.store import (
     write_document,
     write_text_document,
 )
+from pytest_rageval.values.documents import items, whole
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import (
     BaselineInfo,
+    CheckResult,
     GateResult,
     Selection,
     Thresholds,
@@ -226,3 +234,68 @@ def write_page(run: StoredRun, baseline: Baseline | None = None) -> str:
 def _shown(folder: Path, rootdir: Path) -> str:
     inside = folder.relative_to(rootdir) if folder.is_relative_to(rootdir) else folder
     return inside.as_posix()
+
+
+def open_gate(folder: Path, project: Settings) -> EndedRun:
+    """Read a stored run, with the gate of the project for its cases.
+
+    Args:
+        folder: of the run.
+        project: its settings, with the folders of thresholds.toml and the results.
+
+    Raises:
+        ConfigError: thresholds.toml is wrong.
+        StorageError: the run cannot be read.
+    """
+    rootdir = Path(project.rootdir)
+    run = read_compared(folder, rootdir / project.results_dir)
+    thresholds = project_thresholds(
+        rootdir,
+        gates=tuple(dict.fromkeys([*project.extra_gates, *items(run.given, "extra_gates")])),
+        judge_configured=run.settings.judge != "none",
+        # The run may be older than a category or tag of today, whose check then has no data.
+        categories=None,
+        tags=None,
+        allow_regressions=project.allow_regressions,
+    )
+    n_expected, n_reported = _counts(run)
+    return EndedRun(
+        run=run,
+        project=project,
+        thresholds=thresholds,
+        selection=_selection(run),
+        n_expected=n_expected,
+        n_reported=n_reported,
+    )
+
+
+def _counts(run: StoredRun) -> tuple[int, int]:
+    """Return the numbers of cases that the run should have, and has, as it stored them."""
+    n_expected, n_reported = whole(run.gate, "n_expected"), whole(run.gate, "n_reported")
+    if n_expected is not None and n_reported is not None:
+        return n_expected, n_reported
+    # A run that was killed has no gate; all cases of the files asked for were expected.
+    return max(whole(run.set, "n_asked") or 0, run.n_cases), run.n_cases
+
+
+def _selection(run: StoredRun) -> Selection:
+    if run.set:
+        return selection_of([run], run.records)
+    # The run does not store its set, so its cases count as the whole.
+    cases = list({(r.file, r.case_id): r for r in run.records}.values())
+    return Selection.of(cases, cases)
+
+
+def regression_checks(gate: EndedRun, found: RunComparison) -> tuple[CheckResult, ...]:
+    """Decide the checks of a gate against a baseline, and no others.
+
+    Args:
+        gate: of the new run.
+        found: the comparison, whose base is the baseline.
+    """
+    checks = tuple(check for check in gate.thresholds.checks if needs_baseline(check))
+    if not checks:
+        return ()
+    only = replace(gate, thresholds=replace(gate.thresholds, checks=checks))
+    baseline = hold_against(found.base, found.new, only.thresholds, name=found.base.run_id)
+    return only.decide(baseline).checks

@@ -14,7 +14,7 @@ import pytest
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.plugin.private import add_json_metadata
 from pytest_rageval.project.discovery import THRESHOLDS
-from pytest_rageval.report.text.gate import detectable_text
+from pytest_rageval.report.text.lines import detectable_text
 from pytest_rageval.values.gate import CheckResult, CheckStatus
 from pytest_rageval.values.record import CaseRecord, Outcome
 

@@ -1,4 +1,4 @@
-"""The runs of a project: their entries in a list, and their removal."""
+"""The runs of a project: entries of a list, their removal, and their figures for a trend."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pytest_rageval.analysis.compare.settings import compared_config
+from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun, run_figures
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import RESULTS, list_runs, run_time
 from pytest_rageval.runs.tags import tags_by_run
@@ -127,3 +129,53 @@ def remove_run(folder: Path) -> None:
             shutil.rmtree(folder)
         except OSError as error:
             raise StorageError(f"{folder}: cannot be removed: {error.strerror}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendSource:
+    """Runs of a trend, with the known names for a hint about a misspelled one."""
+
+    runs: tuple[TrendRun, ...]
+    """Every run with figures, in any order, with the one that was asked for."""
+    metrics: frozenset[str]
+    """Names of all figures that any of them has."""
+    groups: frozenset[str]
+    """Categories, tags, ... of the scope that was asked for."""
+
+
+def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
+    """Read the documents of every run that has figures.
+
+    Args:
+        results_dir: folder of all runs.
+        query: which figure is asked for.
+    """
+    runs: list[TrendRun] = []
+    metrics: set[str] = set()
+    groups: set[str] = set()
+    for run in documents_of_runs(results_dir):
+        if not run.metrics:
+            continue
+        wanted = None
+        for figure in run_figures(run.metrics, run.config):
+            metrics.add(figure.metric)
+            if figure.scope == query.scope:
+                groups.add(figure.group)
+                if figure.metric == query.metric and figure.group == query.group:
+                    wanted = figure
+        runs.append(_trend_run(run, wanted))
+    return TrendSource(runs=tuple(runs), metrics=frozenset(metrics), groups=frozenset(groups))
+
+
+def _trend_run(run: StoredRun, figure: RunFigure | None) -> TrendRun:
+    return TrendRun(
+        run_id=run.run_id,
+        ran_at=ran_at(run.folder),
+        figure=figure,
+        tags=run.tags,
+        verdict=word(run.gate, "verdict"),
+        config_hash=run.config_hash,
+        dataset_hash=run.dataset_hash,
+        config=compared_config(run.config),
+        partial=is_partial(run),
+    )

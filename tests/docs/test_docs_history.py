@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.trend import SCOPES
-from pytest_rageval.runs.history.tables import tables
+from pytest_rageval.runs.history.database import tables
 from tests.build.postgres import execute
 from tests.build.runs import write_run
 from tests.docs.examples import DOCS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from pytest_rageval.authoring.notes import inline_tokens
@@ -325,7 +325,7 @@ def _definitions(note: Note, section: Section, passages: Sequence[Passage]) -> I
             term, shown = _subject(found["term"].split(), note)
             if term:
                 question = f"What {found['verb']} {shown}?"
-                yield _draft(note, section, question, "definition", passage, term=term)
+                yield replace(_draft(note, section, question, "definition", passage), term=term)
 
 
 def _labelled(note: Note, section: Section, passage: Passage, plain: str) -> Iterator[Draft]:
@@ -340,7 +340,7 @@ def _labelled(note: Note, section: Section, passage: Passage, plain: str) -> Ite
         meaning = plain[label.end() :]
         answer = Passage(kind=passage.kind, plain=meaning, raw=passage.raw, line=passage.line)
         shown = re.sub(r"^(The|An?)(?= )", lambda found: found[0].lower(), term)
-        yield _draft(note, section, f"What is {shown}?", "definition", answer, term=shown)
+        yield replace(_draft(note, section, f"What is {shown}?", "definition", answer), term=shown)
 
 
 def _subject(words: list[str], note: Note) -> tuple[str, str]:
@@ -368,8 +368,6 @@ def _draft(
     kind: Kind,
     answer: Passage,
     items: Sequence[Passage] = (),
-    *,
-    term: str = "",
 ) -> Draft:
     plain = " ".join(answer.plain.split())
     facts = tuple(
@@ -385,7 +383,6 @@ def _draft(
         facts=tuple(dict.fromkeys(fact for fact in facts if fact)),
         answer=whole[:MAX_ANSWER_CHARS].strip(),
         line=answer.line,
-        term=term,
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -65,16 +65,7 @@ class _Wanted:
 @click.option("--save", is_flag=True, help="Keep the figures and scores beside the cases.")
 @judge_options
 @json_option
-def command(
-    labels: Path,
-    rubric: str,
-    threshold: float | None,
-    probes: bool,
-    probe_sample: int | None,
-    save: bool,
-    as_json: bool,
-    **flags: object,
-) -> int:
+def command(labels: Path, as_json: bool, **flags: Any) -> int:
     """Measure a judge's agreement with human LABELS.
 
     Each line of LABELS is {"id", "question", "answer", "label"}, with "context", "reference",
@@ -85,13 +76,9 @@ def command(
     """
     from pytest_rageval.report.text.agreement import calibration_lines
 
-    wanted = _Wanted(
-        rubric=cast("CalibrationRubric", rubric),
-        threshold=threshold,
-        probes=probes or probe_sample is not None,
-        probe_sample=probe_sample,
-        save=save,
-    )
+    wanted = _Wanted(**{f.name: flags.pop(f.name) for f in fields(_Wanted)})
+    if wanted.probe_sample is not None:
+        wanted = replace(wanted, probes=True)
     _check(wanted)
     document, saved = _calibrate(labels, wanted, judge_settings(flags))
     code = ExitCode.YES if document["n"] else ExitCode.NO

@@ -36,11 +36,10 @@ if TYPE_CHECKING:
 def command(
     base: str,
     new: str,
-    markdown: Path | None,
-    out_dir: Path | None,
     ignore_invariants: bool,
     verbose: bool,
     as_json: bool,
+    **files: Path | None,
 ) -> ExitCode:
     """Compare the run NEW with the run BASE, case by case.
 
@@ -55,6 +54,7 @@ def command(
     view = _compare(base, new, ignore_invariants=ignore_invariants)
     document = comparison_document(view.found, view.checks, view.notes, view.groups)
     text = render_comparison_markdown(view)
+    markdown, out_dir = files["markdown"], files["out_dir"]
     wanted = {} if markdown is None else {markdown: text}
     if out_dir is not None:
         whole = {"schema_version": SCHEMA_VERSION, **document}
@@ -79,7 +79,7 @@ def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
     from pytest_rageval.analysis.gate.differences import margins
     from pytest_rageval.analysis.two_runs import compare_runs
     from pytest_rageval.cli.judge_options import project_settings
-    from pytest_rageval.engine.regate import open_gate, regression_checks
+    from pytest_rageval.engine.finish import open_gate, regression_checks
     from pytest_rageval.report.text.comparison import ComparisonView
     from pytest_rageval.runs.read import read_compared
     from pytest_rageval.runs.store import resolve_run

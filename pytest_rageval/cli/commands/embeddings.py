@@ -48,22 +48,13 @@ class _Source:
 )
 @click.option("--save", is_flag=True, help=f"Write {DOCUMENT} into the folder of the run.")
 @json_option
-def command(
-    run: str,
-    url: str | None,
-    model: str | None,
-    api_key_env: str | None,
-    file: Path | None,
-    allow_cut_texts: bool,
-    save: bool,
-    as_json: bool,
-) -> None:
+def command(run: str, allow_cut_texts: bool, save: bool, as_json: bool, **given: Any) -> None:
     """Compare questions, chunks and languages of the stored RUN.
 
     Questions and chunk texts are sent only to the API that you name. With --vectors
     each line of the file is {"text" or "chunk_id": ..., "embedding": [...]}.
     """
-    source = _Source(url=url, model=model, api_key_env=api_key_env, file=file)
+    source = _Source(**given)
     _check(source)
     from pytest_rageval.report.text.embeddings import embedding_lines
     from pytest_rageval.runs.read import open_run

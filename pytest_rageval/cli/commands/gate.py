@@ -29,9 +29,9 @@ def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bo
     """
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.cli.output import add_to_step_summary
-    from pytest_rageval.engine.regate import open_gate
+    from pytest_rageval.engine.finish import open_gate
     from pytest_rageval.report.markdown.summary import render_gate_markdown
-    from pytest_rageval.report.text.gate import render_gate
+    from pytest_rageval.report.text.lines import render_gate
     from pytest_rageval.runs.documents import gate_document
     from pytest_rageval.runs.store import resolve_run
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _EXISTS: Final = "{}: exists; name a file that does not, or remove it"
 
+_WISHES: Final = ("seed", "limit", "unanswerable", "withheld")
+"""Options that say which cases are drafted, by the names that ``Wish`` gives them."""
+
 
 @click.command("generate")
 @click.argument("vault", type=click.Path(path_type=Path))
@@ -49,6 +52,7 @@ _EXISTS: Final = "{}: exists; name a file that does not, or remove it"
 )
 @click.option(
     "--withhold",
+    "withheld",
     multiple=True,
     metavar="PATTERN",
     help="Notes, such as 'drafts/*.md', that your index will not contain: questions that only they "
@@ -78,14 +82,10 @@ _EXISTS: Final = "{}: exists; name a file that does not, or remove it"
 def command(
     vault: Path,
     output: Path,
-    limit: int | None,
-    seed: int,
-    unanswerable: int | None,
-    withhold: tuple[str, ...],
     against: tuple[Path, ...],
     model: str | None,
     as_json: bool,
-    **flags: object,
+    **given: Any,
 ) -> None:
     """Draft cases from the Markdown notes below VAULT.
 
@@ -105,8 +105,8 @@ def command(
     read = read_notes(vault)
     for path, reason in read.skipped:
         click.echo(clean(f"warning: {path}: not read: {reason}"), err=True)
-    wish = Wish(seed=seed, limit=limit, unanswerable=unanswerable, withheld=withhold)
-    with _opened(model, flags) as chat:
+    wish = Wish(**{name: given.pop(name) for name in _WISHES})
+    with _opened(model, given) as chat:
         try:
             made = generate(read.notes, wish, known=known, model=chat, progress=_progress)
         except JudgeError as error:

@@ -66,10 +66,7 @@ def command(
     files: tuple[str, ...],
     output: Path,
     dry_run: bool,
-    on_clash: OnClash,
-    responses: Path | None,
     as_json: bool,
-    fetch: bool,
     **options: Any,
 ) -> ExitCode:
     """Add the cases of another tool's eval set to a case file.
@@ -77,8 +74,8 @@ def command(
     Nothing is overwritten. Documents of a dataset go to documents/ beside the case file. All fields
     are counted, both those carried over and those left out.
     """
-    found = _read(name, files, _options(output, options), fetch=fetch)
-    plan = _plan(found, output, on_clash, responses)
+    found = _read(name, files, _options(output, options), fetch=options["fetch"])
+    plan = _plan(found, output, options["on_clash"], options["responses"])
     if not dry_run:
         plan.write()
     document = _document(name, found, plan, dry_run=dry_run)

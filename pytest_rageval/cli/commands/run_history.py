@@ -14,7 +14,7 @@ from pytest_rageval.support.text import clean, counted, nearest
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
-    from pytest_rageval.runs.trend import TrendSource
+    from pytest_rageval.runs.list import TrendSource
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _SHOWN_NAMES: Final = 20
@@ -117,13 +117,10 @@ def trend_command(
     metric: str,
     tag: str | None,
     category: str | None,
-    run_tags: tuple[str, ...],
-    config: str | None,
-    last: int | None,
-    partial: bool,
     db: str | None,
     project: str | None,
     as_json: bool,
+    **chosen: Any,
 ) -> ExitCode:
     """Show METRIC over the runs, oldest first.
 
@@ -142,10 +139,7 @@ def trend_command(
         metric=resolve_metric_key(metric) or metric,
         scope=scope,
         group=tag or category or "",
-        run_tags=run_tags,
-        config=config,
-        last=last,
-        partial=partial,
+        **chosen,
     )
     source = _source(query, (db or "").strip(), project)
     if source.runs:
@@ -173,7 +167,7 @@ def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:
     rootdir, results = project_folders()
     url = db or index_url(os.environ)
     if url is None:
-        from pytest_rageval.runs.trend import read_trend
+        from pytest_rageval.runs.list import read_trend
 
         return read_trend(results, query)
     from pytest_rageval.runs.history.database import IndexDatabase

@@ -14,8 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Self
 
-from pytest_rageval.judges.cache.database import Database
-from pytest_rageval.judges.cache.tables import prepare, statements
+from pytest_rageval.judges.cache.database import Database, prepare, statements
 from pytest_rageval.support.http.address import without_query_secrets, without_secrets
 from pytest_rageval.values.errors import StorageError
 

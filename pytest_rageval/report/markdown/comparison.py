@@ -23,7 +23,7 @@ from pytest_rageval.report.text.comparison import (
     p_text,
     pairing_text,
 )
-from pytest_rageval.report.text.gate import detectable_text
+from pytest_rageval.report.text.lines import detectable_text
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value, unit_of
 

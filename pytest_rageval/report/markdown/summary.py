@@ -15,7 +15,7 @@ from typing import Final
 
 from pytest_rageval.analysis.trust.reliability import reliability_lines, worst_disagreements
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.report.text.gate import detectable_size
+from pytest_rageval.report.text.lines import detectable_size
 from pytest_rageval.report.text.summary import (
     GROUP_COLUMNS,
     SummaryView,

@@ -14,8 +14,7 @@ from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
 from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
 from pytest_rageval.analysis.two_runs import RunComparison
-from pytest_rageval.report.text.gate import check_lines
-from pytest_rageval.report.text.lines import Line, Style, fit_line, wrapped
+from pytest_rageval.report.text.lines import Line, Style, check_lines, fit_line, wrapped
 from pytest_rageval.report.text.summary import HEADLINE, change_text
 from pytest_rageval.support.text import clean, counted, cut_columns, format_value, unit_of
 from pytest_rageval.values.documents import part

@@ -19,8 +19,14 @@ from pytest_rageval.analysis.trust.reliability import (
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.verdict import missing_facts, unsupported_claims
-from pytest_rageval.report.text.gate import detectable_text
-from pytest_rageval.report.text.lines import VERDICTS, Line, Style, fit_line, wrapped
+from pytest_rageval.report.text.lines import (
+    VERDICTS,
+    Line,
+    Style,
+    detectable_text,
+    fit_line,
+    wrapped,
+)
 from pytest_rageval.support.text import (
     clean,
     counted,

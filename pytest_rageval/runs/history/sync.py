@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pytest_rageval.runs.history.database import IndexDatabase, RowError
+from pytest_rageval.runs.history.database import IndexDatabase, RowError, tables
 from pytest_rageval.runs.history.run_rows import (
     Origin,
     RunRows,
@@ -16,7 +16,6 @@ from pytest_rageval.runs.history.run_rows import (
     read_run_rows,
     stamp_of,
 )
-from pytest_rageval.runs.history.tables import tables
 from pytest_rageval.runs.store import RESULTS, is_run, list_runs
 from pytest_rageval.runs.tags import tags_by_run
 

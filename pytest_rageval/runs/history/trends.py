@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun
+from pytest_rageval.runs.history.database import tables
 from pytest_rageval.runs.history.run_rows import NUMBERS
-from pytest_rageval.runs.history.tables import tables
-from pytest_rageval.runs.trend import TrendSource
+from pytest_rageval.runs.list import TrendSource
 
 if TYPE_CHECKING:
     from sqlalchemy import Row

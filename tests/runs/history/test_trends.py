@@ -11,8 +11,8 @@ import pytest
 from pytest_rageval.analysis.trend import Scope, TrendQuery, make_trend
 from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.runs.history.trends import query_trend
+from pytest_rageval.runs.list import TrendSource, read_trend
 from pytest_rageval.runs.tags import write_tag
-from pytest_rageval.runs.trend import TrendSource, read_trend
 from tests.build.runs import SETTINGS, write_run
 from tests.runs.history.builders import OURS, RESULTS, cases, sync
 

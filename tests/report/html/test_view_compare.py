@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from pytest_rageval.report.html.compare import paired_records, view_changes, view_comparison
 from pytest_rageval.report.html.values import ReportOptions
+from pytest_rageval.report.html.view import paired_records, view_changes, view_comparison
 from tests.build.records import changed
 from tests.report.html.builders import against, config, missed, page, passed, run
 

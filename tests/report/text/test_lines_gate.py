@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.report.text.gate import detectable_size, detectable_text
+from pytest_rageval.report.text.lines import detectable_size, detectable_text
 from pytest_rageval.values.gate import Check, CheckResult
 
 
