@@ -30,7 +30,7 @@ from pytest_rageval.support.http.address import (
     resolve_headers,
     secret_values,
 )
-from pytest_rageval.support.http.deadline import ClientPool, within
+from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import (
     Attempt,
     Request,
@@ -39,6 +39,7 @@ from pytest_rageval.support.http.exchange import (
     silence_loggers,
     tls_context,
 )
+from pytest_rageval.support.http.pool import ClientPool
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import did_you_mean, excerpt, nearest

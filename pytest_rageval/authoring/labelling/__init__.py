@@ -1,5 +1,4 @@
-"""Labelling evidence: what a person decides about a case, key by key, with no screen and no file.
+"""Labelling of evidence: what a key decides, the visible state, and files that keep it.
 
-``draft`` holds what was decided, ``session`` is driven by keys, and ``view`` says what is to be
-seen, as values and as lines. Faces (a terminal app, plain lines, a page) and files are elsewhere.
+A terminal app, plain lines and a web page (``web``) show the same session.
 """

@@ -24,7 +24,7 @@ from urllib.parse import quote, urlsplit
 from pytest_rageval.judges.cost import OPENAI_URL
 from pytest_rageval.judges.model.wire import error_text
 from pytest_rageval.support.http.address import Address, blot_out, blot_out_of_reply, join_url
-from pytest_rageval.support.http.deadline import ClientPool
+from pytest_rageval.support.http.pool import ClientPool
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.support.process import leave_out_what_is_loaded

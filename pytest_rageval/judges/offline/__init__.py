@@ -1,5 +1,5 @@
 """The offline judge: verdicts from words alone, without a model or the network.
 
-``words`` and ``claims`` read texts, ``passages`` and ``support`` look claims up, ``grounding``,
-``correctness`` and ``abstention`` decide, ``judge`` answers as any judge does.
+Rubrics and their prompts are in ``rubrics``; the numbers it was fitted to are in
+``parameters.json``.
 """

@@ -1,8 +1,7 @@
-"""Connection pools with one time limit per request: resolving, connecting, sending, reading.
+"""One limit for a whole request over a blocking socket: resolving, connecting, sending, reading.
 
-httpx limits each wait separately, so a server that sends one byte a second is never too slow. Here
-each wait is limited to the rest of the total. Many small pools replace a large one: at 128 requests
-in flight, httpx needs more time for one pool than the requests take.
+httpx limits each wait by itself, so a server that drips one byte a second is never too slow. Here
+no wait lasts longer than what is left of the whole.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 import httpcore
 import httpx
@@ -177,55 +176,3 @@ class _Stream(httpcore.NetworkStream):
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
-
-
-Client = TypeVar("Client")
-
-REQUESTS_PER_CLIENT: Final = 4
-"""Concurrent requests: few enough for a cheap pool, many enough to need few clients."""
-
-
-class ClientPool(Generic[Client]):
-    """Pool of clients that opens another if all are busy; safe to share between threads.
-
-    Args:
-        open_client: opens a client.
-    """
-
-    def __init__(self, open_client: Callable[[], Client]) -> None:
-        self._open = open_client
-        self._lock = threading.Lock()
-        self._clients: list[Client] = []
-        self._busy: list[int] = []
-        self._generation = 0
-
-    @contextmanager
-    def lease(self) -> Iterator[Client]:
-        """Lend a client for one request."""
-        with self._lock:
-            generation = self._generation
-            place = self._place()
-            client = self._clients[place]
-        try:
-            yield client
-        finally:
-            with self._lock:
-                if generation == self._generation:
-                    self._busy[place] -= 1
-
-    def drain(self) -> list[Client]:
-        """Forget all clients and return them, to be closed; later leases open new ones."""
-        with self._lock:
-            clients, self._clients, self._busy = self._clients, [], []
-            self._generation += 1
-        return clients
-
-    def _place(self) -> int:
-        """Find the first client with room, so that a few requests stay on few connections."""
-        place = next((i for i, n in enumerate(self._busy) if n < REQUESTS_PER_CLIENT), None)
-        if place is None:
-            self._clients.append(self._open())
-            self._busy.append(0)
-            place = len(self._clients) - 1
-        self._busy[place] += 1
-        return place

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from pytest_rageval.support.http.deadline import REQUESTS_PER_CLIENT, ClientPool
+from pytest_rageval.support.http.pool import REQUESTS_PER_CLIENT, ClientPool
 
 
 def numbered() -> ClientPool[int]:
