@@ -153,7 +153,9 @@ class RateLimiter:
     def _locked(self) -> Iterator[IO[str]]:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._threads, Lock(self._path, wait=True):
+            with self._threads, Lock(self._path, wait=True) as lock:
+                if not lock.held:  # two processes would take the same place
+                    raise StorageError(f"{self._path}: the rate limit's file cannot be locked")
                 # Not "w", which would erase the state, and not "a": writing starts at 0.
                 handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
                 with open(handle, "r+", encoding="utf-8", errors="replace") as file:

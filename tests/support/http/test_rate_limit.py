@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import math
 import multiprocessing
@@ -248,3 +249,15 @@ def test_a_holder_that_is_killed_while_writing_blocks_nobody(tmp_path: Path) -> 
         assert waits == [0.0]
         assert time.process_time() - before < 1.0
         holder.wait(10)
+
+
+def test_a_limit_that_cannot_be_locked_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks here")
+
+    monkeypatch.setattr("filelock.FileLock.acquire", unsupported)
+    limiter = RateLimiter(tmp_path / "limit", requests_per_minute=60)
+    with pytest.raises(StorageError, match="cannot be locked"):
+        limiter.wait(1)
