@@ -19,7 +19,7 @@ from typing import IO, Any, Final, Self
 
 from pytest_rageval.runs.record_json import record_from_json, record_to_json
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
-from pytest_rageval.support.files import Lock, write_file
+from pytest_rageval.support.files import FOLDER_LOCK, Lock, write_file
 from pytest_rageval.support.text import nearest
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
@@ -98,14 +98,14 @@ class RunWriter:
         if resume:
             if not self.path.is_dir():
                 raise StorageError(f"{self.path}: no run to resume, there is no such folder")
-            self._folder_lock = Lock(self.path, wait=False)
+            self._folder_lock = Lock(self.path, wait=False, what="run")
             # A session killed at once leaves an empty folder.
             if results.is_file():
                 _cut_torn_line(results)
             return results.open("ab")
         self.path.mkdir(exist_ok=True)
-        self._folder_lock = Lock(self.path, wait=False)
-        if any(self.path.iterdir()):
+        self._folder_lock = Lock(self.path, wait=False, what="run")
+        if any(path.name != FOLDER_LOCK for path in self.path.iterdir()):
             raise StorageError(
                 f"{self.path}: a run of this id exists; choose another --rageval-run-id or "
                 "remove the folder"

@@ -14,27 +14,36 @@ from typing import Final, Self
 
 from pytest_rageval.values.errors import StorageError
 
+FOLDER_LOCK: Final = ".lock"
+"""Lock file in a folder that is locked, or that was when its process was killed."""
+
 _POLL_S: Final = 0.01
 
 
 class Lock:
-    """Exclusive lock on a path until it is closed or its process ends.
+    """Exclusive lock on a file or folder until it is closed or its process ends.
 
-    It locks a file beside the path, ``.NAME.lock``, which is removed at the end. If the file cannot
-    be created, or the file system does not support locks, nothing is held.
+    The lock file is ``.NAME.lock`` beside a file, and ``.lock`` in a folder, where no rights to the
+    folder above are needed. It is removed at the end; a killed process leaves it, unlocked.
+
+    Nothing is held if the lock file cannot be created, or if locking it fails. Where the system
+    lacks ``flock``, filelock warns and takes the existence of the file as the lock, until it finds
+    that the process which made it has ended.
 
     Args:
         path: a file or folder.
         wait: whether to wait for a session that holds it.
+        what: kind of the path, for the error.
+        keep: whether the lock file stays, for a lock that is taken often.
 
     Raises:
         StorageError: another session, of this or another process, holds it.
     """
 
-    def __init__(self, path: Path, *, wait: bool) -> None:
-        from filelock import FileLock, Timeout
+    def __init__(self, path: Path, *, wait: bool, what: str = "file", keep: bool = False) -> None:
+        from filelock import FileLock, SoftFileLock, Timeout
 
-        self._file = path.with_name(f".{path.name}.lock")
+        self._file = path / FOLDER_LOCK if path.is_dir() else path.with_name(f".{path.name}.lock")
         # Not thread-local: a run may be closed on another thread.
         self._lock = FileLock(self._file, thread_local=False)
         if not self._file.parent.is_dir():  # the lock would create it
@@ -43,10 +52,12 @@ class Lock:
             self._lock.acquire(timeout=-1 if wait else 0, poll_interval=_POLL_S)
         except Timeout:
             raise StorageError(
-                f"{path}: another session is writing this run; wait until it has ended"
+                f"{path}: another session is writing this {what}; wait until it has ended"
             ) from None
         except OSError:
             return
+        # A lock that is the existence of its file ends with it, and removes it itself.
+        self._keep = keep or isinstance(self._lock, SoftFileLock)
 
     @property
     def held(self) -> bool:
@@ -56,9 +67,10 @@ class Lock:
     def close(self) -> None:
         """Release the lock; further calls do nothing."""
         if self.held:
-            # Removed before the release, so that it cannot be the file of another session.
-            with suppress(OSError):  # on Windows an open file stays
-                self._file.unlink()
+            if not self._keep:
+                # Before the release, after which it may be the file of another session.
+                with suppress(OSError):  # Windows keeps an open file; filelock removes it later
+                    self._file.unlink()
             self._lock.release()
 
     def __enter__(self) -> Self:

@@ -111,7 +111,7 @@ def test_a_number_that_json_lacks_is_refused_and_leaves_no_line(tmp_path: Path) 
         with pytest.raises(ValueError, match="JSON compliant"):
             write_document(writer.path, "metrics.json", {"a": float("inf")})
         assert read_records(writer.path) == []
-        assert os.listdir(writer.path) == ["results.jsonl"]
+        assert sorted(os.listdir(writer.path)) == [".lock", "results.jsonl"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 import threading
@@ -7,21 +8,85 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.runs.store import RunWriter
-from pytest_rageval.support.files import Lock
+from pytest_rageval.runs.store import RESULTS, RunWriter
+from pytest_rageval.support.files import FOLDER_LOCK, Lock
 from pytest_rageval.values.errors import StorageError
+from tests.build.root_rights import without_root_rights
 
 
 def test_a_folder_is_locked_once(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     lock = Lock(folder, wait=False)
-    with pytest.raises(StorageError, match="another session is writing this run"):
-        Lock(folder, wait=False)
+    assert [path.name for path in folder.iterdir()] == [FOLDER_LOCK]
+    with pytest.raises(StorageError, match="run: another session is writing this run"):
+        Lock(folder, wait=False, what="run")
     lock.close()
     lock.close()
     Lock(folder, wait=False).close()
     assert list(tmp_path.rglob("*")) == [folder]
+
+
+def test_the_error_of_a_file_names_a_file(tmp_path: Path) -> None:
+    with Lock(tmp_path / "set.jsonl", wait=False) as lock:
+        assert lock.held
+        assert [path.name for path in tmp_path.iterdir()] == [".set.jsonl.lock"]
+        with pytest.raises(StorageError, match=r"set\.jsonl: another session is writing this file"):
+            Lock(tmp_path / "set.jsonl", wait=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_locked_without_rights_to_the_one_above(tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "run"
+    folder.mkdir(parents=True)
+    folder.parent.chmod(0o555)
+    try:
+        with without_root_rights(), Lock(folder, wait=False) as lock:
+            assert lock.held
+            with pytest.raises(StorageError):
+                Lock(folder, wait=False)
+    finally:
+        folder.parent.chmod(0o755)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_lock_that_is_taken_often_keeps_its_file(tmp_path: Path) -> None:
+    inodes = set()
+    for _ in range(3):
+        with Lock(tmp_path / "limit", wait=True, keep=True) as lock:
+            assert lock.held
+            inodes.add((tmp_path / ".limit.lock").stat().st_ino)
+    assert len(inodes) == 1
+    if sys.platform != "win32":  # where filelock removes it
+        assert (tmp_path / ".limit.lock").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+@pytest.mark.filterwarnings("ignore:flock not supported")
+def test_without_flock_the_existence_of_the_file_is_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "no flock")
+
+    monkeypatch.setattr("fcntl.flock", missing)
+    with Lock(tmp_path / "file", wait=False) as lock:
+        assert lock.held
+        with pytest.raises(StorageError, match="another session"):
+            Lock(tmp_path / "file", wait=False)
+        assert (tmp_path / ".file.lock").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_held_where_locking_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks here")
+
+    monkeypatch.setattr("filelock.FileLock.acquire", fails)
+    with Lock(tmp_path / "file", wait=False) as lock:
+        assert not lock.held
 
 
 def test_threads_hold_a_lock_one_after_the_other(tmp_path: Path) -> None:
@@ -57,7 +122,16 @@ def test_the_lock_of_a_process_dies_with_it(tmp_path: Path) -> None:
         f"lock = Lock(pathlib.Path({str(tmp_path)!r}), wait=False); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    assert [path.name for path in tmp_path.iterdir()] == [FOLDER_LOCK]
     Lock(tmp_path, wait=False).close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_may_be_begun_in_a_folder_that_a_killed_session_locked(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / FOLDER_LOCK).touch()
+    RunWriter(tmp_path, "r").close()
+    assert [path.name for path in (tmp_path / "r").iterdir()] == [RESULTS]
 
 
 def test_a_run_is_written_by_one_writer(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ class RateLimiter:
     def _locked(self) -> Iterator[IO[str]]:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._threads, Lock(self._path, wait=True) as lock:
+            with self._threads, Lock(self._path, wait=True, keep=True) as lock:
                 if not lock.held:  # two processes would take the same place
                     raise StorageError(f"{self._path}: the rate limit's file cannot be locked")
                 # Not "w", which would erase the state, and not "a": writing starts at 0.
@@ -189,9 +189,10 @@ def _read(file: IO[str]) -> Line:
 
 def _write(file: IO[str], line: Line) -> None:
     file.seek(0)
-    file.truncate()
     json.dump(
         {"seen": line.seen, "request": line.next_request, "token": line.next_token},
         file,
     )
-    file.flush()
+    # After writing: a file that was cut to nothing is written to the disk when ext4 closes it,
+    # which takes milliseconds.
+    file.truncate()

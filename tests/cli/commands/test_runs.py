@@ -211,12 +211,24 @@ def test_a_dry_run_removes_nothing(capsys: Output) -> None:
 
 
 def test_a_run_that_is_being_written_stays(capsys: Output) -> None:
-    lock = Lock(RESULTS / "r1", wait=False)
+    lock = Lock(RESULTS / "r1", wait=False, what="run")
     found = run(capsys, "prune", "--keep", "4", code=ExitCode.NO)
     lock.close()
     assert found["removed"] == []
     assert "another session is writing this run" in found["not_removed"][0]
     assert "r1" in names()
+
+
+def test_a_run_is_removed_with_what_a_killed_session_and_a_user_left_in_it() -> None:
+    kept = Path("kept")
+    kept.mkdir()
+    (RESULTS / "r1" / ".lock").touch()
+    (RESULTS / "r1" / "notes" / "deep").mkdir(parents=True)
+    (RESULTS / "r1" / "link").symlink_to(kept.resolve(), target_is_directory=True)
+    assert cli.run(["runs", "prune", "--keep", "4"]) == ExitCode.YES
+    assert "r1" not in names()
+    assert not (RESULTS / "r1").exists()
+    assert kept.is_dir()
 
 
 def test_nothing_to_remove_is_said(capsys: Output) -> None:
