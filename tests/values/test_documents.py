@@ -1,0 +1,90 @@
+"""Reading of JSON documents that may lack a part or hold another type there."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from pytest_rageval.values.documents import count, items, number, part, text, value, whole, word
+
+DOCUMENT: dict[str, Any] = {
+    "a": {"b": {"c": 3}},
+    "list": [1, 2],
+    "word": "x",
+    "real": 2.5,
+    "yes": True,
+    "null": None,
+}
+
+
+def test_a_value_is_found_by_its_path() -> None:
+    assert value(DOCUMENT, "a", "b", "c") == 3
+    assert value(DOCUMENT) is DOCUMENT
+
+
+@pytest.mark.parametrize(
+    "path", [("x",), ("a", "x"), ("word", "x"), ("list", "0"), ("null", "x"), ("a", "b", "c", "d")]
+)
+def test_a_path_that_leads_nowhere_gives_the_empty_value_of_each_type(
+    path: tuple[str, ...],
+) -> None:
+    assert value(DOCUMENT, *path) is None
+    assert part(DOCUMENT, *path) == {}
+    assert items(DOCUMENT, *path) == ()
+    assert number(DOCUMENT, *path) is None
+    assert whole(DOCUMENT, *path) is None
+    assert word(DOCUMENT, *path) is None
+    assert count(DOCUMENT, *path) == 0
+    assert text(DOCUMENT, *path) == ""
+
+
+@pytest.mark.parametrize("document", [None, 3, "text", [], True])
+def test_a_document_that_is_no_object_is_empty(document: object) -> None:
+    assert value(document, "a") is None
+    assert part(document, "a") == {}
+
+
+def test_a_value_of_another_type_counts_as_missing() -> None:
+    assert part(DOCUMENT, "list") == {}
+    assert items(DOCUMENT, "word") == ()
+    assert items(DOCUMENT, "a") == ()
+    assert word(DOCUMENT, "real") is None
+    assert number(DOCUMENT, "word") is None
+    assert whole(DOCUMENT, "real") is None
+
+
+@pytest.mark.parametrize(
+    ("found", "as_number", "as_whole"),
+    [
+        (3, 3.0, 3),
+        (-0.5, -0.5, None),
+        (3.0, 3.0, None),
+        (True, None, None),
+        ("3", None, None),
+        (math.nan, None, None),
+        (-math.inf, None, None),
+        (2**63 - 1, float(2**63), 2**63 - 1),
+        (2**63, float(2**63), None),
+        (-(2**63), -float(2**63), None),
+        (10**400, None, None),
+    ],
+)
+def test_only_a_finite_number_is_a_number_and_only_one_that_fits_is_whole(
+    found: object, as_number: float | None, as_whole: int | None
+) -> None:
+    assert number({"x": found}, "x") == as_number
+    assert whole({"x": found}, "x") == as_whole
+
+
+@pytest.mark.parametrize(("found", "counted"), [(4, 4), (4.9, 4), (True, 0), ("4", 0), (None, 0)])
+def test_a_count_is_0_where_there_is_none(found: object, counted: int) -> None:
+    assert count({"x": found}, "x") == counted
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"), [("a", "a"), (3, "3"), (2.5, "2.5"), (True, ""), (None, ""), ([], "")]
+)
+def test_a_number_is_shown_as_text_and_a_truth_value_is_not(found: object, shown: str) -> None:
+    assert text({"x": found}, "x") == shown

@@ -1,0 +1,47 @@
+"""The text of a fault in a case file, and of an error about several."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.values import errors
+from pytest_rageval.values.errors import EndpointError, Fault, RagEvalError, faults_error
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (Fault(message="m"), "m"),
+        (Fault(file="a.jsonl", message="m"), "a.jsonl: m"),
+        (Fault(file="a.jsonl", line=3, message="m"), "a.jsonl:3: m"),
+        (Fault(file="a.jsonl", line=3, col=7, message="m"), "a.jsonl:3:7: m"),
+        (Fault(file="a.jsonl", line=3, field="k", message="m"), "a.jsonl:3: k: m"),
+        (Fault(line=3, field="k", message="m"), "k: m"),
+    ],
+)
+def test_a_fault_begins_with_its_place(fault: Fault, text: str) -> None:
+    assert str(fault) == text
+
+
+def test_an_error_lists_every_fault_and_keeps_it() -> None:
+    faults = [Fault(file="a", line=line, message="m") for line in (1, 2)]
+    error = faults_error(iter(faults))
+    assert str(error) == "a:1: m\na:2: m"
+    assert error.faults == tuple(faults)
+
+
+def test_every_exception_of_the_module_is_caught_as_one_of_the_package() -> None:
+    found = [one for one in vars(errors).values() if isinstance(one, type)]
+    raised = [one for one in found if issubclass(one, Exception)]
+    assert len(raised) == 6
+    assert all(issubclass(one, RagEvalError) for one in raised)
+
+
+def test_an_error_of_the_target_keeps_its_kind_and_attempts() -> None:
+    error = EndpointError("timeout", "no reply in 5 s", attempts=3)
+    assert (str(error), error.kind, error.message, error.attempts) == (
+        "no reply in 5 s",
+        "timeout",
+        "no reply in 5 s",
+        3,
+    )

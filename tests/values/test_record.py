@@ -1,0 +1,83 @@
+"""Access to the parts of a record."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResponse, RetrievedChunk, is_empty_answer
+from tests.build.records import changed, record
+
+PLAIN = record("a", {"mrr": 0.5}, answer="Yes.", category="facts", parameters="[small]")
+
+
+def test_facts_of_the_parts_are_read_from_the_record() -> None:
+    assert (PLAIN.case_id, PLAIN.category, PLAIN.answer) == ("a", "facts", "Yes.")
+    assert PLAIN.metrics == {"mrr": 0.5}
+    assert (PLAIN.name, PLAIN.nodeid) == ("a[small]", "evals/set.jsonl::a[small]")
+
+
+def test_a_fact_of_a_part_cannot_be_set_on_the_record() -> None:
+    with pytest.raises((AttributeError, TypeError)):
+        PLAIN.answer = "No."
+    assert PLAIN.answer == "Yes."
+
+
+def test_without_a_response_every_field_of_it_is_none() -> None:
+    silent = record("a")
+    assert silent.response is None
+    assert (silent.answer, silent.references, silent.retrieved_chunks) == (None, None, None)
+    assert silent.models == {}
+
+
+def test_an_empty_list_of_the_response_is_not_a_missing_one() -> None:
+    assert changed(PLAIN, retrieved_chunks=()).retrieved_chunks == ()
+
+
+def test_a_case_is_whole_only_where_the_record_stores_it() -> None:
+    assert PLAIN.stored_case is None
+    assert changed(PLAIN, case=PLAIN.case).stored_case is PLAIN.case
+
+
+def test_a_case_counts_unless_nobody_reviewed_it() -> None:
+    draft = dataclasses.replace(PLAIN.case, review="generated")
+    assert PLAIN.counted
+    assert not changed(PLAIN, case=draft).counted
+
+
+def test_every_part_of_a_record_is_a_field() -> None:
+    fields = {field.name for field in dataclasses.fields(CaseRecord)}
+    assert {"case", "response", "scores", "verdicts"} <= fields
+    assert fields.isdisjoint({"case_id", "answer", "metrics", "cost"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "abstained", "empty"),
+    [
+        ("", None, True),
+        (" \n\t", False, True),
+        ("", True, False),
+        ("x", None, False),
+    ],
+)
+def test_an_answer_of_blanks_is_empty_unless_it_abstains(
+    answer: str, abstained: bool | None, empty: bool
+) -> None:
+    assert is_empty_answer(AskResponse(answer=answer, abstained=abstained)) is empty
+
+
+def test_a_chunk_made_of_checked_fields_equals_one_that_was_called() -> None:
+    fields = {"rel_path": "a.md", "rank": 2, "text": "x"}
+    made = RetrievedChunk.of(fields)
+    assert made == RetrievedChunk(rel_path="a.md", rank=2, text="x")
+    assert dataclasses.asdict(made)["heading_path"] is None
+
+
+def test_a_decided_chunk_is_a_copy() -> None:
+    chunk = RetrievedChunk(rel_path="a.md")
+    decided = chunk.decided((0, 2), irrelevant=False)
+    assert (decided.matched_golds, decided.irrelevant) == ((0, 2), False)
+    assert (chunk.matched_golds, chunk.irrelevant) == (None, None)
+    assert dataclasses.replace(decided, matched_golds=None, irrelevant=None) == chunk

@@ -1,0 +1,66 @@
+"""Properties of a stored run whose documents may be missing or from another tool."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.values.run import ASSUMED, StoredRun
+from tests.build.records import record
+
+EMPTY = StoredRun(folder=Path("evals/results/r1"))
+
+
+def test_a_run_without_documents_has_a_name_and_nothing_else() -> None:
+    assert EMPTY.run_id == "r1"
+    assert EMPTY.n_cases == 0
+    assert (EMPTY.given, EMPTY.set, EMPTY.skipped) == ({}, {}, frozenset())
+    assert (EMPTY.timeout_ms, EMPTY.wall_s, EMPTY.timestamp) == (None, None, None)
+    assert (EMPTY.dataset_hash, EMPTY.config_hash) == (None, None)
+    assert ASSUMED.judge == "none"
+
+
+def test_the_documents_are_read_through_properties() -> None:
+    config: dict[str, Any] = {
+        "settings": {"target": {"timeout_s": 2.5}},
+        "set": {"n_cases": 4},
+        "skipped": ["evals/set.jsonl::a"],
+        "wall_s": 12,
+    }
+    run = replace(EMPTY, config=config)
+    assert run.timeout_ms == 2500
+    assert run.set == {"n_cases": 4}
+    assert run.skipped == {"evals/set.jsonl::a"}
+    assert run.wall_s == 12.0
+
+
+@pytest.mark.parametrize("wrong", [3, [], None, "", True])
+def test_a_part_of_another_type_counts_as_missing(wrong: object) -> None:
+    run = replace(
+        EMPTY,
+        config={"settings": wrong, "set": wrong, "wall_s": "soon", "timestamp": wrong},
+        metrics={"dataset_hash": wrong},
+    )
+    assert (run.given, run.set) == ({}, {})
+    assert (run.timeout_ms, run.wall_s, run.dataset_hash) == (None, None, None)
+    assert not run.timestamp
+
+
+def test_the_numbers_document_is_asked_before_the_settings_document() -> None:
+    run = replace(
+        EMPTY, config={"timestamp": "old", "config_hash": "c"}, metrics={"timestamp": "new"}
+    )
+    assert (run.timestamp, run.config_hash) == ("new", "c")
+
+
+def test_a_case_counts_once_however_often_it_was_asked() -> None:
+    records = [
+        record("a"),
+        record("a", repeat=1),
+        record("a", parameters="[small]"),
+        record("a", file="evals/other.jsonl"),
+    ]
+    assert replace(EMPTY, records=records).n_cases == 3

@@ -1,0 +1,38 @@
+"""Names that runs and tags may have."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.values.settings import TAGS, is_run_id, is_tag
+
+
+@pytest.mark.parametrize("name", ["r", "1", "20261120-1958-7c1d", "a.b_c-d", "x" * 100, "last1"])
+def test_a_plain_name_is_both_a_run_id_and_a_tag(name: str) -> None:
+    assert is_run_id(name)
+    assert is_tag(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", ".lock", "-x", "_x", "a/b", "a\\b", "a b", "a\n", "é", "x" * 101, "last", TAGS],
+)
+def test_a_name_that_is_reserved_or_could_leave_the_folder_is_neither(name: str) -> None:
+    assert not is_run_id(name)
+    assert not is_tag(name)
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "results.jsonl", "summary.md"])
+def test_a_tag_is_not_named_like_a_file_of_a_run(name: str) -> None:
+    assert is_run_id(name)
+    assert not is_tag(name)
+
+
+@given(st.text(max_size=8))
+def test_a_run_id_is_one_plain_part_of_a_path(name: str) -> None:
+    if is_run_id(name):
+        assert name.isascii()
+        assert not set(name) & set("/\\: \n\0")
+        assert name[0].isalnum()
