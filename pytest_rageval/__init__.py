@@ -1,8 +1,7 @@
 """A pytest plugin that treats the evaluation cases of a RAG chatbot as tests.
 
-These names are public: what a ``rag_client`` or a ``judge`` of your own takes and returns, and
-what a test function reads. Each is imported when it is first used, so that ``import
-pytest_rageval`` loads nothing else.
+The names in ``__all__`` are public, for clients, judges and tests of your own; each is imported at
+first use, so that ``import pytest_rageval`` loads nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Calculations over runs: aggregates, comparison, gate, statistics, trust in judges.
 
-Pure functions on plain values. The metrics of a single case are in ``metrics``.
+The metrics of a single case are not here but in ``metrics``.
 """

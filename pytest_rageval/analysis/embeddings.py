@@ -1,6 +1,6 @@
 """Figures about the embeddings of a whole run, for analysis rather than gates (docs/embeddings.md).
 
-This module exists for numpy and is imported only where vectors are at hand. Vectors are those of
+This module needs numpy and is imported only where vectors are stored. Vectors are those of
 stored questions and chunk texts: a target need not report any.
 """
 
@@ -65,8 +65,8 @@ SIMILARITIES: Final[Mapping[str, MetricInfo]] = MappingProxyType(
 )
 """The figures of a case; two of them are also in the metric registry."""
 LABELS: Final = ("document", "folder", "top_folder", "gold_section")
-"""What chunks are grouped by: their document, its folder, the first segment of its path, and the
-most specific gold section that any case of the run found them at."""
+"""Groupings of chunks: by document, its folder, the first segment of its path, and the most
+specific gold section that any case of the run found them at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ class RunFigure:
     value: float | None
     """A mean over cases, a rate, a percentile or a total; None: no data."""
     n: int | None = None
-    """Scored cases; None, as below: a figure that is no mean."""
+    """Scored cases; None, as below: the figure is not a mean."""
     n_not_applicable: int | None = None
     n_error: int | None = None
     median: float | None = None
@@ -135,7 +135,7 @@ def _percentiles(name: str, latency: Mapping[str, Any]) -> Iterator[tuple[str, o
 _OF_THE_TARGET: Final = ("latency_ms", "error_rate", "timeout_rate", "empty_response_rate")
 """Figures of a whole run that no judge has a part in, by how they begin."""
 _JUDGE_DEPENDENT: Final = judge_dependent_keys(abstention=True, conflict=True)
-"""Without its records a run does not tell whether a judge had to say what is an abstention."""
+"""Without records it is unknown whether a judge had to decide what is an abstention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,7 @@ class TrendRun:
     """None: the run does not have it."""
     tags: tuple[str, ...] = ()
     verdict: str | None = None
-    """Of its gate; None: not told."""
+    """Of its gate; None: unknown."""
     config_hash: str | None = None
     dataset_hash: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -183,9 +183,9 @@ class TrendPoint:
 
     run: TrendRun
     breaks: tuple[ConfigDifference, ...] = ()
-    """What keeps the figure from being compared with that of the run before."""
+    """Differences that make the figure not comparable with the run before."""
     changed: tuple[str, ...] = ()
-    """What else differs from the run before: what a trend is there to show the effect of."""
+    """Other settings that differ from the run before; their effect is what a trend shows."""
     delta: float | None = None
     """Difference to the run before; None: a break, no run before, or no data in one of them."""
 

@@ -203,7 +203,7 @@ def hold_against(
     name: str,
     numbers: RunNumbers | None = None,
 ) -> Baseline:
-    """Compare a run with its baseline; whatever stands in the way becomes the problem.
+    """Compare a run with its baseline; whatever prevents that becomes the problem.
 
     Args:
         base: the baseline.
@@ -251,6 +251,6 @@ def _partial(base: StoredRun) -> str | None:
     if n_set is None or len(held) >= n_set:
         return None
     return (
-        f"run {base.run_id} is no baseline for this one: it holds {len(held)} of the {n_set} cases "
-        "of its set; name a run over the whole set"
+        f"run {base.run_id} is not a baseline for this one: it holds {len(held)} of the {n_set} "
+        "cases of its set; name a run over the whole set"
     )

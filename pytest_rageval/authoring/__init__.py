@@ -1,4 +1,4 @@
 """Authoring of cases: labelling, generation, import and export, linting, set-up, doctor.
 
-Runs do not use this package.
+Runs do not need this package.
 """

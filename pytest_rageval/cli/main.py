@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 yes, 1 the answer is no, 2 usage, configuration or data error, "
     "3 runs not comparable, 4 target or judge unreachable, 130 interrupted, "
-    "141 nobody reads the output.",
+    "141 the reader of the output has gone.",
 )
 @click.version_option(package_name="pytest-rageval", message="%(package)s %(version)s")
 def cli() -> None:

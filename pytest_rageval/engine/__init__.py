@@ -1,4 +1,4 @@
 """Control of one case and of one run: ask, score, store, aggregate, decide, write.
 
-The calculations are in ``metrics`` and ``analysis``, files in ``runs``. No pytest, no terminal.
+It holds no calculation and no file format, and uses neither pytest nor the terminal.
 """

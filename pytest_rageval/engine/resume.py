@@ -113,15 +113,15 @@ def read_resumed(folder: Path, settings: Settings, sets: Sequence[LoadedSet]) ->
     if not config.is_file():
         if lines:
             raise ConfigError(
-                f"{_FLAG}: {folder} holds records and no config.json, so nothing tells what they "
-                "were asked with; start a new run"
+                f"{_FLAG}: {folder} holds records and no config.json, so the settings they "
+                "were asked with are unknown; start a new run"
             )
         return ResumedRun()
     try:
         stored = read_json(config)
     except StorageError as error:
         raise StorageError(
-            f"{error}; nothing else tells what the records were asked with: start a new run"
+            f"{error}; without it the settings of the records are unknown: start a new run"
         ) from None
     found = setting_differences(stored, current_config(settings), also=("shard",))
     if found:

@@ -1,1 +1,4 @@
-"""Metrics of a case, one family per file; ``registry`` names and describes every key."""
+"""Metrics of a reply, one family per file; ``registry`` names and describes every key.
+
+Means over a run are not here but in ``analysis.aggregate``.
+"""

@@ -1,4 +1,4 @@
 """The pytest plugin: hooks, options, items, fixtures, cassettes, the terminal.
 
-The only package that imports pytest. It holds no calculation: those are in ``engine`` and below.
+The only package that imports pytest; it holds no calculation.
 """

@@ -129,8 +129,8 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
 
 def _finished(from_controller: Mapping[str, Any]) -> dict[str, dict[int, CaseRecord | None]]:
     """Return the repeats that earlier sessions finished, as received by a worker."""
-    told = json.loads(from_controller.get("rageval_finished", "{}"))
-    if not told:
+    finished = json.loads(from_controller.get("rageval_finished", "{}"))
+    if not finished:
         return {}
     from pytest_rageval.runs.record_json import record_from_json
 
@@ -139,7 +139,7 @@ def _finished(from_controller: Mapping[str, Any]) -> dict[str, dict[int, CaseRec
             int(repeat): None if document is None else record_from_json(document)
             for repeat, document in repeats.items()
         }
-        for nodeid, repeats in told.items()
+        for nodeid, repeats in finished.items()
     }
 
 
@@ -153,8 +153,8 @@ def _only(
     if settings.failed_from is None:
         return None
     if from_controller:
-        told = json.loads(from_controller["rageval_only"])
-        return frozenset((file, case_id) for file, case_id in told)
+        failed = json.loads(from_controller["rageval_only"])
+        return frozenset((file, case_id) for file, case_id in failed)
     from pytest_rageval.runs.read import select_failed
 
     found = select_failed(settings, [(s.display, c.case.id) for s in sets for c in s.cases])

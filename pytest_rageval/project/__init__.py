@@ -1,4 +1,4 @@
 """The user's project: case files, settings, thresholds and documents, read and edited.
 
-Stored runs are in ``runs``.
+Stored runs are not here but in ``runs``.
 """

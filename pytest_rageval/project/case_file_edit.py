@@ -249,7 +249,7 @@ def _read(path: Path, shown: str) -> tuple[bytes, os.stat_result]:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise _fault(shown, "is no regular file, expected a JSONL file")
+                raise _fault(shown, "is not a regular file, expected a JSONL file")
             data = file.read()
     except OSError as error:
         raise cannot_be_read(shown, error) from error

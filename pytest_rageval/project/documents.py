@@ -189,7 +189,7 @@ def check_documents(documents: Iterable[Document], scope_prefix: str) -> None:
     seen: set[str] = set()
     for one in documents if not faults else ():
         if not is_plain_path(one.rel_path) or not one.rel_path.startswith(scope_prefix):
-            message = f"{shown(one.rel_path)} is no path below the scope prefix {scope_prefix!r}"
+            message = f"{shown(one.rel_path)} is not a path below the scope prefix {scope_prefix!r}"
             faults.append(Fault(field="document", message=message))
         elif one.rel_path in seen:
             faults.append(Fault(field="document", message=f"{shown(one.rel_path)} stands twice"))
@@ -295,7 +295,7 @@ def find_loader(setting: str | None) -> Loader | None:
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"{where}: {setting!r} cannot be imported: {error}") from error
     if not callable(found):
-        raise ConfigError(f"{where}: {setting!r} is no function")
+        raise ConfigError(f"{where}: {setting!r} is not a function")
     loader: Loader = found
     return loader
 

@@ -1,1 +1,1 @@
-"""Rendering of results: values in, strings out."""
+"""Rendering of results as text, Markdown, JSON and HTML; no target or judge is asked here."""

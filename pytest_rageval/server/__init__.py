@@ -1,5 +1,4 @@
-"""A small RAG server over a folder of Markdown, asked over HTTP alone.
+"""A small RAG server over a folder of Markdown, for trials and tests without a service or key.
 
-It lets every part of pytest-rageval work with no service and no key. It imports nothing of the
-rest of the package and knows no evaluation set, so it can be wrong.
+It imports nothing of the rest of the package and knows no evaluation set, so it can be wrong.
 """

@@ -138,7 +138,7 @@ def fuse(
     at most 2/61. It looks at ranks only; a weight of 0 leaves its ranking out.
 
     Args:
-        vector: Cosine of each chunk with the question; 0 or less is no match.
+        vector: Cosine of each chunk with the question; 0 or less for no match.
         lexical: BM25 of each chunk, 0 for no match.
         method: How to join them.
         vector_weight: At least 0; only the proportion of the weights counts.

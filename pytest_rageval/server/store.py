@@ -32,7 +32,7 @@ from pytest_rageval.server.vault import Finding, Note
 from pytest_rageval.server.vector import LsaModel
 
 KEPT_INDEXES = 8
-"""How many entries a cache folder keeps; the longest unused go first."""
+"""Maximum number of entries of a cache folder; the least recently used are removed first."""
 
 _DATABASE, _ARRAYS, _MANIFEST = "index.sqlite", "vectors.npz", "manifest.json"
 _COLUMNS = tuple(field.name for field in fields(Chunk))

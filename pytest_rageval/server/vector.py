@@ -35,7 +35,7 @@ class SparseRows:
     """A matrix by its non-zero cells, sorted by row (CSR)."""
 
     starts: NDArray[np.int64]
-    """Where each row's cells start; one more than there are rows."""
+    """Index of each row's first cell; one more than there are rows."""
     columns: NDArray[np.int64]
     values: Floats
     n_columns: int

@@ -1,4 +1,4 @@
-"""General tools that know nothing of cases: files, JSON, TOML, text, threads, SQL.
+"""Tools that would make sense in another project: files, HTTP, JSON, TOML, text, threads, SQL.
 
-Only what would make sense in another project belongs here.
+They know nothing of cases or runs.
 """

@@ -28,8 +28,7 @@ _WORKFLOW_COMMAND: Final = re.compile(
     r"(?:\s.*?)?::)|##(?=\[)",
     re.IGNORECASE,
 )
-"""What GitHub Actions obeys where a line of output begins with it, or holds it: wrapping may put
-any word first."""
+"""GitHub Actions commands, at the start of a line or within it: wrapping may put any word first."""
 
 
 def clean(text: str, limit: int | None = None, *, encoding: str | None = None) -> str:

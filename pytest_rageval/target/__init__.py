@@ -1,4 +1,4 @@
 """The system under test: its contract, mappings, the HTTP client and a client from a fixture.
 
-Scoring of a reply is in ``metrics``; asking many cases is in ``engine`` and ``plugin``.
+Replies are not scored here but in ``metrics``.
 """

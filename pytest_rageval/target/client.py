@@ -242,7 +242,7 @@ def compile_mapping(
             found there.
 
     The returned function raises EndpointError (kind ``protocol``) where an expression that is
-    well formed cannot be applied to the document at hand.
+    well formed cannot be applied to this document.
     """
     where = f"[tool.rageval.target] {direction}"
     if spec is None:
@@ -320,7 +320,7 @@ def _function_names(node: object) -> Iterator[str]:
 def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
     path = tuple(name.split("."))
     if "" in path:
-        raise ConfigError(f"{where}: {name!r} is no field name")
+        raise ConfigError(f"{where}: {name!r} is not a field name")
     if direction == "request":
         return path
     if len(path) == 1 and name in _DEBUG_FIELDS:

@@ -1,6 +1,5 @@
-"""Values that flow through the package: case, reply, record, verdict, numbers, gate, settings.
+"""Values that packages share: case, reply, record, verdict, run, numbers, gate, settings, errors.
 
-Plain frozen dataclasses on the standard library alone, so that importing them costs nothing.
-Data from outside is validated where it is read and arrives here clean: no NaN, no unknown field, no
-wrong type. Nothing here reads, sends, computes or prints.
+Standard library only; they do not validate, read or send anything: data from outside is validated
+where it is read.
 """

@@ -13,7 +13,8 @@ PACKAGE = ROOT / "pytest_rageval"
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FOLDERS = sorted(p for p in PACKAGE.rglob("*") if p.is_dir() and p.name != "__pycache__")
 INITS = sorted(PACKAGE.rglob("__init__.py"))
-MOST_SENTENCES = 4
+MOST_SENTENCES = 2
+NEGATIVES = re.compile(r"\b(?:no|not|none|nothing|neither|never|nor|without)\b")
 
 
 def section(title: str) -> str:
@@ -59,10 +60,11 @@ def test_the_layers_of_the_page_are_those_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize("path", INITS, ids=lambda p: p.parent.relative_to(ROOT).as_posix())
-def test_a_package_says_in_a_few_sentences_what_it_holds(path: Path) -> None:
+def test_a_package_says_in_two_sentences_what_it_holds_and_what_not(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     text = ast.get_docstring(tree)
     assert text
     assert len(re.findall(r"\.(?:\s|$)", text)) <= MOST_SENTENCES
+    assert NEGATIVES.search(text)
     if path.parent != PACKAGE:
         assert len(tree.body) == 1, "a package holds no code of its own"

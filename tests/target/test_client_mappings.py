@@ -80,8 +80,8 @@ def test_an_expression_of_another_type_is_refused() -> None:
         ("anwser", "did you mean 'answer'?"),
         ("debug.chunks", "unknown field 'debug.chunks'"),
         ("answer.text", "unknown field 'answer.text'"),
-        ("debug.", "is no field name"),
-        ("", "is no field name"),
+        ("debug.", "is not a field name"),
+        ("", "is not a field name"),
     ],
 )
 def test_an_unknown_field_of_our_contract_is_refused(name: str, fault: str) -> None:

@@ -206,7 +206,7 @@ class RecordColumns:
 
 
 def _has_reference(case: Case | None) -> int:
-    """Tell whether a judge has more to hold an answer against than what was retrieved."""
+    """Tell whether a judge can compare an answer with more than the retrieved chunks."""
     if case is None:
         return -1
     return bool(case.expected_key_facts or (case.expected_answer or "").strip())

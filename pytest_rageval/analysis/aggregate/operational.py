@@ -22,7 +22,7 @@ class OperationalRates:
     """Fractions (0 to 1) of the cases attempted; the three are disjoint; None: no data."""
 
     n: int
-    """Attempts; cases that a run gave up before asking are none."""
+    """Attempts; cases that a run gave up before asking do not count."""
     error_rate: float | None
     """(error + timeout + empty) / attempted."""
     timeout_rate: float | None

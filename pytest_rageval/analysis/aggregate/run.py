@@ -208,11 +208,11 @@ def _phases(table: CaseTable) -> dict[str, LatencySummary]:
 
 
 def target_warnings(coverages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return what the last of several indexing coverages says of itself, a line each."""
+    """Return the target's warnings in the last of several indexing coverages, a line each."""
     if not coverages:
         return ()
-    told = indexing_summary(coverages[-1])["target_warnings"]
-    return tuple(f"indexing coverage: {line}" for line in told)
+    lines = indexing_summary(coverages[-1])["target_warnings"]
+    return tuple(f"indexing coverage: {line}" for line in lines)
 
 
 def _warnings(

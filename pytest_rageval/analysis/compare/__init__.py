@@ -1,1 +1,4 @@
-"""Comparison of two runs: pairs of cases, differences, flips, settings, noise."""
+"""Comparison of two runs: pairs of cases, differences, flips, settings, noise.
+
+Results are not rendered here but in ``report``.
+"""

@@ -189,7 +189,7 @@ FLIP_METRICS: Final = (
     "recency_conflict_accuracy",
     "attribution_hit_rate",
 )
-"""Recall and expectations of single cases, the most telling first."""
+"""Recall and expectations of single cases, the most significant first."""
 
 _RANK: Final[Mapping[CaseOutcome, int | None]] = {
     "passed": 2,
@@ -221,11 +221,11 @@ class CaseFlip:
     base_outcome: CaseOutcome
     new_outcome: CaseOutcome
     changes: tuple[MetricFlip, ...]
-    """The most telling first; empty: only the outcome changed."""
+    """Most significant first; empty: only the outcome changed."""
     reason: str
     """A few words; they may hold paths and headings of the case file and of the target."""
     brief_reason: str
-    """The same without any text of anybody's."""
+    """The same without user, document or model text."""
 
 
 def find_flips(

@@ -80,7 +80,7 @@ class MetricChange:
     """Smallest difference that this many cases would show, at 80 % power."""
     verdict: Verdict
     noise: JudgeNoise | None = None
-    """Of a judged metric, where repeats or a second judge tell of it."""
+    """Of a judged metric with repeats or a second judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,7 +304,7 @@ class JudgeNoise:
 
 
 def judge_noise(cases: Sequence[Sequence[CaseRecord]], key: str) -> JudgeNoise | None:
-    """Sum up the noise of a judged metric; None: nothing tells of it.
+    """Sum up the noise of a judged metric; None: neither repeats nor a second judge.
 
     Args:
         cases: the repeats of each case and run.
@@ -374,7 +374,7 @@ def compare_groups(
     and nothing here enters the family of the metrics over all cases.
 
     Args:
-        pairs: the cases of both runs; the new one tells category and tags.
+        pairs: the cases of both runs; category and tags are the new one's.
         settings: which metrics, how sure.
         min_n: pairs below which there is no verdict.
     """

@@ -54,7 +54,7 @@ class PairedValues:
     clusters: tuple[str | None, ...]
     case_ids: tuple[str, ...]
     repeated: bool
-    """Whether any value is a mean over repeats, so that a 0/1 metric is none any more."""
+    """Whether any value is a mean over repeats, so that a 0/1 metric is no longer binary."""
     n_base_only: int = 0
     n_new_only: int = 0
 

@@ -1,8 +1,8 @@
-"""Comparison of the settings of two runs, as their ``config.json`` hold them. Pure.
+"""Comparison of the settings of two runs, from their ``config.json``. Pure.
 
-A setting that numbers depend on must be the same in both (an *invariant*), or the numbers that
-depend on it are not comparable; anything else that differs is what the comparison is about. The
-part that each setting has in it stands with its row in ``project.options``.
+Numbers are comparable only if the settings they depend on, the *invariants*, are equal in both
+runs. Any other difference is what the comparison measures. The role of each setting is in its row
+of ``project.options``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INVARIANTS: Final = tuple(
 )
 _LISTED: Final = {one.name for one in SETTINGS if one.role in {"subject", "effort"}}
 _NOT_LISTED: Final = {"judging", *VERSIONS, *(s.name for s in SETTINGS if s.name not in _LISTED)}
-_TOLD: Final = (
+_COMPARED: Final = (
     "metric_definitions_version",
     "settings",
     "judge",
@@ -50,11 +50,11 @@ _ABSTENTION_KEYS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigDifference:
-    """One thing that two runs do not have in common."""
+    """A setting or version that differs between two runs."""
 
     name: str
     base: Any
-    """A JSON value; None: not set, or not told."""
+    """A JSON value; None: not set, or unknown."""
     new: Any
 
 
@@ -72,7 +72,7 @@ class Comparability:
     invariants: tuple[Invariant, ...] = ()
     """Those that differ; empty: the runs are comparable."""
     versions: tuple[ConfigDifference, ...] = ()
-    """Which of the four versions of an experiment changed."""
+    """Those of the four versions of an experiment that changed."""
     config: tuple[ConfigDifference, ...] = ()
     """Everything else that differs."""
 
@@ -83,7 +83,7 @@ class Comparability:
 
     @property
     def warning(self) -> str | None:
-        """A sentence where more than one thing was changed at once; None: nothing."""
+        """A sentence if several versions changed at once; None: at most one did."""
         if len(self.versions) < 2:
             return None
         names = [one.name.removesuffix("_version").replace("_", " ") for one in self.versions]
@@ -101,7 +101,7 @@ class Comparability:
 
 
 def shown(value: object) -> str:
-    """Show a value of a configuration in one short piece."""
+    """Show a value of a configuration briefly."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {shown(item)}" for key, item in value.items()) or "none"
     if isinstance(value, str):
@@ -110,11 +110,11 @@ def shown(value: object) -> str:
 
 
 def judge_dependent_keys(*, abstention: bool, conflict: bool) -> frozenset[str]:
-    """Return the metrics that a judge had a part in.
+    """Return the metrics that depend on a judge.
 
     Args:
-        abstention: whether it said of any answer that it abstains.
-        conflict: whether it said of any answer that it names a conflict.
+        abstention: whether it decided for any answer if it abstains.
+        conflict: whether it decided for any answer if it names a conflict.
     """
     judged = {key for key, info in METRICS.items() if info.judged}
     if abstention:
@@ -127,11 +127,11 @@ def judge_dependent_keys(*, abstention: bool, conflict: bool) -> frozenset[str]:
 def unaffected_keys(
     comparability: Comparability, judge_dependent: frozenset[str]
 ) -> frozenset[str] | None:
-    """Return the metrics that no differing invariant stands behind; None: all of them.
+    """Return the metrics that depend on no differing invariant; None: all of them.
 
     Args:
         comparability: of the runs.
-        judge_dependent: metrics that a judge had a part in, in either run.
+        judge_dependent: metrics that depend on a judge in either run.
     """
     if comparability.comparable:
         return None
@@ -150,8 +150,8 @@ def unaffected_keys(
 
 
 def compared_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a ``config.json`` decides whether figures compare, and what else changed."""
-    kept = {key: config[key] for key in _TOLD if key in config}
+    """Return the parts of a ``config.json`` that a comparison reads."""
+    kept = {key: config[key] for key in _COMPARED if key in config}
     if "settings" in kept:
         kept["settings"] = _sound_settings(part(kept, "settings"))
     versions = config.get("versions")
@@ -161,7 +161,7 @@ def compared_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sound_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out where settings came from, and what those of another tool hold instead of them."""
+    """Leave out the origins of settings, and values of a wrong type from another tool."""
     kept = {key: value for key, value in settings.items() if key != "origins"}
     judging = dict(part(kept, "judging"))
     if not isinstance(judging.get("rubrics", []), list):
@@ -172,9 +172,9 @@ def _sound_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compare_configs(base: Mapping[str, Any], new: Mapping[str, Any]) -> Comparability:
-    """Compare two ``config.json``; that of a run of another tool may be empty.
+    """Compare two ``config.json``; that of another tool may be empty.
 
-    What one of them does not say was made under its default.
+    A setting missing from one of them had its default.
     """
     versions = [{key: config.get(key) for key in VERSIONS} for config in (base, new)]
     groups = zip(_other_things(base), _other_things(new), strict=True)
@@ -230,11 +230,11 @@ def _differing_invariants(
 
 
 def _judge_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:
-    # A run in which no verdict was needed does not tell which model would have given them.
-    told = bool(_judges(base)) and bool(_judges(new))
-    who, whom = _judge(base, told=told), _judge(new, told=told)
-    if who != whom:
-        yield Invariant(name="judge", base=who, new=whom, affects="judged")
+    # A run that needed no verdict does not show which model would have given it.
+    named = bool(_judges(base)) and bool(_judges(new))
+    base_judge, new_judge = _judge(base, named=named), _judge(new, named=named)
+    if base_judge != new_judge:
+        yield Invariant(name="judge", base=base_judge, new=new_judge, affects="judged")
     one, other = _rubrics(base), _rubrics(new)
     for name in one:
         # A rubric that only one run used has no scores to compare.
@@ -247,21 +247,21 @@ def _judge_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
             )
 
 
-def _judge(config: Mapping[str, Any], *, told: bool) -> str:
-    """Return the judge, with its models if verdicts of both runs name them; ``none``: nobody."""
+def _judge(config: Mapping[str, Any], *, named: bool) -> str:
+    """Return the judge, with its models if verdicts of both runs name them, or ``none``."""
     settings = _settings(config)
     if settings["judge"] == "none" or settings["retrieval_only"]:
         return "none"
-    if not told:
+    if not named:
         return str(settings["judge"])
     models: dict[str, set[str]] = {}
     for one in _judges(config):
-        named = models.setdefault(str(one.get("judge")), set())
-        if one.get("model"):  # a verdict that failed names none
-            named.add(str(one["model"]))
+        names = models.setdefault(str(one.get("judge")), set())
+        if one.get("model"):  # a failed verdict has none
+            names.add(str(one["model"]))
     return ", ".join(
-        f"{judge} ({', '.join(sorted(named))})" if named - {judge} else judge
-        for judge, named in sorted(models.items())
+        f"{judge} ({', '.join(sorted(names))})" if names - {judge} else judge
+        for judge, names in sorted(models.items())
     )
 
 
@@ -270,7 +270,7 @@ def _judges(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _rubrics(config: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """Return by rubric the versions that it was judged by."""
+    """Return the versions of each rubric that were used."""
     found: dict[str, set[str]] = {}
     for judge in _judges(config):
         for name, version in part(judge, "rubrics").items():
@@ -279,9 +279,9 @@ def _rubrics(config: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a run, those that it does not tell at their defaults."""
+    """Return the settings of a run, missing ones at their defaults."""
     stored = part(config, "settings")
-    # Who judged a run of another tool is not known by a default.
+    # The judge of a run of another tool is not known, so it has no default.
     whole = {**_DEFAULTS, "judge": config.get("judge") or "none", **stored}
     for section in ("target", "judging"):
         whole[section] = {**_DEFAULTS[section], **part(stored, section)}
@@ -289,7 +289,7 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _other_things(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield by name, in groups, everything that is neither an invariant nor a version."""
+    """Yield by name, in groups, every setting that is neither an invariant nor a version."""
     settings = _settings(config)
     yield dict(_flat({k: v for k, v in settings.items() if k not in _NOT_LISTED}))
     judged = settings["judge"] != "none"
@@ -320,7 +320,7 @@ def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def current_config(settings: Settings) -> dict[str, Any]:
-    """Return what ``config.json`` would hold of the things that ``setting_differences`` reads."""
+    """Return the parts of a ``config.json`` for these settings that `setting_differences` reads."""
     return {
         "settings": settings_document(settings),
         "metric_definitions_version": DEFINITIONS_VERSION,
@@ -330,7 +330,7 @@ def current_config(settings: Settings) -> dict[str, Any]:
 def setting_differences(
     one: Mapping[str, Any], other: Mapping[str, Any], *, also: tuple[str, ...] = ()
 ) -> list[ConfigDifference]:
-    """Return what keeps the numbers of two runs from being put together, by flag where it has one.
+    """Return the settings that keep two runs from being merged, by flag where they have one.
 
     Args:
         one: a ``config.json``.
@@ -353,7 +353,7 @@ def _of_numbers(config: Mapping[str, Any], also: tuple[str, ...]) -> dict[str, A
 
 
 def listed(found: Sequence[ConfigDifference], one: str, other: str) -> str:
-    """Put differences into words, such as ``k: 5 in run a, 10 now``."""
+    """Show differences in a sentence, such as ``k: 5 in run a, 10 now``."""
     texts = [f"{d.name}: {_short(d.base)} {one}, {_short(d.new)} {other}" for d in found[:_SHOWN]]
     more = len(found) - _SHOWN
     return "; ".join([*texts, *([f"and {more} more"] if more > 0 else [])])

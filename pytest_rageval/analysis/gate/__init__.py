@@ -1,1 +1,1 @@
-"""The gate: figures and limits in, a decision with its checks out."""
+"""The gate: figures and limits in, a decision with its checks out; limits are not read here."""

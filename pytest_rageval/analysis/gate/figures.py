@@ -1,4 +1,4 @@
-"""The figure of a check with its uncertainty, and the decision of one limit about one figure.
+"""Figures of checks with their uncertainty, and the decision on one limit.
 
 Defined in docs/statistics.md#what-a-gate-decides.
 
@@ -36,7 +36,7 @@ _PERCENTILES: Final = {"p50": 0.50, "p95": 0.95}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRun:
-    """The parts of a run that checks are decided by."""
+    """The parts of a run that decide its checks."""
 
     aggregate: Aggregate
     records: tuple[CaseRecord, ...]
@@ -54,14 +54,14 @@ class Figure:
     estimate: float | None
     n: int | None = None
     low: float | None = None
-    """Two-sided, for show."""
+    """Two-sided, for display."""
     high: float | None = None
     low_one_sided: float | None = None
-    """For proofs."""
+    """One-sided, for proofs."""
     high_one_sided: float | None = None
     mde: float | None = None
     is_mean: bool = False
-    """Whether it is the mean of a metric, to which alone ``min_n`` applies."""
+    """Whether it is a metric's mean; ``min_n`` applies only to those."""
     censored: bool = False
     """Whether the true figure is at least the estimate."""
     no_data: str = "nothing was measured"
@@ -69,7 +69,7 @@ class Figure:
 
 
 def find_figure(check: Check, run: GateRun) -> Figure:
-    """The figure of an absolute check, over the cases of its table."""
+    """Return the figure of an absolute check, over the cases of its table."""
     counted = (record for record in run.records if record.counted)
     cases = [case for case in group_repeats(counted) if in_table(case.first, check)]
     if check.metric in run.extra_figures:
@@ -83,7 +83,7 @@ def find_figure(check: Check, run: GateRun) -> Figure:
 
 
 def in_table(record: CaseRecord, check: Check) -> bool:
-    """Tell whether a case is of the check's group."""
+    """Whether a case is in the check's group."""
     if check.table == "category":
         return check.group == record.category
     return check.table == "overall" or check.group in record.tags
@@ -99,13 +99,13 @@ def _summary(check: Check, run: GateRun, key: str) -> MetricSummary | None:
 
 
 def _worst_first(values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
-    """Ids by descending badness, each once."""
+    """Return at most ten ids by descending badness, each once."""
     ranked = sorted(values, key=lambda pair: (-pair[0], pair[1]))
     return tuple(dict.fromkeys(case_id for _, case_id in ranked))[:_MAX_MISSED]
 
 
 def _beyond(check: Check, values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
-    """Ids of the values on the bad side of the limit, worst first."""
+    """Return the ids of the values beyond the limit, worst first."""
     sign = -1.0 if check.kind == "min" else 1.0
     bad = [(sign * (value - check.limit), case_id) for value, case_id in values]
     return _worst_first(pair for pair in bad if pair[0] > TOLERANCE)
@@ -148,7 +148,7 @@ def _of_summary(
 
 
 def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Figure:
-    """``latency_ms.p50``, ``.p95``, ``.sum`` of the total, or of ``latency_ms.<phase>``."""
+    """Return ``p50``, ``p95`` or ``sum`` of ``latency_ms``, or of ``latency_ms.<phase>``."""
     *_, what = check.metric.split(".")
     phase = check.metric.removeprefix("latency_ms").removesuffix(what).strip(".")
     phase = phase.removesuffix("_ms")
@@ -187,7 +187,7 @@ def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> F
 
 
 def _total_ms(record: CaseRecord) -> float | None:
-    """Duration of a call that counts; a timeout lasted longer than anyone knows."""
+    """Return the duration of a call that counts; infinite for a timeout."""
     status = attempt_status(record)
     if status == "timeout":
         return math.inf
@@ -207,8 +207,8 @@ def _rate_figure(
     is_bad: Callable[[float], bool],
     confidence: float,
 ) -> Figure:
-    """The mean over cases of a share of their repeats."""
-    # Needs numpy, which is not worth importing before a run has ended.
+    """Return the mean over cases of a share of their repeats."""
+    # Imports numpy, which is too slow to load before a run has ended.
     from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 
     shares = [(case, value) for case in cases if (value := share(case)) is not None]
@@ -278,7 +278,7 @@ class LimitDecision:
 
     outcome: LimitOutcome
     proof: Proof | None
-    """None: there is no interval to prove anything with."""
+    """None: there is no interval."""
 
 
 def decide_limit(
@@ -293,10 +293,10 @@ def decide_limit(
     """Decide one limit.
 
     Args:
-        kind: ``min`` and ``max`` hold a value; ``max_drop`` and ``max_rise`` hold the difference
-            candidate - baseline.
+        kind: ``min`` and ``max`` limit a value; ``max_drop`` and ``max_rise`` limit the
+            difference candidate - baseline.
         limit: absolute, at least 0 for the last two.
-        decide: ``estimate`` goes by the estimate; ``prove_fail`` fails only what is proven
+        decide: ``estimate`` uses the estimate; ``prove_fail`` fails only what is proven
             beyond the limit; ``prove_pass`` passes only what is proven within it.
         estimate: the value or difference; None: no data.
         low: one-sided lower bound of the estimate, where there is one.

@@ -1,5 +1,5 @@
-"""Statistics on the standard library alone: intervals, paired tests, agreement, power.
+"""Intervals, paired tests, agreement and power, for cases as a sample of possible questions.
 
-Cases are a sample of the questions users could ask; every interval is about that population.
-scipy is only the tests' oracle, so that importing this package costs milliseconds.
+Standard library only; scipy is not imported, because it is slow to load, but the tests compare
+results with it.
 """

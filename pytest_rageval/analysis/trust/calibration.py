@@ -144,7 +144,7 @@ class Reading:
     """0 to 5; under ``abstention`` 1 if the answer abstains, else 0."""
     error: JudgeErrorKind | None = None
     not_applicable: str | None = None
-    """Why there is nothing to score; exactly one of the three is set."""
+    """Reason for scoring nothing; exactly one of the three is set."""
 
 
 def read_judgement(rubric: CalibrationRubric, judgement: Judgement) -> Reading:

@@ -32,7 +32,8 @@ PASS_LINE: Final = SCALE[0] + PASS_SHARE * (SCALE[1] - SCALE[0])
 _TOLERANCE: Final = 1e-9
 
 Quantity = Literal["mean", "pass_share"]
-"""What labels correct: scores the mean, true and false the share of cases at the pass line."""
+"""Quantity that labels correct: the mean by scores, the share of cases at the pass line by true and
+false."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,7 @@ class JudgeReliability:
 def judge_reliability(
     records: Iterable[CaseRecord], labels: JudgeLabels | None = None, *, confidence: float = 0.95
 ) -> JudgeReliability:
-    """Summarise what records and labels tell of the judge.
+    """Summarise the judge's reliability from records and labels.
 
     Args:
         records: of the run.

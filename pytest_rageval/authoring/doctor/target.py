@@ -92,7 +92,7 @@ def _count(chunks: Sequence[RetrievedChunk], k: int) -> Finding:
 def _ids(chunks: Sequence[RetrievedChunk]) -> Finding:
     missing = sum(not chunk.chunk_id for chunk in chunks)
     if missing:
-        return _lacking("chunk_id", missing, chunks, ", so copies are told by their text")
+        return _lacking("chunk_id", missing, chunks, ", so copies are recognised by their text")
     distinct = {(chunk.chunk_id, norm_path(chunk.rel_path)) for chunk in chunks}
     if len(distinct) < len(chunks):
         fix = "give each chunk an id of its own: later ones of the same id count as copies"
@@ -142,7 +142,7 @@ def _paths(chunks: Sequence[RetrievedChunk]) -> Finding:
     if empty:
         return _FOUND.fail("rel_path", f"empty in {empty} of {len(chunks)} chunks", fix)
     if odd:
-        return _FOUND.warn("rel_path", f"{odd[0]!r} is no path below a folder", fix)
+        return _FOUND.warn("rel_path", f"{odd[0]!r} is not a path below a folder", fix)
     return _FOUND.ok("rel_path", f"such as {chunks[0].rel_path!r}")
 
 

@@ -1,1 +1,1 @@
-"""Cases drafted from notes, for review by a person before they count."""
+"""Drafting of cases from notes; a draft does not count until a person has reviewed it."""

@@ -327,7 +327,7 @@ def write(
     else:
         ledger.note("no corpus.jsonl: the set brings no documents")
     if len(texts) < len(documents):
-        ledger.leave("document", "its text is not at hand", len(documents) - len(texts))
+        ledger.leave("document", "its text is missing", len(documents) - len(texts))
     return files, ledger.close()
 
 

@@ -1,4 +1,4 @@
-"""Labelling of evidence: what a key decides, the visible state, and files that keep it.
+"""Labelling of evidence: the session, its files and three interfaces (terminal, plain lines, web).
 
-A terminal app, plain lines and a web page (``web``) show the same session.
+Stored runs are not changed and no judge is asked.
 """

@@ -311,7 +311,7 @@ class LabelSession:
             for other in range(len(self.work.chunks))
             if other != row and set(self.golds_of_row(other)) & set(marked)
         ]
-        notice = f"row {row + 1} is no evidence any more"
+        notice = f"row {row + 1} is no longer evidence"
         if others:
             rows = "row" if len(others) == 1 else "rows"
             notice += f", nor is {rows} {', '.join(map(str, others))} by the same anchor"

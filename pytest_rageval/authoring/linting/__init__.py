@@ -1,1 +1,1 @@
-"""Errors and warnings about sets of cases: pure, on cases and notes that were read before."""
+"""Errors and warnings about sets of cases; no case is changed."""

@@ -57,7 +57,7 @@ class AnchorIndex:
     def _anchor(self, placed: PlacedCase, field: str, anchor: Anchor) -> Iterator[LintFinding]:
         note = self._notes.get(norm_path(anchor.rel_path))
         if note is None:
-            message = f"{anchor.rel_path!r} is no note of the vault{self._other_path(anchor)}"
+            message = f"{anchor.rel_path!r} is not a note of the vault{self._other_path(anchor)}"
             yield finding(placed, "error", "unknown-document", message, field=f"{field}.rel_path")
             return
         wanted = anchor_segments(anchor)

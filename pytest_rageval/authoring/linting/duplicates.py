@@ -146,15 +146,15 @@ def _same(placed: PlacedCase, other: PlacedCase) -> LintFinding:
 
 
 def _near(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
-    told: dict[tuple[int, bool], int] = {}
+    reported: dict[tuple[int, bool], int] = {}
     for found in find_resemblances([placed.case.question for placed in cases], threshold=NEAR):
         placed, other = cases[found.index], cases[found.earlier]
         elsewhere = placed.file != other.file
         if not resembles(placed.case, other.case):
             continue
-        said = told.get((found.index, elsewhere), 0)
-        if said < _SHOWN:
-            told[found.index, elsewhere] = said + 1
+        n_reported = reported.get((found.index, elsewhere), 0)
+        if n_reported < _SHOWN:
+            reported[found.index, elsewhere] = n_reported + 1
             yield _nearly(placed, other, found.similarity, elsewhere=elsewhere)
 
 

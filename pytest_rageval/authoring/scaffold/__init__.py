@@ -1,1 +1,4 @@
-"""A working project to start from: cases, notes, limits and a CI job."""
+"""A working project to start from: cases, notes, limits and a CI job.
+
+Existing files are not overwritten.
+"""

@@ -1,1 +1,4 @@
-"""The subcommands of ``rageval``: one module each, with a click command named ``command``."""
+"""The subcommands of ``rageval``: one module each, with a click command named ``command``.
+
+They hold no calculation.
+"""

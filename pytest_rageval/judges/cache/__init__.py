@@ -1,5 +1,4 @@
-"""Cache of verdicts, so that the same question is paid for once; imports sqlalchemy.
+"""Cache of verdicts in SQLite or PostgreSQL, so that each is paid for once; imports sqlalchemy.
 
-An SQLite file by default, PostgreSQL by URL. Keys are hashes and values are JSON: a cache holds
-verdicts, but neither prompts nor API keys.
+Keys are hashes and values are JSON: it holds verdicts, but no prompts and no API keys.
 """

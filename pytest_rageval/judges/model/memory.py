@@ -93,7 +93,7 @@ def form_of(document: Mapping[str, Any]) -> Form | None:
 def _verdict(stored: Mapping[str, Any]) -> Verdict:
     scores = {str(key): float(value) for key, value in stored["scores"].items()}
     if not all(map(math.isfinite, scores.values())):
-        raise ValueError("a score is no finite number")
+        raise ValueError("a score is not a finite number")
     found = stored["key_facts_found"]
     return Verdict(
         scores=scores,

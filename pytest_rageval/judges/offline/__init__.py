@@ -1,5 +1,4 @@
 """The offline judge: verdicts from words alone, without a model or the network.
 
-Rubrics and their prompts are in ``rubrics``; the numbers it was fitted to are in
-``parameters.json``.
+Its fitted numbers are in ``parameters.json``; rubrics and prompts are not here.
 """

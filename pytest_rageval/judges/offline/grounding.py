@@ -36,7 +36,7 @@ PASS: Final = 4.0
 UNCITED_SHARE: Final = 0.5
 """Share of the way from 4 to 5 that is open without citations."""
 WORST_SHARE: Final = 0.15
-"""How far the answer's log odds are drawn from the mean towards the worst claim."""
+"""Weight of the worst claim, against the mean, in the answer's log odds."""
 _LINE: Final = 0.5
 FAULTY: Final = -0.25
 """Maximum log odds of a claim with a missing number or name, an opposite or a one-sided

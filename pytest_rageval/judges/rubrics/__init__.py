@@ -1,1 +1,1 @@
-"""Rubrics: loading, prompts, the schema of a reply and its parsing. No network."""
+"""Rubrics: loading, prompts, the schema of a reply and its parsing; no judge is asked here."""

@@ -239,8 +239,8 @@ def _check(reply: dict[str, Any], schema: Schema) -> None:
     outside = [_is_outside(error) for error in errors]
     kind: JudgeErrorKind = "out_of_range" if all(outside) else "unparseable"
     # Faults of the shape come before numbers outside their scale.
-    told = [error for error, out in zip(errors, outside, strict=True) if out == all(outside)]
-    faults = list(dict.fromkeys(map(_fault, told)))
+    named = [error for error, out in zip(errors, outside, strict=True) if out == all(outside)]
+    faults = list(dict.fromkeys(map(_fault, named)))
     more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
     raise _ReplyError("; ".join(faults[:3]) + more, kind)
 

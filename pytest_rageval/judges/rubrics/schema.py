@@ -102,7 +102,7 @@ def _keyword_faults(schema: Schema, sound: Schema, kind: str, where: str) -> Ite
         yield f"{where}: items is missing, expected the schema of one item"
     for name in sound.get("required", ()) if "properties" in sound else ():
         if name not in sound["properties"]:
-            yield f"{where}: required names {name!r}, which is no property"
+            yield f"{where}: required names {name!r}, which is not a property"
     for low, high, sign in (("minItems", "maxItems", "<="), ("minimum", "maximum", "<")):
         if {low, high} <= sound.keys():
             first, last = sound[low], sound[high]

@@ -1,1 +1,1 @@
-"""Explanation of the numbers of a stored case: a record in, an explanation out."""
+"""Explanation of a stored case's numbers: a record in, values out, not text."""

@@ -293,7 +293,7 @@ def _recency(case: Case, golds: Sequence[AnchorReason]) -> str:
         return f"{rule}: gold {indices(missing)} not cited"
     if rule == "cite_both":
         return f"{rule}: every gold is cited"
-    return f"{rule}: every gold is cited; the judge says if the answer tells it"
+    return f"{rule}: every gold is cited; the judge says if the answer states it"
 
 
 def abstention_sentences(record: CaseRecord) -> dict[str, str]:

@@ -130,7 +130,7 @@ def _not_found(
     if taken:
         return f"returned at {ranks(taken)}, where an irrelevant anchor wins"
     if any(chunk.matched_golds is None for chunk in chunks):
-        return "not told: a chunk without full text could not be decided"
+        return "unknown: a chunk without full text could not be decided"
     if not chunks:
         return "not returned: the list is empty"
     relations = [relate(gold, f"gold [{index}]", chunk, settings) for chunk in chunks]

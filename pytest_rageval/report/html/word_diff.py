@@ -33,8 +33,8 @@ class WordDiff:
 def diff_words(old: str, new: str) -> WordDiff | None:
     """Mark the words of each text that the other does not have at that place.
 
-    In texts of some length, words that come over and over are not looked for, but only kept beside
-    others that are equal. Spaces and line ends alone are no change.
+    In longer texts, frequent words are not matched alone, but only kept beside other equal words.
+    Spaces and line ends alone do not count as a change.
 
     Args:
         old: the earlier text.

@@ -1,1 +1,1 @@
-"""Markdown for ``summary.md`` and CI step summaries; numbers only, no user or model text."""
+"""Markdown for ``summary.md`` and CI step summaries: numbers, no user, document or model text."""

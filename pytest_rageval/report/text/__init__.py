@@ -1,1 +1,4 @@
-"""Plain text for terminals: summaries, comparisons, explanations, agreement."""
+"""Plain text for terminals: summaries, comparisons, explanations, agreement.
+
+It returns strings and prints nothing.
+"""

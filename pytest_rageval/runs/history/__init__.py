@@ -1,6 +1,5 @@
-"""An index of stored runs in a database, for questions over many of them; imports sqlalchemy.
+"""An index of run folders in SQLite or PostgreSQL, rebuilt from them at will; imports sqlalchemy.
 
-An SQLite file or PostgreSQL by URL. The folders of the runs stay the source: the index is filled
-from them and can be rebuilt from them at any time. It holds ids, numbers, outcomes, hashes,
-versions and settings, but no question, no answer and no text of a document.
+It holds ids, numbers, outcomes, hashes, versions and settings, but no question, no answer and no
+text of a document.
 """

@@ -1,1 +1,4 @@
-"""One HTTP attempt and what surrounds it: addresses, deadlines, pools, retries, rate limits."""
+"""One HTTP attempt: addresses, deadlines, pools, retries, rate limits.
+
+The bodies of requests and replies are not interpreted here.
+"""

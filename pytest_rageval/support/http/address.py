@@ -157,7 +157,7 @@ def _credentials(parts: SplitResult) -> tuple[str, str] | None:
 def _resolve(name: str, value: str, environ: Mapping[str, str]) -> str:
     where = f"[tool.rageval.target] headers.{name}"
     if not _HEADER_NAME.fullmatch(name):
-        raise ConfigError(f"[tool.rageval.target] headers: {name!r} is no header name")
+        raise ConfigError(f"[tool.rageval.target] headers: {name!r} is not a header name")
     source = "its value"
     if match := ENV_VALUE.fullmatch(value):
         variable = match["name"]

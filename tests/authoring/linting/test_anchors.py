@@ -52,7 +52,7 @@ def test_an_anchor_that_is_there_is_no_finding(gold: Anchor) -> None:
             anchor("gates.md"),
             "unknown-document",
             "gold_supports[0].rel_path",
-            "'gates.md' is no note of the vault, did you mean 'site/gates.md'?",
+            "'gates.md' is not a note of the vault, did you mean 'site/gates.md'?",
         ),
         (anchor("site/Gates.md"), "unknown-document", "gold_supports[0].rel_path", "site/gates.md"),
         (anchor("site/gaets.md"), "unknown-document", "gold_supports[0].rel_path", "site/gates.md"),
@@ -127,6 +127,6 @@ def test_a_snippet_that_spans_two_sections_is_in_none() -> None:
 def test_a_finding_is_one_line_with_its_place() -> None:
     [found] = check(anchor("zzz.txt"))
     assert str(found) == (
-        "a.jsonl:7: error: c7: gold_supports[0].rel_path: 'zzz.txt' is no note of the vault "
+        "a.jsonl:7: error: c7: gold_supports[0].rel_path: 'zzz.txt' is not a note of the vault "
         "[unknown-document]"
     )

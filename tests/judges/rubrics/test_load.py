@@ -308,7 +308,10 @@ def test_a_fault_on_what_one_request_holds_names_the_template(write: Write) -> N
         ({"type": "array", "items": {"type": "string"}}, "the schema: type 'array' came"),
         ({"type": "object"}, "the schema: properties None came, expected at least one"),
         ({"type": "object", "properties": {}}, "the schema: properties {} came"),
-        ({**SCHEMA, "required": ["rudeness"]}, "required names 'rudeness', which is no property"),
+        (
+            {**SCHEMA, "required": ["rudeness"]},
+            "required names 'rudeness', which is not a property",
+        ),
         ({**SCHEMA, "required": "politeness"}, "required 'politeness' came, expected a list"),
         ({**SCHEMA, "oneOf": []}, "keyword 'oneOf' came, expected for type object only"),
         (

@@ -98,7 +98,7 @@ def test_a_baseline_brings_flips() -> None:
     assert rageval("last", "--baseline", "last~1", "-o", "page.html") == ExitCode.YES
 
     html = Path("page.html").read_text(encoding="utf-8")
-    assert "Against the baseline <bdi>old</bdi>" in html
+    assert "Compared with the baseline <bdi>old</bdi>" in html
     assert "passed \u2192 missed" in html
 
 

@@ -301,5 +301,5 @@ def test_a_baseline_of_another_k_is_said_not_to_compare() -> None:
     old = run([passed("a", k=3)], "old", config=config(settings={"k": 3}))
     html = page(run([passed("a")], "new"), baseline=old)
 
-    assert "Not the same k" in html
+    assert "Different k" in html
     assert against(old, run([passed("a")])).comparison.n_paired == 0

@@ -1,4 +1,4 @@
-"""The web interface of labelling: one keyboard-driven page on the loopback interface.
+"""The web interface of labelling: a keyboard-driven page on loopback, imported only for ``--web``.
 
-``server.LabelServer`` is the entry point; it is imported only for ``--web``.
+The effect of a key is not decided here but in ``labelling.session``.
 """

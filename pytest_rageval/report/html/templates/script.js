@@ -47,7 +47,7 @@
       const keyed = cases.map((one) => [numeric && value(one) !== "" ? Number(value(one)) : value(one), one]);
       const sign = descending ? -1 : 1;
       const compare = numeric ? (a, b) => a - b : new Intl.Collator("en", { numeric: true }).compare;
-      // Whatever the direction, cases without a value come last.
+      // Cases without a value come last in either direction.
       keyed.sort(([a], [b]) => (a === "") - (b === "") || (a === "" ? 0 : sign * compare(a, b)));
       sorted = keyed.map(([, one]) => one);
     }
@@ -74,7 +74,7 @@
     if (link.hasAttribute("aria-expanded")) link.setAttribute("aria-expanded", String(wanted));
   }
 
-  // The address is the state: #case-<id> alone, or fields as in a query.
+  // The hash holds the state: #case-<id> alone, or fields as in a query string.
   function write() {
     touched = true;
     const state = new URLSearchParams();
@@ -92,7 +92,7 @@
 
   function read() {
     const hash = location.hash.slice(1);
-    if (!hash && !touched) return;  // a page of thousands is not laid out twice
+    if (!hash && !touched) return;  // avoids a second layout of thousands of cases
     touched = true;
     const alone = find(hash) || find(decoded(hash));
     if (!alone && hash && !hash.includes("=")) return;

@@ -8,17 +8,17 @@
   const waiting = [];
   let busy = false;
   let settledOn = "";
-  let held = false;  // after a key that was refused, until the person has seen why
+  let held = false;  // after a refused key, until the user has acknowledged the reason
 
   const said = byId("said"), alarm = byId("alarm");
-  history.replaceState(null, "", location.pathname);  // the token is used up
+  history.replaceState(null, "", location.pathname);  // the token works only once
 
-  // --- showing -------------------------------------------------------------------------------
+  // --- rendering -----------------------------------------------------------------------------
 
   const alike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName &&
     (a.nodeType !== Node.ELEMENT_NODE || a.id === b.id);
 
-  // Changes what differs and nothing else, so that focus and place are kept.
+  // Changes only nodes that differ, so that focus and scroll position are kept.
   function patch(old, fresh) {
     if (old.isEqualNode(fresh)) return;
     if (old.nodeType !== Node.ELEMENT_NODE) { old.nodeValue = fresh.nodeValue; return; }
@@ -53,7 +53,7 @@
     if (wanted) wanted.focus({ preventScroll: true });
   }
 
-  // What the keys act on is seen whole below the head, or from its beginning.
+  // Scrolls the element that keys act on into view below the header, from its start if it is too tall.
   function settle() {
     const root = document.documentElement, top = byId("top").offsetHeight + 12;
     root.style.scrollPaddingTop = `${top}px`;
@@ -90,7 +90,7 @@
         fail(await reply.text());
       }
     } catch {
-      fail("Nobody answers: the command in the terminal has ended. What was saved is in the file.");
+      fail("No reply: the command in the terminal has ended. Saved cases are in the file.");
     }
     clearTimeout(patience);
     busy = false;
@@ -128,7 +128,7 @@
     else act(key);
   }
 
-  // --- hearing -------------------------------------------------------------------------------
+  // --- events --------------------------------------------------------------------------------
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -137,7 +137,7 @@
     const target = event.target;
     if (!key || (event.repeat && !MOVES.has(key) && target.id !== "typed")) return;
     if ((key === "enter" || key === "space") && target.closest("button")) return;
-    // Only while nothing is on its way does the field take its keys itself.
+    // The field handles its keys itself unless a request is pending.
     if (target.id === "typed" && !busy && key !== "enter" && key !== "escape") return;
     event.preventDefault();
     take(key);
@@ -146,7 +146,7 @@
   document.addEventListener("click", (event) => {
     const place = event.target.closest("[data-key]");
     if (!place || (place.matches("li") && String(getSelection()))) return;
-    if (event.detail > 0) focus();  // after a pointer, space marks again instead of clicking again
+    if (event.detail > 0) focus();  // after a click, space marks a row instead of clicking again
     take(held ? "escape" : place.dataset.key);
   });
 
