@@ -93,7 +93,7 @@ class WantedTexts:
     n_cut: int
     """Number of chunk texts that are only the beginning of their passage."""
     n_textless: int
-    """Number of chunks in the cuts without text."""
+    """Number of chunks within the cutoff without text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,14 +109,14 @@ class SilhouetteSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingAnalysis:
-    """Figures from the vectors of a run."""
+    """Figures based on the vectors of a run."""
 
     similarity: Mapping[str, MetricSummary]
     """By the keys of ``SIMILARITIES``: means over cases."""
     silhouette: Mapping[str, SilhouetteSummary]
     """By the names of ``LABELS``."""
     n_chunks: int
-    """Distinct chunks in the cuts."""
+    """Distinct chunks within the cutoff."""
     n_chunks_with_vector: int
 
 
@@ -159,11 +159,11 @@ def analyse_embeddings(
     *,
     path_case: PathCase = "sensitive",
 ) -> EmbeddingAnalysis:
-    """Compare questions with what they retrieved, and chunks with each other.
+    """Compare questions with their retrieved chunks, and chunks with each other.
 
     Only the first ``k`` chunks of a case count. A case is not applicable where its question or
-    one of its chunks has no vector: means over the chunks that happen to have one would not
-    compare. Similarity to gold and to other chunks is that of cases whose gold is scored.
+    one of its chunks has no vector: means over only the chunks with a vector would not be
+        comparable. Similarity to gold and to other chunks covers only cases whose gold is scored.
 
     Args:
         records: of one run, with ``matched_golds`` decided.
@@ -313,14 +313,14 @@ def _silhouette(chunks: Sequence[tuple[_LabelledChunk, Floats]], name: str) -> S
 Vectors = Sequence[Vector] | Floats
 _ROUNDING = 1e-12
 _CELLS = 4_000_000
-"""Summed distances held at a time, 32 MB."""
+"""Maximum number of distances in memory, 32 MB."""
 
 
 def compute_silhouette(vectors: Vectors, labels: Sequence[Hashable]) -> float | None:
     """Mean silhouette of labelled vectors under cosine distance (Rousseeuw 1987).
 
-    Equal to scikit-learn's ``silhouette_score(metric="cosine")``: a label with one vector scores
-    0, and a zero vector lies at distance 1 from every other.
+    Equal to scikit-learn's ``silhouette_score(metric="cosine")``: a label with one vector scores 0,
+    and a zero vector is at distance 1 from every other.
 
     Args:
         vectors: one per chunk, all of one length.
@@ -359,7 +359,7 @@ def _summed(unit: Floats, own: npt.NDArray[Any], totals: Floats, sizes: npt.NDAr
     sums: Floats = sizes - unit @ totals.T
     # A vector is at distance 0 from itself; for a zero vector the product says 1.
     sums[np.arange(len(own)), own] -= 1.0 - (unit**2).sum(axis=1)
-    # Equal directions differ by rounding alone, and a silhouette would magnify that to -1 or 1.
+    # Equal directions differ only by rounding, which a silhouette would magnify to -1 or 1.
     sums[sums < _ROUNDING * sizes] = 0.0
     return sums
 

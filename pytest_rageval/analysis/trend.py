@@ -1,6 +1,6 @@
 """Figures of a run, and one of them over many runs with the breaks between them. Pure.
 
-Where the runs are read from, their folders or an index of them, makes no difference.
+Runs may come from their folders or from an index of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.documents import number, part, whole
 
 Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault"]
-"""Which cases a figure is about."""
+"""Cases that a figure covers."""
 
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 _RATES: Final = (
@@ -133,7 +133,7 @@ def _percentiles(name: str, latency: Mapping[str, Any]) -> Iterator[tuple[str, o
 # --- over many runs ----------------------------------------------------------------------------
 
 _OF_THE_TARGET: Final = ("latency_ms", "error_rate", "timeout_rate", "empty_response_rate")
-"""Figures of a whole run that no judge has a part in, by how they begin."""
+"""Prefixes of run figures that do not depend on a judge."""
 _JUDGE_DEPENDENT: Final = judge_dependent_keys(abstention=True, conflict=True)
 """Without records it is unknown whether a judge had to decide what is an abstention."""
 
@@ -160,7 +160,7 @@ class TrendRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendQuery:
-    """The figure and the runs that are asked for."""
+    """The requested figure and runs."""
 
     metric: str
     """Key of a metric, or of a figure of a run such as ``latency_ms.p95``."""
@@ -170,11 +170,11 @@ class TrendQuery:
     run_tags: tuple[str, ...] = ()
     """Only runs with one of these tags; empty: all."""
     config: str | None = None
-    """Only runs whose configuration hash begins so."""
+    """Only runs whose configuration hash has this prefix."""
     last: int | None = None
-    """Only the last so many of them; None: all."""
+    """Number of last runs; None: all."""
     partial: bool = False
-    """Runs over a part of the set too."""
+    """Include runs over a part of the set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,11 +221,11 @@ class TrendPoint:
 
 
 def make_trend(runs: Iterable[TrendRun], query: TrendQuery) -> list[TrendPoint]:
-    """Return the runs that are asked for, oldest first, each compared with the one before it.
+    """Return the requested runs, oldest first, each compared with the one before it.
 
     Args:
         runs: in any order, with the figure that the query names.
-        query: what is asked for.
+        query: figure and selection of runs.
     """
     chosen = (run for run in runs if _is_chosen(run, query) and (query.partial or not run.partial))
     wanted = sorted(chosen, key=_order)
@@ -241,9 +241,9 @@ def count_left_out(
 
     Args:
         runs: as for ``make_trend``.
-        query: what was asked for.
-        points: what ``make_trend`` returned; runs before the first one are not counted where only
-            the last were asked for.
+        query: figure and selection of runs.
+        points: result of ``make_trend``; if only the last runs were requested, earlier ones are
+            not counted.
     """
     if query.partial:
         return 0
@@ -285,7 +285,7 @@ def _delta(before: RunFigure | None, now: RunFigure | None) -> float | None:
 def differences(
     before: TrendRun, now: TrendRun, metric: str
 ) -> tuple[tuple[ConfigDifference, ...], tuple[str, ...]]:
-    """Return what keeps a figure of two runs from being compared, and what else differs."""
+    """Return the differences that make a figure of two runs not comparable, and the others."""
     found = compare_configs(before.config, now.config)
     breaks: list[ConfigDifference] = []
     if before.dataset_hash != now.dataset_hash:
@@ -293,7 +293,7 @@ def differences(
         base, new = before.dataset_hash, now.dataset_hash
         breaks.append(ConfigDifference(name=name, base=base, new=new))
     breaks += [one for one in found.invariants if _affects(one, metric)]
-    # The version of the set is its hash unless somebody named it.
+    # The version of the set is its hash unless the user named it.
     known = {"dataset_version"} if before.dataset_hash != now.dataset_hash else set()
     changed = [one.name for one in (*found.versions, *found.config) if one.name not in known]
     return tuple(breaks), tuple(dict.fromkeys(changed))

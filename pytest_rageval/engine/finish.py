@@ -1,4 +1,4 @@
-"""The end of a run, the same for every source of records: numbers, a decision and files.
+"""The end of a run for every source of records: numbers, gate and files.
 
 A stored run is decided again in the same way, without a network.
 """
@@ -55,13 +55,13 @@ class EndedRun:
     """A run with all of its records, and the values on which its numbers and gate depend."""
 
     run: StoredRun
-    """With its records and its ``config.json``."""
+    """The run, with its records and its ``config.json``."""
     project: Settings
-    """Of the project: its folders, the baseline that it names, and whether a page is written."""
+    """Settings of the project: folders, baseline, and whether a page is written."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     selection: Selection = field(default_factory=lambda: Selection(n_selected=0, n_total=0))
     n_expected: int = 0
-    """Cases that the run should have reported."""
+    """Number of cases that the run should have reported."""
     n_reported: int = 0
     parts: Sequence[str] = ()
     """Ids of the runs that it was merged from, which are not compared with it."""
@@ -83,7 +83,7 @@ class EndedRun:
             numbers: of the run, where they are known.
 
         Returns:
-            None where no setting and no check asks for a baseline.
+            None if no setting and no check needs a baseline.
         """
         name = self.project.baseline or self.thresholds.baseline
         if name is None:
@@ -92,7 +92,7 @@ class EndedRun:
         try:
             base = self._read_baseline(name)
         except StorageError as error:
-            # A path of one machine is useless on another, and gate.json goes to both.
+            # Local paths are useless on another machine, where gate.json may be read.
             reason = str(error).replace(f"{Path(self.project.rootdir)}/", "")
             problem = f"no baseline: {reason}; {_MAKE_ONE}"
             return Baseline(info=BaselineInfo(name=name, problem=problem))
@@ -126,7 +126,7 @@ class EndedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndWords:
-    """The parts of a summary that follow neither from the numbers nor from the gate."""
+    """Parts of a summary that are not in the numbers or the gate."""
 
     wall_s: float
     """Duration to show, in seconds."""
@@ -226,7 +226,7 @@ def write_page(run: StoredRun, baseline: Baseline | None = None) -> str:
         from pytest_rageval.report.html.files import write_report
 
         write_report(run, None if baseline is None else baseline.comparison)
-    except Exception as error:  # the page must not cost the run its verdict
+    except Exception as error:  # a page that fails must not fail the run
         return f"{REPORT} was not written: {type(error).__name__}: {error}"
     return ""
 
@@ -253,7 +253,7 @@ def open_gate(folder: Path, project: Settings) -> EndedRun:
         rootdir,
         gates=tuple(dict.fromkeys([*project.extra_gates, *items(run.given, "extra_gates")])),
         judge_configured=run.settings.judge != "none",
-        # The run may be older than a category or tag of today, whose check then has no data.
+        # A check of a category or tag that is newer than the run has no data.
         categories=None,
         tags=None,
         allow_regressions=project.allow_regressions,
@@ -270,7 +270,7 @@ def open_gate(folder: Path, project: Settings) -> EndedRun:
 
 
 def _counts(run: StoredRun) -> tuple[int, int]:
-    """Return the numbers of cases that the run should have, and has, as it stored them."""
+    """Return the numbers of expected and stored cases of the run."""
     n_expected, n_reported = whole(run.gate, "n_expected"), whole(run.gate, "n_reported")
     if n_expected is not None and n_reported is not None:
         return n_expected, n_reported
@@ -287,7 +287,7 @@ def _selection(run: StoredRun) -> Selection:
 
 
 def regression_checks(gate: EndedRun, found: RunComparison) -> tuple[CheckResult, ...]:
-    """Decide the checks of a gate against a baseline, and no others.
+    """Decide only the checks against a baseline.
 
     Args:
         gate: of the new run.

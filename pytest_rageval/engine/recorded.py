@@ -78,7 +78,7 @@ class RecordedResponses:
         self._file.close()
 
     def report_headings(self, case_ids: Container[str]) -> bool:
-        """Say whether any chunk of these cases has a heading; True where there is no chunk.
+        """Whether any chunk of these cases has a heading; True without chunks.
 
         Nearly always the first line decides. Faults of lines are left to ``first``.
         """
@@ -88,7 +88,7 @@ class RecordedResponses:
         return any_heading(chunks) is not False
 
     def first(self, case_id: str) -> tuple[bool, object]:
-        """Return whether a first response of a case is recorded, and what it is."""
+        """Return whether a first response of a case is recorded, and the response."""
         place = self._places.get(case_id)
         if place is not None:
             return True, self._payload_at(place)
@@ -108,7 +108,7 @@ class RecordedResponses:
             pass
 
     def has_repeats(self, case_id: str | None = None) -> bool:
-        """Say whether further responses, of one case or at all, were read so far."""
+        """Whether further responses, of one case or at all, were read so far."""
         return bool(self._repeats) if case_id is None else case_id in self._repeats
 
     def unknown(self, known: set[str]) -> list[str]:
@@ -187,7 +187,7 @@ _NAMED: Final = TypeAdapter(_NamedLine)
 
 
 def read_sound_line(text: str) -> tuple[str, int, AskResponse] | None:
-    """Return case id, repeat and response of a line, decoded and checked in one go.
+    """Return case id, repeat and response of a line, decoded and checked at once.
 
     Returns:
         None where the line must be read again slowly, to find its fault.
@@ -241,7 +241,7 @@ def _chunks_of(text: str, case_ids: Container[str]) -> tuple[RetrievedChunk, ...
             return ()
         if isinstance(payload, AskResponse):
             return payload.retrieved_chunks or ()
-        # The answer does not matter here, and it may not have been recorded.
+        # The answer is not needed here, and it may not have been recorded.
         payload = {"answer": "", **payload} if isinstance(payload, dict) else payload
         return parse_ask_response(payload).retrieved_chunks or ()
     except (ValueError, RecursionError, EndpointError):
@@ -365,7 +365,7 @@ def _unknown_warnings(unknown: list[str]) -> Iterator[str]:
 def _result(payload: object, *, retrieval_only: bool) -> AskResult:
     if isinstance(payload, ErrorInfo):
         return AskResult(response=None, error=payload, total_ms=None)
-    # Recordings of a retriever alone hold no answer, and none of its metrics is asked for.
+    # Recordings of a retriever contain no answer, and metrics of answers are not requested.
     if retrieval_only and isinstance(payload, dict) and not payload.get("answer"):
         payload = {**payload, "answer": _UNRECORDED}
     try:

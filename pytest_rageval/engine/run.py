@@ -176,7 +176,7 @@ class Run:
         with self._lock:
             self._ended = True
             if self._writer is not None:
-                # Bytes that it still holds were refused before, with an error to the caller.
+                # Bytes still in its buffer were refused before, with an error to the caller.
                 with suppress(StorageError):
                     self._writer.close()
 
@@ -303,7 +303,7 @@ class Run:
         earlier = [] if self.resumed is None else self.resumed.config.get("sessions", [])
         return {
             **document,
-            # The settings name the configured target, these are the targets that were asked.
+            # The settings name the configured target; these were asked.
             "asked": sorted(self.state.asked),
             "set": set_document(self._sets, asked_files),
             "skipped": sorted(self.cases.excused),

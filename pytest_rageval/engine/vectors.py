@@ -1,7 +1,7 @@
 """Asks an OpenAI-compatible ``/v1/embeddings`` endpoint for vectors; imports httpx.
 
-Nothing here runs unless a user names an endpoint. Batches go out one after the other on the event
-loop of the session, since only there can one limit span connecting, sending and reading.
+Nothing here runs unless a user names an endpoint. Batches are sent one by one on the session's
+event loop, since only there one limit can cover connecting, sending and reading.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def starts_with(segments: Segments, prefix: Segments) -> bool:
 def order_chunks(chunks: Sequence[RetrievedChunk]) -> tuple[RetrievedChunk, ...]:
     """Return chunks in rank order: by ``rank`` if every chunk has one (stably), else as listed.
 
-    Scores never reorder: the order that the generator saw is judged.
+    Scores do not reorder chunks: the order that the generator received is judged.
     """
     ranks = [chunk.rank for chunk in chunks if chunk.rank is not None]
     if len(ranks) < len(chunks) or ranks == sorted(ranks):  # usually in order already

@@ -61,7 +61,7 @@ class Ranking:
     """Gain of each rank: the largest grade among its golds not matched at an earlier rank."""
 
     def __post_init__(self) -> None:
-        """Walk down the ranks once: every metric needs what is found there."""
+        """Derive the shared values of all metrics in one pass over the ranks."""
         seen: set[int] = set()
         n_relevant, gains = 0, [0] * len(self.matched)
         for index, golds in enumerate(self.matched):
@@ -183,8 +183,8 @@ def document_ranking(
 ) -> Ranking:
     """Cut chunks at k, then keep each document's first occurrence.
 
-    Golds are the distinct gold documents with their largest grade. What is an irrelevant
-    *section* plays no part: a document with golds in it is a gold document.
+    Golds are the distinct gold documents with their largest grade. Irrelevant *sections* do not
+    count: a document with golds is a gold document.
     """
     golds: dict[DocumentKey, int] = {}
     for gold in case.gold_supports:

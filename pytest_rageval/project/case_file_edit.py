@@ -1,8 +1,8 @@
-"""Changes single lines of a case file and leaves every other byte of it alone.
+"""Changes of single lines of a case file; every other byte is kept.
 
 A change applies to the line as it was read. If another program changed the file meanwhile, a
 change of another line is kept; a change of the same line is a conflict, and nothing is written.
-The new file is complete before it replaces the old one, so that one of the two always exists whole.
+The new file is complete before it replaces the old one, so a complete file always exists.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class FileLines:
         return self.bom + b"\n".join(self.lines)
 
     def filled(self) -> Iterator[FileLine]:
-        """Yield the lines that hold more than blanks."""
+        """Yield the lines that are not blank."""
         for number, raw in enumerate(self.lines, 1):
             if raw.strip():
                 yield FileLine(number=number, raw=raw)
@@ -93,7 +93,7 @@ class FileLines:
         return replace(self, lines=(*self.lines[:index], *self.lines[index + 1 :]))
 
     def with_appended(self, text: str) -> tuple[FileLines, FileLine]:
-        """Return the file with one more line, ended as the others are, and that line.
+        """Return the file with one more line, with the line ending of the others, and that line.
 
         A file whose last line has no newline gets none after the new one either.
         """
@@ -204,7 +204,7 @@ def append_line(path: Path, value: Mapping[str, Any], *, display: str | None = N
 
 
 def append_texts(path: Path, texts: Iterable[str], *, display: str | None = None) -> None:
-    """Add lines at the end of a file, at once and as they are given.
+    """Add lines at the end of a file, in one write and unchanged.
 
     Raises:
         DatasetError: the file cannot be read or written.
@@ -279,7 +279,7 @@ def _write(path: Path, data: bytes, read: os.stat_result, shown: str) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    # Keeps the new name over a power cut; not every file system can.
+    # Keeps the new name after a power cut; not every file system can.
     with suppress(OSError):
         fd = os.open(folder, os.O_RDONLY)
         try:

@@ -38,7 +38,7 @@ from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _NOT_HASHED: Final = frozenset(
-    # The last two decide about the run, not about the asking and scoring of their case.
+    # The last two affect the run, not the asking and scoring of their case.
     {"notes", "metadata", "tags", "category", "difficulty", "required", "review"}
 )
 _ANCHORS: Final = frozenset({"gold_supports", "irrelevant_supports"})
@@ -69,7 +69,7 @@ class LoadedSet:
     """The path as shown to the user and stored in records."""
     cases: tuple[LocatedCase, ...]
     warnings: tuple[str, ...] = ()
-    """One line each, with file and first line; one per kind, however many cases it concerns."""
+    """One line each, with file and first line; one per kind, for any number of cases."""
 
     @cached_property
     def dataset_hash(self) -> str:
@@ -127,7 +127,7 @@ def _content(value: Case | Anchor, defaults: Mapping[str, Any]) -> dict[str, Any
 
 
 def parse_case(data: Mapping[str, Any]) -> Case:
-    """Check one case and make it a value.
+    """Check one case and return it as a value.
 
     Args:
         data: fields as in a line of a case file.
@@ -216,7 +216,7 @@ class CaseReader:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """One line per kind of warning, however many of the cases read it concerns."""
+        """One line per kind of warning, for any number of cases."""
         return tuple(
             f"{self.display}:{found.lineno}: {CASE_WARNINGS[kind]}: {found}"
             for kind, found in self._concerned.items()
@@ -242,7 +242,7 @@ class CaseReader:
 
 @dataclass(slots=True, kw_only=True)
 class _Concerned:
-    """The cases that a warning is about: the first few by name, the rest by number."""
+    """The cases of a warning: the first few by name, the rest by number."""
 
     lineno: int
     shown: list[str] = field(default_factory=list)
@@ -259,7 +259,7 @@ class _Concerned:
 
 
 def load_cases(path: Path, *, display: str | None = None) -> LoadedSet:
-    """Read a case file whole.
+    """Read a whole case file.
 
     Args:
         path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
@@ -289,8 +289,8 @@ def read_set(path: Path, rootdir: Path) -> LoadedSet | DatasetError:
 def without_gc() -> Iterator[None]:
     """Pause garbage collection while many objects are made that are all kept.
 
-    Python collects after every so many new objects, over all that exist: at 100,000 cases that
-    takes longer than making them.
+    Python collects after a number of new objects, over all existing ones: with 100,000 cases that
+    takes longer than creating them.
     """
     if not gc.isenabled():
         yield

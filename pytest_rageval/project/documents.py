@@ -2,7 +2,8 @@
 
 ``evals/documents/<name>.jsonl`` belongs to ``evals/<name>.jsonl``. Its first line names the scope
 prefix, a folder of the target that holds nothing else; each further line is one document below it.
-No URL is opened here, and a data file cannot name code: the loader of a ``ref`` is a setting.
+No URL is opened here, and a data file cannot name code: the loader of a ``ref`` is set in the
+settings.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def scope_prefix_fault(prefix: object) -> str | None:
 
 
 def is_plain_path(path: str) -> bool:
-    """Say whether a path is relative, in normal form, and cannot leave its folder."""
+    """Whether a path is relative, in normal form, and cannot leave its folder."""
     parts = PurePosixPath(path).parts
     normal = bool(parts) and "/".join(parts) == path and path.isprintable()
     kept = not path.startswith("/") and path.strip() == path and "%" not in path

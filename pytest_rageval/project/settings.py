@@ -1,6 +1,6 @@
 """Settings of a run from flags, environment, pyproject.toml and defaults.
 
-A flag wins over its variable, a variable over ``[tool.rageval]``, and that over the default.
+A flag overrides its variable, a variable ``[tool.rageval]``, and that the default.
 ``params`` merge key by key; every other value, ``gates`` included, comes whole from the highest
 source that sets it. A variable is ``RAGEVAL_`` and the flag without dashes and without a
 ``rageval-`` prefix (``--rag-url``: ``RAGEVAL_RAG_URL``, ``--rageval-results``:
@@ -85,7 +85,7 @@ def load_settings(
 
 
 def target_kind(settings: Settings) -> Literal["url", "vault", "none"]:
-    """Return the way to the target where no ``rag_client`` fixture is overridden."""
+    """Return the kind of target used unless a ``rag_client`` fixture is overridden."""
     if settings.target.url is not None:
         return "url"
     return "none" if settings.target.vault is None else "vault"
@@ -202,7 +202,7 @@ def _build(rootdir: Path, found: _Found) -> Settings:
 
 # --- stored settings -------------------------------------------------------------------------
 
-# The end of a parameter's name tells a token from a number of tokens.
+# The end of a parameter's name distinguishes a token from a number of tokens.
 _SECRET_PARAM = re.compile(
     r"(^|[-_])(authorization|api[-_]?key|token|secret|password|passwd|cookie)$", re.IGNORECASE
 )
@@ -317,7 +317,7 @@ def compared_settings(document: Mapping[str, Any]) -> dict[str, Any]:
 def config_hash(settings: Settings) -> str:
     """Return 16 hex digits over the settings on which comparable numbers depend.
 
-    The place of a run, its selection of cases and its patience are left out: rootdir, test paths
+    Location, case selection and timeouts of a run are left out: rootdir, test paths
     (the dataset has its own hash), results folder, run id, resumed run, shard, origins, stored
     text, gates, timeouts, retries and the error limit. Secrets are left out as in
     ``settings_document``.

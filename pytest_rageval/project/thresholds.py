@@ -55,8 +55,8 @@ def load_thresholds(
     Args:
         path: the file.
         display: the path as shown to the user; ``path`` itself when None.
-        categories: those that the case files hold; None: any name goes.
-        tags: those that the case files hold; None: any name goes.
+        categories: those of the case files; None: any name is valid.
+        tags: those of the case files; None: any name is valid.
         gates: ``--gate`` expressions.
 
     Raises:
@@ -88,9 +88,9 @@ def parse_thresholds(
     Args:
         text: the content.
         display: the path as shown to the user.
-        categories: those that the case files hold; None: any name goes.
-        tags: those that the case files hold; None: any name goes.
-        gates: ``--gate`` expressions, which take the ``[defaults]`` of the file too.
+        categories: those of the case files; None: any name is valid.
+        tags: those of the case files; None: any name is valid.
+        gates: ``--gate`` expressions, to which ``[defaults]`` of the file apply, too.
 
     Raises:
         ConfigError: all faults at once, each ``file:line:col: message``.
@@ -168,7 +168,7 @@ def _identity(check: Check) -> tuple[str, str | None, str, str]:
 
 
 def _name_apart(checks: Iterable[Check]) -> tuple[Check, ...]:
-    """Mark each max beside a min of the same metric, whose id it would share."""
+    """Mark each max with a min of the same metric, which would have the same id."""
     listed = list(checks)
     taken = {_identity(check) for check in listed}
     return tuple(
@@ -181,7 +181,7 @@ def _name_apart(checks: Iterable[Check]) -> tuple[Check, ...]:
 
 
 class _Reader:
-    """One pass over the values of a file; faults gather in ``source``."""
+    """One pass over the values of a file; faults are collected in ``source``."""
 
     def __init__(
         self, source: TomlSource, groups: Mapping[CheckTable, Collection[str] | None]
@@ -336,8 +336,8 @@ def project_thresholds(
         rootdir: folder of thresholds.toml, if there is one.
         gates: ``--gate`` expressions.
         judge_configured: whether answers are judged.
-        categories: of the set; None: any name goes.
-        tags: of the set; None: any name goes.
+        categories: of the set; None: any name is valid.
+        tags: of the set; None: any name is valid.
         allow_regressions: whether checks against a baseline only warn.
 
     Raises:
@@ -356,7 +356,7 @@ def project_thresholds(
 
 
 def with_implicit_checks(thresholds: Thresholds, *, judge_configured: bool) -> Thresholds:
-    """Add the checks that apply without being in the file, unless their limits are set.
+    """Add the default checks, unless the file sets their limits.
 
     ``error_rate <= 0`` always, ``judge_error_rate <= 0.05`` where a judge is configured.
     """

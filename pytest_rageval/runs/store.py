@@ -297,7 +297,7 @@ def list_runs(results_dir: Path) -> list[Path]:
 
 
 def is_run(path: Path) -> bool:
-    """Say whether a folder holds a run; False for a folder that cannot be read."""
+    """Whether a folder holds a run; False for a folder that cannot be read."""
     try:
         return any((path / name).is_file() for name in _RUN_FILES)
     except OSError:

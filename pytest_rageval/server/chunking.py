@@ -1,8 +1,8 @@
-"""Markdown into chunks that know their heading path, lines and bytes.
+"""Splitting of Markdown into chunks with heading path, lines and bytes.
 
-A note is cut at its headings; a section over the token budget is cut again at the edges of its
-blocks. Positions refer to the file as it is on disk (line ends, BOM and all), so a chunk's text
-is exactly the bytes of its range.
+A note is cut at its headings; a section over the token budget is cut again between blocks.
+Positions refer to the file as it is on disk (line ends, BOM and all), so a chunk's text is exactly
+the bytes of its range.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Chunk:
     """A passage of one note."""
 
     chunk_id: str
-    """32 hex digits; the same as long as vault, path, heading path, byte range and text are."""
+    """32 hex digits of vault, path, heading path, byte range and text."""
     vault: str
     rel_path: str
     heading_path: str
@@ -69,7 +69,7 @@ class _Note:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        # bytes.splitlines cuts at \n, \r\n and \r only: just where markdown-it does.
+        # bytes.splitlines splits only at \n, \r\n and \r, like markdown-it.
         lines = data.splitlines(keepends=True)
         self.starts = [0]
         for line in lines:
@@ -78,7 +78,7 @@ class _Note:
         self.first_line = _front_matter_lines(lines)
 
     def byte_at(self, line: int) -> int:
-        """Return where parsed line `line` starts (0 is the first after the front matter)."""
+        """Return the start of parsed line `line` (0 is the first after the front matter)."""
         return self.starts[min(line + self.first_line, len(self.starts) - 1)]
 
     def text(self, span: Span) -> str:
@@ -156,7 +156,7 @@ def _parser() -> MarkdownIt:
 
 
 def _front_matter_lines(lines: Sequence[bytes]) -> int:
-    """Return how many leading lines are YAML front matter: `---` to `---` or `...`."""
+    """Return the number of leading lines that are YAML front matter: `---` to `---` or `...`."""
     if not lines or lines[0].removeprefix(_BOM).rstrip() != b"---":
         return 0
     for number, line in enumerate(lines[1:], start=2):
@@ -224,13 +224,13 @@ def _pieces(note: _Note, section: _Section, max_tokens: int, overlap: int) -> It
         return
     spans: list[Span] = []
     if section.blocks and section.span.start < section.blocks[0].span.start:
-        # Link definitions leave no token: what stands before the first block goes with it.
+        # Link definitions leave no token: text before the first block belongs to it.
         spans.append(Span(section.span.start, section.blocks[0].span.start))
     for block in section.blocks or (_Block(Token("", "", 0), (), section.span),):
         spans.extend(_units(note, block, max_tokens))
     for span in pack_spans(note.data, spans, max_tokens, overlap):
         trimmed = note.trim(span)
-        # A heading cut off from its text says nothing that the heading path does not.
+        # A heading without its text repeats only the heading path.
         if trimmed.start < trimmed.end and trimmed.end > section.body_start:
             yield trimmed
 
@@ -256,7 +256,7 @@ def _units(note: _Note, block: _Block, max_tokens: int) -> Iterator[Span]:
             yield from _units(note, _Block(token, inner, Span(start, end)), max_tokens)
 
 
-# About what sub-word tokenizers produce: words, long ones in parts, and each punctuation mark.
+# Approximates sub-word tokenizers: words, long ones in parts, and each punctuation mark.
 _TOKEN = re.compile(rb"(?:[0-9A-Za-z]|[\xc2-\xf4][\x80-\xbf]*){1,10}|[^\s0-9A-Za-z\x80-\xff]")
 _SENTENCE_END = re.compile(rb"[.!?][\"')\]]*\s+|\n\s*")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -269,7 +269,7 @@ class Span:
     start: int
     end: int
     solid: bool = True
-    """Whether overlap must take the whole of it or nothing (code, tables, list items)."""
+    """Whether overlap contains all of it or nothing (code, tables, list items)."""
 
 
 def count_tokens(text: str | bytes) -> int:
@@ -303,7 +303,7 @@ def _cut_words(data: bytes, span: Span, max_tokens: int) -> Iterator[Span]:
         if match.start() > span.start and data[match.start() - 1 : match.start()].isspace():
             word_start = match.start()
         if count == max_tokens:
-            # Back to where the word began, unless the piece would then be empty.
+            # Back to the start of the word, unless the piece would then be empty.
             cut = word_start if word_start > start else match.start()
             yield Span(start, cut, span.solid)
             count = count_tokens(data[cut : match.start()])
@@ -337,7 +337,7 @@ def pack_spans(data: bytes, spans: Sequence[Span], max_tokens: int, overlap: int
 def _overlap_start(
     data: bytes, spans: Sequence[Span], sizes: Sequence[int], index: int, floor: int, room: int
 ) -> int:
-    """Return where the run of span `index` starts if it repeats at most `room` earlier tokens."""
+    """Return the start of the run of span `index` if it repeats at most `room` earlier tokens."""
     start = spans[index].start
     for before in range(index - 1, -1, -1):
         span, size = spans[before], sizes[before]
@@ -353,7 +353,7 @@ def _overlap_start(
 
 
 def _tail_start(data: bytes, span: Span, room: int) -> int:
-    """Return where the last `room` tokens of a span start, moved on to the start of a word."""
+    """Return the start of the last `room` tokens of a span, moved on to the start of a word."""
     tokens = [match.start() for match in _TOKEN.finditer(data, span.start, span.end)]
     for position in tokens[max(0, len(tokens) - room) :] if room > 0 else []:
         if data[position - 1 : position].isspace():

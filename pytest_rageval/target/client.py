@@ -1,10 +1,9 @@
 """The HTTP client of a target, and JMESPath mappings for APIs of another shape.
 
-Failures are returned as data. Requests block, on whatever thread asks: httpx takes four times the
-CPU for the same request on an event loop. A mapping is one expression that yields the whole
-document, or a table of field to expression. In a table a dot in a field's name nests:
-``"input.query" = "question"`` sends ``{"input": {"query": ...}}``. Fields that come out null are
-left out, as only what is set is sent.
+Failures are returned as data. Requests block the calling thread: on an event loop httpx takes four
+times the CPU. A mapping is one expression that yields the whole document, or a table of field to
+expression. In a table a dot in a field's name nests: ``"input.query" = "question"`` sends
+``{"input": {"query": ...}}``. Fields whose expression yields null are not sent.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class HttpRagClient:
 
     Args:
         target: URL, headers, timeouts in seconds, retries and mappings.
-        environ: where ``env:NAME`` header values come from, looked up at every request.
+        environ: source of ``env:NAME`` header values, read at every request.
         sleep: pauses between attempts, in seconds.
         clock: monotonic seconds.
         rng: jitter of the pauses.
@@ -133,7 +132,7 @@ class HttpRagClient:
             http.close()
 
     def _attempt(self, request: Request) -> Attempt:
-        # Leased before the clock starts: the first one takes a while to build.
+        # Leased before the clock starts, because the first client takes a while to build.
         with self._clients.lease() as http:
             return self._timed(http, request)
 
@@ -141,7 +140,8 @@ class HttpRagClient:
         started = ended = self._clock()
 
         def note_time() -> None:
-            # Before this thread waits for its turn to compute, which is not the target's time.
+            # Before this thread waits for its turn to compute, which does not count as the target's
+            # time.
             nonlocal ended
             ended = self._clock()
 
@@ -169,7 +169,7 @@ class HttpRagClient:
         target = self._target
 
         def unless_total(limit: float) -> float | None:
-            # The total fires first anyway; of two equal limits always the same one must.
+            # The total timeout should fire first; with equal limits either might.
             return limit if limit < target.timeout_s else None
 
         return open_client(
@@ -238,7 +238,7 @@ def compile_mapping(
     In a response table the fields of ``debug`` may be written without that prefix.
 
     Raises:
-        ConfigError: an expression or a field is wrong; names the key, the position and what was
+        ConfigError: an expression or a field is wrong; names the key, the position and the text
             found there.
 
     The returned function raises EndpointError (kind ``protocol``) where an expression that is
@@ -295,7 +295,7 @@ def _syntax_fault(expression: str, error: Exception) -> str:
 
 
 def _check_functions(node: object, expression: str, where: str) -> None:
-    """Refuse an unknown function now: jmespath itself would only notice on a reply."""
+    """Refuse an unknown function now, because jmespath only detects it on a reply."""
     from jmespath.functions import Functions
 
     known = Functions.FUNCTION_TABLE
@@ -326,7 +326,7 @@ def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
     if len(path) == 1 and name in _DEBUG_FIELDS:
         return ("debug", name)
     known = {*_REPLY_FIELDS, "debug", *(f"debug.{field}" for field in _DEBUG_FIELDS)}
-    # Below a known field anything goes: `debug.latency.retrieval_ms`.
+    # Any name is allowed below a known field: `debug.latency.retrieval_ms`.
     if name in known or (path[0] == "debug" and path[1] in _DEBUG_FIELDS):
         return path
     if path[0] in _DEBUG_FIELDS:

@@ -4,7 +4,7 @@ Reading is strict where a score depends on a field and lenient where none does:
 
 - strict (``protocol`` error that names the field): ``answer``, ``abstained``, every reference, of
   a chunk its path, heading, vault, id, text and ranks, and the folders that were searched;
-- lenient (a value that makes no sense is an absent one): scores, line numbers, token counts,
+- lenient (an invalid value counts as absent): scores, line numbers, token counts,
   latency, reasons, models and indexing coverage.
 
 Everywhere null means absent, an unknown field is ignored, NaN and infinities become null, and
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _LONGEST_MS = 1e12
-"""Some thirty years: a longer duration is nonsense, and sums of such would overflow."""
+"""Some thirty years: longer durations are errors, and their sums would overflow."""
 _MAX_INTEGER_BITS = 1024
-"""Longer integers are nonsense here, and neither floats nor Python's decimal printing take them."""
+"""Longer integers are errors, and fit neither floats nor Python's decimal printing."""
 _DECIMAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 
 
@@ -60,8 +60,8 @@ _DECIMAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII
 def request_body(request: AskRequest) -> dict[str, Any]:
     """Build the JSON body of a request; fields that are None or empty are left out.
 
-    ``params`` become further top-level fields. A field that is set wins over a parameter of its
-    name, so that the settings that a run records are those that were sent.
+    ``params`` become further top-level fields. A field that is set overrides a parameter of its
+    name, so a run records the settings that were sent.
     """
     body: dict[str, Any] = dict(request.params)
     body["question"] = request.question
@@ -79,7 +79,7 @@ def request_body(request: AskRequest) -> dict[str, Any]:
     return body
 
 
-# --- values that pydantic alone does not read ----------------------------------------------
+# --- values that pydantic does not read alone ----------------------------------------------
 
 
 def _string_or_none(value: object) -> str | None:
@@ -87,7 +87,7 @@ def _string_or_none(value: object) -> str | None:
 
 
 def _number_or_none(value: object) -> float | None:
-    """Read a number or a string that holds a decimal one; None unless it is finite."""
+    """Read a number, or a decimal number in a string; None unless it is finite."""
     if isinstance(value, str) and len(value) < 64 and _DECIMAL.fullmatch(value):
         return _finite_float(value)
     if _is_integer(value):
@@ -103,7 +103,7 @@ def _integer_or_none(value: object) -> int | None:
 
 
 def _vector_or_none(value: object) -> tuple[float, ...] | None:
-    """Read a vector; one with anything but finite numbers in it is not a vector."""
+    """Read a vector; None unless all of its items are finite numbers."""
     if not isinstance(value, list | tuple) or not value:
         return None
     numbers = tuple(_number_or_none(entry) for entry in value)
@@ -149,7 +149,7 @@ def _models(value: object) -> dict[str, str]:
 
 
 def _plain(value: object) -> Any:
-    """Copy any JSON value with its faults mended: no NaN, no lone surrogate, string keys."""
+    """Copy any JSON value with its faults repaired: no NaN, no lone surrogate, string keys."""
     if isinstance(value, Mapping):
         return {_clean(str(key)): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -162,7 +162,7 @@ def _plain(value: object) -> Any:
 
 
 def _is_integer(value: object) -> TypeGuard[int]:
-    """Say whether a value is an integer of sane size (to Python, True is one too)."""
+    """Whether a value is an integer within the limit and not a boolean."""
     return (
         isinstance(value, int)
         and not isinstance(value, bool)
@@ -191,8 +191,8 @@ def _clean(text: str) -> str:
 
 # --- a reply in the shape of the contract --------------------------------------------------
 
-# Usual values are read by pydantic alone; only what it refuses is left to a function of ours.
-# A length is asked for so that pydantic looks at the characters, and finds a lone surrogate.
+# Pydantic reads usual values alone; our functions read only those that it refuses. A length limit
+# makes pydantic read the characters, so that it finds lone surrogates.
 _Text = Annotated[str, StringConstraints(strict=True, min_length=0)]
 _SANE: Final = 10**15
 _IN_ORDER: Final = Field(union_mode="left_to_right")
@@ -333,7 +333,7 @@ def parse_ask_response(payload: object) -> AskResponse:
 
 
 def ask_response(reply: Reply) -> AskResponse:
-    """Make a response of a reply that was read in the shape of the contract."""
+    """Return the response for a reply in the shape of the contract."""
     debug = reply.get("debug") or ReplyDebug()
     references = reply.get("references")
     chunks = debug.get("retrieved_chunks")
@@ -386,7 +386,7 @@ _EXPECTED: Final = {
 
 
 def _message(fault: ErrorDetails) -> str:
-    """Name the place in a reply that does not fit the contract, with both values."""
+    """Name the invalid place in a reply, with the value received and the one expected."""
     if fault["loc"] == ("answer",) and fault["type"] == "missing":
         names = excerpt(", ".join(sorted(map(str, fault["input"]))[:10])) or "none"
         return f"answer: expected a string, got nothing (fields: {names})"
@@ -394,7 +394,7 @@ def _message(fault: ErrorDetails) -> str:
     for part in fault["loc"]:
         if isinstance(part, int):
             where += f"[{part}]"
-        elif part in _FIELDS:  # Others name the member of a union that was tried.
+        elif part in _FIELDS:  # Other parts name a member of a union.
             where += f".{part}" if where else part
     came = None if fault["type"] == "missing" else fault["input"]
     expected = _EXPECTED.get(fault["type"], fault["msg"])

@@ -147,8 +147,8 @@ def test_a_ref_without_loader_says_what_to_do(tmp_path: Path) -> None:
     ("path", "prefix", "message"),
     [
         ("eval/a.md", "eval/", "--scope-prefix"),
-        ("evals/other/a.md", "evals/set/", "no path below the scope prefix"),
-        ("evals/set/../a.md", "evals/set/", "no path below the scope prefix"),
+        ("evals/other/a.md", "evals/set/", "is not a path below the scope prefix"),
+        ("evals/set/../a.md", "evals/set/", "is not a path below the scope prefix"),
     ],
 )
 def test_documents_that_could_not_be_put_are_refused(path: str, prefix: str, message: str) -> None:

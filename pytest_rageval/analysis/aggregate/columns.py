@@ -1,7 +1,7 @@
 """The numbers of many records, column by column.
 
 A record is reduced to some hundred floats as soon as it is added, so that a run of any length is
-aggregated in memory that does not hold its texts.
+aggregated without its texts in memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pytest_rageval.values.record import CaseRecord
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-# A scored value is finite, which leaves two floats to say why there is none.
+# A scored value is finite, so two other floats can encode the reason for a missing one.
 NOT_APPLICABLE: Final = nan
 ERROR: Final = inf
 
@@ -46,7 +46,7 @@ _Item = TypeVar("_Item", bound=Hashable)
 
 
 class _Codes(Generic[_Item]):
-    """Numbers distinct values 0, 1, … in the order they first come."""
+    """Numbers distinct values 0, 1, … in the order of first appearance."""
 
     def __init__(self) -> None:
         self.items: list[_Item] = []
@@ -60,7 +60,7 @@ class _Codes(Generic[_Item]):
 
 
 class _Sparse:
-    """A column that few rows have a value in, or all: rows and values side by side."""
+    """A column in which only some rows have a value: rows and values side by side."""
 
     def __init__(self) -> None:
         self.rows = array("q")
@@ -92,8 +92,8 @@ class RecordColumns:
     Rows are in the order of arrival; a `CaseTable` orders them.
 
     Args:
-        registry: the metrics; keys that only records hold get columns of their own.
-        path_case: whether two documents whose paths differ by case alone are two.
+        registry: the metrics; unregistered keys of records get columns, too.
+        path_case: whether paths that differ only in case are different documents.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class RecordColumns:
             self.metrics.extend([_value(metrics, reasons, key) for key in self._keys])
             for key in metrics.keys() - self.registry.keys():
                 self.extra[key].add(row, _value(metrics, reasons, key))
-        # An empty list has all of its ranks, and says nothing of a reranker.
+        # An empty list has all of its ranks, but is not evidence of a reranker.
         known_before = record.metrics_before_rerank is not None
         self.reranked = self.reranked or (known_before and record.retrieved_chunks != ())
         for key, before in (record.metrics_before_rerank or {}).items():
@@ -187,7 +187,7 @@ class RecordColumns:
                 self.before[key].add(row, before)
 
     def _coverage_code(self, coverage: Mapping[str, Any]) -> int:
-        # A target reports the same one with every answer, so the last is nearly always it.
+        # A target reports the same one with every answer, so the last one nearly always matches.
         for code in reversed(range(len(self.coverages))):
             if self.coverages[code] == coverage:
                 return code
@@ -274,7 +274,7 @@ class CaseTable:
 
     @property
     def metric_infos(self) -> Mapping[str, MetricInfo | None]:
-        """Every metric, those that only records hold last, about which nothing is known."""
+        """Every metric; unregistered keys of records come last."""
         return {**self.columns.registry, **dict.fromkeys(sorted(self.columns.extra))}
 
     def metric(self, key: str) -> Floats:
@@ -309,7 +309,7 @@ class CaseTable:
         return self.repeats_of(self._raw(key).tolist())
 
     def repeats_of(self, values: Sequence[_Item]) -> Iterator[list[_Item]]:
-        """Per case, what a column holds of each of its repeats, in order."""
+        """Per case, the column's value for each repeat, in order."""
         for rows in self.rows:
             yield [values[row] for row in rows]
 
@@ -339,7 +339,7 @@ class CaseTable:
         return np.asarray(self.columns.references, dtype=np.int64)[self._firsts]
 
     def latencies(self, name: str) -> Iterator[LatencyObservation]:
-        """Every call in order, without a duration where none is known."""
+        """Every call in order; its duration may be unknown."""
         known = self.columns.latency.get(name, _Sparse()).dense(len(self.columns)).tolist()
         for row in self.order:
             ms = known[row] if known[row] < inf else None
@@ -368,7 +368,7 @@ class CaseTable:
     def documents(
         self, cases: Iterable[tuple[str, str]]
     ) -> dict[tuple[str, str], Sequence[Documents]]:
-        """Per case, the documents that each of its repeats retrieved; unknown cases are left."""
+        """Per case, the documents that each repeat retrieved; unknown cases are left out."""
         wanted = set(cases)
         return {
             name: [self.columns.documents[row] for row in rows]
@@ -387,7 +387,7 @@ def _fold_repeats(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ArraySample:
-    """Scored values with the codes of their clusters, as intervals ask for them."""
+    """Scored values with the codes of their clusters, as intervals need them."""
 
     values: Floats
     clusters: Integers

@@ -1,4 +1,4 @@
-"""Reasons for which a case changed between two runs, in a few words. Pure."""
+"""Reasons why a case changed between two runs, in a few words. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN: Final = 2
 def explain_flip(
     base: CaseRecord, new: CaseRecord, metric: str | None, *, named: bool = True
 ) -> str:
-    """Say what happened to a case.
+    """Describe the change of a case.
 
     Args:
         base: one record of the earlier run.
@@ -46,7 +46,7 @@ def _abstention_words(base: CaseRecord, new: CaseRecord, _named: bool) -> Iterat
 
 
 def _abstained(record: CaseRecord) -> bool | None:
-    """Whether an answer abstains: as the target or its judge said."""
+    """Whether an answer abstains, according to the target or the judge."""
     if record.abstained is not None:
         return record.abstained
     found = (record.abstention or {}).get("abstained")
@@ -65,7 +65,7 @@ def _stage_words(base: CaseRecord, new: CaseRecord) -> str:
 
 
 def _ranks(record: CaseRecord) -> dict[int, int]:
-    """First rank, from 1, of each gold that the target returned, however deep."""
+    """Return the first rank, from 1, of each returned gold, also beyond k."""
     found: dict[int, int] = {}
     for rank, chunk in enumerate(record.retrieved_chunks or (), start=1):
         for gold in chunk.matched_golds or ():
@@ -100,7 +100,7 @@ def _lost_words(gold: int, new: CaseRecord, now: int | None, named: bool) -> str
         what = "nothing retrieved"
     if len(golds) == 1:
         return what if what in {"left the scope", "nothing retrieved"} else f"gold {what}"
-    # With several golds the place itself says most; how far away it is comes after it.
+    # With several golds, the lost one is named first, its reason in brackets.
     return f"lost {_gold(gold, golds, named)}" + (
         f" ({what})" if what != "nothing retrieved" else ""
     )
@@ -125,7 +125,7 @@ def _place(path: str | None, heading: str | None) -> str:
     return f"{path} > {heading}" if heading else f"{path}"
 
 
-# --- what should not be there, and what is cited -----------------------------------------------
+# --- unwanted chunks and citations -----------------------------------------------
 
 
 def _irrelevant_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]:
@@ -166,7 +166,7 @@ def _cited(record: CaseRecord) -> dict[str, None]:
 
 _Explainer = Callable[[CaseRecord, CaseRecord, bool], Iterator[str]]
 _EXPLAINERS: Final[tuple[_Explainer, ...]] = (_gold_words, _irrelevant_words)
-"""Asked in turn where only the outcome changed; other citations alone change none."""
+"""Tried in order if only the outcome changed; citations alone do not change it."""
 _BY_METRIC: Final[Mapping[str, _Explainer]] = {
     "recall_all_at_k": _gold_words,
     "hit_at_k": _gold_words,
@@ -217,13 +217,13 @@ class CaseFlip:
     case_id: str
     category: str
     direction: Direction
-    """By its outcome, or where that stayed by the first metric that changed."""
+    """By the outcome, or if that is the same, by the first changed metric."""
     base_outcome: CaseOutcome
     new_outcome: CaseOutcome
     changes: tuple[MetricFlip, ...]
     """Most significant first; empty: only the outcome changed."""
     reason: str
-    """A few words; they may hold paths and headings of the case file and of the target."""
+    """A few words, which may contain paths and headings of the case file and the target."""
     brief_reason: str
     """The same without user, document or model text."""
 
@@ -239,7 +239,7 @@ def find_flips(
     Args:
         pairs: base and new of each case.
         keys: metrics that may be compared; None: all.
-        outcomes: whether the outcomes may be.
+        outcomes: whether outcomes may be compared.
     """
     found = [flip for base, new in pairs if (flip := _flip(base, new, keys, outcomes)) is not None]
     return tuple(sorted(found, key=lambda f: (f.direction != "worse", f.file, f.case_id)))
@@ -253,7 +253,7 @@ def _flip(
     direction = by_outcome or (changes[0].direction if changes else None)
     if direction is None:
         return None
-    # What went the case's way comes first, whatever else changed beside it.
+    # Changes in the direction of the flip come first.
     ordered = tuple(sorted(changes, key=lambda change: change.direction != direction))
     before, after = _telling(base, new, ordered[0] if ordered else None, direction)
     metric = ordered[0].metric if ordered else None

@@ -1,6 +1,6 @@
-"""Two runs over the same cases: paired differences, and what became of each case. Pure.
+"""Two runs over the same cases: paired differences and changed cases. Pure.
 
-Base is the earlier run, new the one that is compared with it; every difference is new - base.
+Base is the earlier run, new the later one; every difference is new - base.
 Defined in docs/statistics.md#two-runs.
 """
 
@@ -31,7 +31,7 @@ from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.values.record import CaseRecord
 
 MARGIN_SHARE: Final = 0.05
-"""Of a metric's range: a smaller difference does not matter unless a threshold says otherwise."""
+"""Share of a metric's range: smaller differences do not matter unless a threshold sets another."""
 
 OUTCOME_KEYS: Final = frozenset(
     {
@@ -55,7 +55,7 @@ class MetricChange:
     """Mean over the pairs; None: no case was scored on both sides."""
     new: float | None
     delta: float | None
-    """``new`` - ``base``, whichever way is better."""
+    """``new`` - ``base``, in either direction of improvement."""
     low: float | None
     """Two-sided interval of ``delta``; None: there is none."""
     high: float | None
@@ -66,7 +66,7 @@ class MetricChange:
     """Two-sided: exact McNemar for 0/1 metrics without clusters, else a sign-flip test; None:
     no pair, or not asked for."""
     p_holm: float | None
-    """``p`` adjusted for looking at all these metrics."""
+    """``p`` adjusted for the number of metrics."""
     n: int
     """Cases scored on both sides."""
     n_base_only: int
@@ -77,7 +77,7 @@ class MetricChange:
     margin: float
     """Differences below it do not matter."""
     mde: float | None
-    """Smallest difference that this many cases would show, at 80 % power."""
+    """Smallest difference that this number of cases detects with 80 % power."""
     verdict: Verdict
     noise: JudgeNoise | None = None
     """Of a judged metric with repeats or a second judge."""
@@ -85,7 +85,7 @@ class MetricChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyChange:
-    """A percentile of the time of all calls of each run: not paired, and without a p."""
+    """A percentile of the call times of each run: unpaired, and without a p-value."""
 
     key: str
     base: float | None
@@ -102,10 +102,10 @@ class Comparison:
 
     pairing: Pairing
     metrics: Mapping[str, MetricChange]
-    """Those that either run scored on a paired case, in the order of the registry."""
+    """Metrics that either run scored on a paired case, in the order of the registry."""
     latency: Mapping[str, LatencyChange]
     flips: tuple[CaseFlip, ...]
-    """Worse ones first, then better ones, each in the order of file and id."""
+    """Worse ones, then better ones, each by file and id."""
     newly_missed: tuple[str, ...]
     """Ids of the cases that passed in the base and are missed in the new run."""
     confidence: float = 0.95
@@ -123,16 +123,16 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonSettings:
-    """Everything but the records that a comparison depends on."""
+    """Options of a comparison."""
 
     keys: frozenset[str] | None = None
     """Metrics that may be compared; None: all."""
     margins: Mapping[str, float] = field(default_factory=dict)
-    """By metric, the difference that matters; others take a share of their range."""
+    """Smallest relevant difference by metric; default: ``MARGIN_SHARE`` of its range."""
     confidence: float = 0.95
     """Of the intervals, 0 to 1."""
     base_timeout_ms: float | None = None
-    """The limit at which a call that timed out enters the percentiles of latency."""
+    """Duration that a timed-out call has in the latency percentiles."""
     new_timeout_ms: float | None = None
     with_p: bool = True
     """Compute p-values, which takes most of the time."""
@@ -144,13 +144,13 @@ class ComparisonSettings:
 
 
 def margin_of(info: MetricInfo) -> float:
-    """The largest difference of a metric that does not matter by itself."""
+    """Return the largest difference of a metric that does not matter."""
     low, high = info.scale
     return 0.0 if high is None else MARGIN_SHARE * (high - low)
 
 
 def two_sided_p(values: PairedValues, *, binary: bool) -> float | None:
-    """Return p of the hypothesis that nothing changed, by counting or flipping; None: no pair."""
+    """Return p of the hypothesis of no change (McNemar or sign flips); None: no pair."""
     if not values.n:
         return None
     differences = [n - b for b, n in zip(values.base, values.new, strict=True)]
@@ -161,7 +161,7 @@ def two_sided_p(values: PairedValues, *, binary: bool) -> float | None:
 
 
 def _clusters(values: PairedValues) -> int | None:
-    """Number of clusters where any holds two cases; None: each case is its own."""
+    """Return the number of clusters; None: every case is a cluster of its own."""
     named = [c for c in values.clusters if c is not None]
     if len(set(named)) == len(named):
         return None
@@ -216,7 +216,7 @@ def compare_metrics(
         binary = values.scale(info).binary
         p = None
         if settings.with_p:
-            # Several metrics are often the same numbers, and drawing signs takes time.
+            # Several metrics often have equal values, and drawing signs is slow.
             same = (binary, values.base, values.new, values.clusters)
             if same not in known:
                 known[same] = two_sided_p(values, binary=binary)
@@ -245,7 +245,7 @@ def compare_records(
     Args:
         base: records of the earlier run, the last of each case and repeat.
         new: records of the later one.
-        settings: which metrics, how sure; None: all of them, 95 %.
+        settings: metrics and confidence; None: all metrics, 95 %.
     """
     given = settings or ComparisonSettings()
     pairing = pair_cases(base, new, any_k=given.any_k)
@@ -355,7 +355,7 @@ class GroupChange:
     table: GroupTable
     group: str
     change: MetricChange
-    """Without a p, which would mean less with every group."""
+    """Without a p-value, since the number of groups is not corrected for."""
     verdict: Verdict | None
     """None: too few cases to give one."""
 
@@ -370,13 +370,13 @@ def compare_groups(
 ) -> tuple[GroupChange, ...]:
     """Compare the main metrics of every category, then of every tag.
 
-    A look at where a change comes from, not a test: nothing is adjusted for the number of groups,
-    and nothing here enters the family of the metrics over all cases.
+    Descriptive, not a test: nothing is adjusted for the number of groups, and groups are not part
+        of the family of tests over all cases.
 
     Args:
         pairs: the cases of both runs; category and tags are the new one's.
-        settings: which metrics, how sure.
-        min_n: pairs below which there is no verdict.
+        settings: metrics and confidence.
+        min_n: minimum number of pairs for a verdict.
     """
     groups: dict[tuple[GroupTable, str], list[CasePair]] = {}
     for pair in pairs:

@@ -1,7 +1,7 @@
 """Intervals of a mean and of a percentile.
 
-Means that are mostly 1 often show no failure at all in a small sample; t, bootstrap and BCa
-collapse to a point there. Wilson and the plus-two t do not, and need no random numbers.
+If most values are 1, a small sample often has no failure; t, bootstrap and BCa intervals then
+collapse to a point. Wilson and the plus-two t do not, and need no random numbers.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def clopper_pearson(k: int, n: int, *, confidence: float = 0.95) -> Interval:
 
 
 def beta_credible(k: int, n: int, *, confidence: float = 0.95) -> Interval:
-    """Equal-tailed credible interval of a proportion under a Beta(1, 1) prior.
+    """Equal-tailed credible interval of a proportion with a Beta(1, 1) prior.
 
     Source: Bowyer, Aitchison, Ivanova 2025, arXiv 2503.01747.
     """
@@ -178,8 +178,8 @@ def plus_two(
     se = math.sqrt(variance)
     level = tail_level(confidence, sided)
     half = student_t_quantile(level, g - 1) * se
-    # What a true difference must overcome: the t quantile instead of the normal one, and the pull
-    # of the two pseudo-cases towards the middle. Without both, a few documents promise too much.
+    # Includes the t quantile instead of the normal one, and the shrinkage by the two pseudo-cases.
+    # Without both, detectable effects of few clusters would be too small.
     pull = 1 + 2 / math.sqrt(sample.n * g)
     return Interval(
         low=max(lo, centre - half),
@@ -198,7 +198,7 @@ def mean_interval(
     confidence: float = 0.95,
     sided: Sided = 2,
 ) -> Interval:
-    """The interval of a mean that suits its scale.
+    """Interval of a mean, by the method that suits its scale.
 
     Args:
         sample: one value per case.
@@ -238,7 +238,7 @@ def percentile(values: Sequence[float], p: float) -> float | None:
 
 def percentile_place(n: int, p: float) -> tuple[int, float]:
     """Position of a type 7 percentile of n > 0 sorted values: an index, and the share beyond it."""
-    # Divided last, so that p95 of five values lies at 3.8 and not a bit below.
+    # Divided last, so that p95 of five values is at exactly 3.8.
     below, rest = divmod((n - 1) * p, 100)
     return int(below), rest / 100
 
@@ -254,7 +254,7 @@ def quantile_interval(
         confidence: 0 to 1.
         sided: 1 or 2.
 
-    A bound that the sample cannot give is None: p95 has no upper bound below n = 72.
+    A bound beyond the sample is None: p95 has no upper bound below n = 72.
     """
     ordered, n = sorted(values), len(values)
     level = tail_level(confidence, sided)
@@ -262,8 +262,8 @@ def quantile_interval(
     def below(j: int) -> float:
         return binomial_cdf(j - 1, n, p)
 
-    # 1-based places: the last whose tail is small enough, the first whose tail is large enough.
-    # A tail that equals the level does so up to rounding.
+    # 1-based ranks: the last whose tail is small enough, the first whose tail is large enough. A
+    # tail that equals the level does so up to rounding.
     places = range(1, n + 1)
     low = bisect_right(places, 1 - level + _ROUNDING, key=below)
     high = bisect_left(places, level - _ROUNDING, key=below)

@@ -1,4 +1,4 @@
-"""Paired differences between two runs over the same cases, and the smallest that can be found.
+"""Paired differences between two runs over the same cases, and minimum detectable effects.
 
 A difference is candidate - baseline. Defined in docs/statistics.md#two-runs and #how-many-cases.
 """
@@ -199,7 +199,7 @@ def _mover_regression_p(diffs: Sequence[float], margin: float) -> float:
     n, gained, lost = len(diffs), sum(d > 0 for d in diffs), sum(d < 0 for d in diffs)
     if (gained - lost) / n >= -margin:
         return 0.5
-    inside, outside = 0.0, 40.0  # at z = 40 every bound lies at the end of its scale
+    inside, outside = 0.0, 40.0  # at z = 40 every bound is at the end of its scale
     while (z := 0.5 * (inside + outside)) not in {inside, outside}:
         if mover_wilson_bounds(gained, lost, n, z)[1] < -margin:
             inside = z
@@ -282,8 +282,8 @@ def _all_totals(sizes: Sequence[float]) -> list[float]:
 
 def _drawn_totals(sizes: Sequence[float], seed: int) -> list[float]:
     draw, whole = random.Random(seed), sum(sizes)
-    # A byte is eight coins, whose sums are added up once: tossing each coin by itself takes many
-    # times as long, and a comparison has dozens of metrics.
+    # A random byte holds eight signs, whose sums are tabulated: drawing each sign alone is many
+    # times slower, and a comparison has dozens of metrics.
     tables = [_sums_by_byte(sizes[i : i + 8]) for i in range(0, len(sizes), 8)]
     tosses = (draw.randbytes(len(tables)) for _ in range(_DRAWS))
     return [2 * sum(map(getitem, tables, toss)) - whole for toss in tosses]
@@ -303,7 +303,7 @@ def _sums_by_byte(sizes: Sequence[float]) -> list[float]:
 def minimum_detectable_effect(
     se: float | None, *, confidence: float = 0.95, power: float = POWER
 ) -> float | None:
-    """Smallest true difference that a one-sided check finds with probability ``power``.
+    """Smallest true difference that a one-sided check detects with probability ``power``.
 
     Args:
         se: one-sided half-width over the normal quantile (``Interval.detectable_se``); None:
@@ -320,7 +320,7 @@ def minimum_detectable_effect(
 def required_n(
     sd: float, difference: float, *, confidence: float = 0.95, power: float = POWER
 ) -> int | None:
-    """Cases needed to find ``difference``; None for a difference of 0, which none can show.
+    """Cases needed to detect ``difference``; None for a difference of 0, which cannot be detected.
 
     Args:
         sd: standard deviation of one case's value or difference.

@@ -29,14 +29,14 @@ from pytest_rageval.values.verdict import JudgeErrorKind, Judgement, JudgeReques
 
 CalibrationRubric = Literal["groundedness", "correctness", "abstention"]
 RUBRICS: Final[tuple[CalibrationRubric, ...]] = ("groundedness", "correctness", "abstention")
-"""Rubrics that people's labels exist for."""
+"""Rubrics with human labels."""
 
 LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "groundedness": ("grounded", "not_grounded"),
     "correctness": ("correct", "incorrect"),
     "abstention": ("answer", "abstain"),
 }
-"""By rubric: the label of the other class, then of the class that matters."""
+"""By rubric: the label of the negative class, then of the positive one."""
 LEFT_OUT: Final[Mapping[str, tuple[str, ...]]] = {"abstention": ("partial", "clarify")}
 """Labels of neither class; they are counted and not judged."""
 
@@ -45,12 +45,12 @@ _MARK: Final = re.compile(r"^\[(\d{1,4})\][ \t]*", re.MULTILINE)
 _NUMBERS: Final = re.compile(r"\[\s*(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\s*\]")
 
 
-# --- what people said ----------------------------------------------------------------------------
+# --- human labels ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledAnswer:
-    """One answer with what people said of it (one line of a label file)."""
+    """One answer with its human label (one line of a label file)."""
 
     id: str
     label: str
@@ -65,7 +65,7 @@ class LabelledAnswer:
 
     @property
     def cluster(self) -> tuple[str, str]:
-        """Key of the answers that are right or wrong together: the question, else the context."""
+        """Key of the answers that tend to be right or wrong together: question, else context."""
         for part in (self.question, self.context):
             if part is not None and part.strip():
                 return self.source, part
@@ -73,12 +73,12 @@ class LabelledAnswer:
 
 
 def request_of(row: LabelledAnswer, *, answer: str | None = None) -> JudgeRequest:
-    """Return what a judge is asked about a labelled answer.
+    """Return the request to a judge about a labelled answer.
 
-    The turns before the question stand before it. Accepted answers become one expected answer,
-    joined by `` | ``: they are alternatives, while every expected key fact is required. A context
-    whose passages begin with ``[n]`` is split there; ``[n]`` in the answer then names the place of
-    its passage, as in a run, and a number without passage stays one.
+    Earlier turns precede the question. Accepted answers become one expected answer, joined by
+    ``|``: they are alternatives, while every expected key fact is required. A context whose
+    passages begin with ``[n]`` is split there; ``[n]`` in the answer then refers to the position of
+    its passage, as in a run, and a number without a passage still has none.
 
     Args:
         row: the labelled answer.
@@ -97,7 +97,7 @@ def split_context(context: str) -> tuple[list[int], list[str]]:
     r"""Split a context into its passages.
 
     Returns:
-        The numbers that the passages carry and their texts; a context that does not begin with
+        The numbers and texts of the passages; a context that does not begin with
         ``[n]``, or whose numbers do not rise, is one passage without number, a blank one none.
 
     >>> split_context("[2] Beans.\n[5] Peas.")
@@ -115,9 +115,9 @@ def split_context(context: str) -> tuple[list[int], list[str]]:
 
 
 def renumber(answer: str, numbers: Sequence[int]) -> str:
-    """Turn the ``[n]`` of an answer from the source's numbers into places, from 1.
+    """Replace the source's numbers in ``[n]`` of an answer by positions, from 1.
 
-    A number that no passage carries becomes one beyond the last place.
+    A number without passage becomes one beyond the last position.
 
     >>> renumber("Peas [5], or beans [2, 5]; lentils [1].", [2, 5])
     'Peas [2], or beans [1, 2]; lentils [3].'
@@ -133,7 +133,7 @@ def renumber(answer: str, numbers: Sequence[int]) -> str:
     return _NUMBERS.sub(moved, answer)
 
 
-# --- what the judge said -------------------------------------------------------------------------
+# --- the judge's readings -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ class Reading:
 
 
 def read_judgement(rubric: CalibrationRubric, judgement: Judgement) -> Reading:
-    """Take the score of a rubric out of a judgement; what is not valid is an error, never 0."""
+    """Read a rubric's score from a judgement; an invalid one is an error, never 0."""
     verdict = judgement.verdict
     if verdict is None:
         failure = judgement.failure
@@ -185,26 +185,26 @@ def pass_line(rubric: CalibrationRubric) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Agreement of a judge with people on some answers; None: undefined (0/0, one class alone)."""
+    """Agreement of a judge with people on some answers; None: undefined (0/0, only one class)."""
 
     n: int
-    """Answers with a valid verdict; every figure is over these."""
+    """Answers with a valid verdict, the basis of every figure."""
     n_error: int
     n_not_applicable: int
     n_positive: int
-    """Of ``n``, those that people put into the class that matters."""
+    """Of ``n``, answers that people put into the positive class."""
     auroc: float | None
-    """Macro mean over the sources that hold both classes."""
+    """Macro mean over the sources with both classes."""
     auroc_pooled: float | None
     kappa: float | None
-    """Cohen's, of the sides of the pass line."""
+    """Cohen's kappa of passing and failing scores."""
     kappa_low: float | None
     kappa_high: float | None
     clusters: int
     """Groups of answers to one question; the interval of kappa resamples these."""
     accuracy: float | None
     precision: float | None
-    """This and the next: of the class that matters, with Wilson intervals."""
+    """Of the positive class, like the next; with Wilson intervals."""
     precision_low: float | None
     precision_high: float | None
     recall: float | None
@@ -215,7 +215,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestThreshold:
-    """The pass line with the largest kappa on these very answers, hence flattering."""
+    """The pass line with the largest kappa on these answers; optimistic."""
 
     threshold: float
     kappa: float
@@ -223,7 +223,7 @@ class BestThreshold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A judge against people under one rubric."""
+    """Agreement of a judge with people under one rubric."""
 
     rubric: CalibrationRubric
     threshold: float | None
@@ -250,9 +250,9 @@ def calibrate(
     """Compare a judge's readings with people's labels.
 
     Args:
-        rows: labelled answers with distinct ids; those of neither class are counted alone.
+        rows: labelled answers with distinct ids; those of neither class are only counted.
         readings: by row id, one for every row of a class.
-        rubric: what was judged.
+        rubric: rubric of the readings.
         threshold: an answer is good from this score on; None: the pass line.
         confidence: of all intervals.
 
@@ -271,7 +271,7 @@ def calibrate(
         rubric=rubric,
         threshold=line,
         overall=overall,
-        # One source alone is the whole; its bootstrap need not run twice.
+        # A single source equals the whole; its bootstrap need not run twice.
         by_source={sources[0]: overall}
         if len(sources) == 1
         else {name: measure([row for row in judged if row.source == name]) for name in sources},
@@ -297,7 +297,7 @@ def _measure(
     scores, clusters = [score for _, score in scored], [row.cluster for row, _ in scored]
     truth = [_matters(rubric, row.label) for row, _ in scored]
     said = [score > 0 if line is None else score < line - _TOLERANCE for score in scores]
-    # A high score says good; the flag of abstention says that the class that matters is there.
+    # A high score is good, but the flag of abstention is 1 for the positive class.
     up = truth if line is None else [not one for one in truth]
     discrimination = auroc(scores, up, sources=[row.source for row, _ in scored])
     interval = bootstrap_agreement(
@@ -328,7 +328,7 @@ def _measure(
 
 
 def kappa_of_flags(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Cohen's kappa of two raters who say 0 or 1: ``agreement.kappa``, quick enough to resample.
+    """Cohen's kappa of two binary raters: ``agreement.kappa``, fast enough to resample.
 
     >>> kappa_of_flags([1, 1, 0, 0], [1, 0, 0, 0])
     0.5
@@ -357,7 +357,7 @@ def _best_threshold(
     best: BestThreshold | None = None
     below, bad_below = 0, 0
     for score in sorted(total):
-        # Everything under this score is taken for bad.
+        # Every answer below this score counts as bad.
         found = _kappa(n, n_bad, below, bad_below)
         if found is not None and below and (best is None or found > best.kappa + _TOLERANCE):
             best = BestThreshold(threshold=score, kappa=found)
@@ -370,7 +370,7 @@ def _best_threshold(
 
 
 def calibration_document(found: Calibration) -> dict[str, Any]:
-    """Return a calibration as JSON values, without text of any answer and without NaN."""
+    """Return a calibration as JSON values, without answer texts and NaN."""
     return {
         "rubric": found.rubric,
         **asdict(found.overall),
@@ -383,7 +383,7 @@ def calibration_document(found: Calibration) -> dict[str, Any]:
 
 
 def answer_hash(row: LabelledAnswer) -> str:
-    """Name what a judge is asked about a row: 16 hex digits, whatever people said of it."""
+    """Return a hash of the request about a row, without its label: 16 hex digits."""
     request = request_of(row)
     parts = [
         request.question,

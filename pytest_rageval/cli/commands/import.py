@@ -136,7 +136,7 @@ class _Plan:
     output: Path
     texts: tuple[str, ...]
     clashes: Mapping[str, str | None]
-    """Id that was taken to the new one; None: left out."""
+    """Conflicting id to its new one; None: left out."""
     documents: Path | None
     document_lines: tuple[str, ...]
     responses: Path | None
@@ -189,7 +189,7 @@ def _plan(found: Imported, output: Path, on_clash: OnClash, responses: Path | No
 
 
 def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Validate every line by our rules for case files before it is written.
+    """Validate every line as a case before it is written.
 
     Raises:
         DatasetError: with every fault.

@@ -243,7 +243,7 @@ def _sqlite_text(statement: Select[Any]) -> str:
 
 
 CACHE_VERSION: Final = 1
-"""1: the first one. Another version is refused, not migrated: a cache can be made anew."""
+"""1: the first one. Another version is refused, not migrated: a cache can be created again."""
 
 _CREATE_ATTEMPTS: Final = 5
 
@@ -357,7 +357,7 @@ class Statements:
     shrink: Executable
 
     def delete(self, identity: str | None, before: int | None) -> Delete:
-        """Delete the entries of one judge (None: of all), last used before a time (None: any)."""
+        """Return a statement deleting one judge's entries (None: all) last used before a time."""
         verdicts = _tables().verdicts
         statement = verdicts.delete()
         if identity is not None:
@@ -367,7 +367,7 @@ class Statements:
         return statement
 
     def delete_but(self, identity: str | None, n: int) -> Delete:
-        """Delete all entries of one judge (None: of all) but the ``n`` used last."""
+        """Return a statement deleting one judge's entries (None: all) but the ``n`` used last."""
         from sqlalchemy import select
 
         verdicts = _tables().verdicts

@@ -20,7 +20,7 @@ from pytest_rageval.values.errors import StorageError
 
 MAX_DOCUMENT_BYTES: Final = 1_000_000
 _DAY_S: Final = 86_400
-"""A use is noted at most once a day: a warm run of 2,000 hits should not be 2,000 writes."""
+"""A use is noted at most once a day: a run with 2,000 hits should not write 2,000 times."""
 _MAX_USED: Final = 500
 """Uses that are noted in one statement."""
 
@@ -91,7 +91,7 @@ class JudgeCache:
     # --- entries ---------------------------------------------------------------------------
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """Return the document of a key; None: it is missing, or is not a JSON object any more.
+        """Return the document of a key; None: it is missing or not a JSON object.
 
         Raises:
             StorageError: the database cannot be read, or the cache is closed.
@@ -153,7 +153,7 @@ class JudgeCache:
             return False
         return self._database.keep(statement, {**values, "document": text})
 
-    # --- housekeeping ----------------------------------------------------------------------
+    # --- maintenance ----------------------------------------------------------------------
 
     def _note_use(self, key: str) -> None:
         with self._lock:

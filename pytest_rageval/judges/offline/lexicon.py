@@ -1,8 +1,8 @@
 """Words of a text, and the word lists of the offline judge. Pure.
 
 A word's key is its stem (Snowball English, after a table of irregular forms), a number's key its
-value however it is written: ``1,000`` and ``1000``, ``two`` and ``2``, ``II`` and ``2``; ``3rd``
-and ``third`` are ``#3``. Scripts without spaces are taken character by character. The lists are of
+value in any notation: ``1,000`` and ``1000``, ``two`` and ``2``, ``II`` and ``2``; ``3rd`` and
+``third`` are ``#3``. Scripts without spaces are taken character by character. The lists are of
 plain words, read through the same stemmer.
 """
 
@@ -34,7 +34,7 @@ SOFT_WORDS: Final = frozenset(
     whereas whether which while who whom whose why within without yes yet yours yourself
     """.split()
 )
-"""Closer to grammar than to content: counted little."""
+"""Closer to grammar than to content: small weight."""
 
 LIGHT_WORDS: Final = frozenset(
     """
@@ -49,7 +49,7 @@ LIGHT_WORDS: Final = frozenset(
     usually various view want way well word work world year
     """.split()
 )
-"""Frequent in any text, so that finding one says little."""
+"""Frequent in any text, so a match is weak evidence."""
 
 NEGATIONS: Final = frozenset(
     """
@@ -178,7 +178,7 @@ APPROXIMATE: Final = frozenset(
     under up below beyond exceeding
     """.split()
 )
-"""Before a number: it is a bound or an estimate."""
+"""Words that make the next number a bound or an estimate."""
 
 
 CORE: Final = 0

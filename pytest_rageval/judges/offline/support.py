@@ -1,7 +1,8 @@
 """Features of the support of one claim by an indexed context, each from 0 to 1.
 
-Coverage is the share of the claim's words, by weight, that the context holds. A claim that stands
-word for word in one sentence has 1 in every feature of ``FOR`` and 0 in every one of ``AGAINST``.
+Coverage is the share of the claim's words, by weight, that the context contains. A claim that
+occurs word for word in one sentence has 1 in every feature of ``FOR`` and 0 in every one of
+``AGAINST``.
 """
 
 from __future__ import annotations
@@ -48,17 +49,17 @@ class Support:
 
     - ``window``: coverage by the best sentence, its neighbours, its heading and first line;
     - ``new_words``: by the window, of the words that the question does not hold;
-    - ``pairs``: neighbouring content words that stand near each other in a close sentence too;
-    - ``runs``: three words in a row that a close sentence holds as they are;
+    - ``pairs``: neighbouring content words that are near each other in a close sentence, too;
+    - ``runs``: three words in a row that occur unchanged in a close sentence;
     - ``on_topic``: share of the question's words in the context, 0.5 without a question;
     - ``numbers``: a number is not in the window (nor near one, where it is an estimate);
     - ``names``: a name is neither in the context nor in the question;
     - ``negated``, ``not_negated``: only the claim, only the best sentence negates a shared word;
-    - ``rival``: the best sentence holds an opposite of a word that the claim has;
-      these are the square of ``window`` where they hold, since a fault in a claim that is found
-      otherwise is a contradiction, and in one that is not found it says nothing more;
-    - ``absolute``: 1 if "only", "never", … is the claim's alone;
-    - ``self_talk``: 1 if "I", "my" is the claim's alone.
+    - ``rival``: the best sentence contains an opposite of a word of the claim;
+      these are the square of ``window`` where they hold: in a claim that is otherwise found, a
+      fault is a contradiction; in one that is not found, it adds nothing;
+    - ``absolute``: 1 if "only", "never", … is only in the claim;
+    - ``self_talk``: 1 if "I", "my" is only in the claim.
     """
     keys: frozenset[str]
     """Its distinct words, core ones left out."""
@@ -235,7 +236,7 @@ class Sentence(NamedTuple):
     passage: int
     """1-based place of its passage in the request."""
     label: int
-    """Number that ``[n]`` in the answer names it by."""
+    """Number ``n`` of its citation ``[n]`` in the answer."""
     words: Sequence[Word]
     keys: frozenset[str]
     """Keys of all words except core words."""
@@ -246,7 +247,7 @@ class Sentence(NamedTuple):
 
     @property
     def negated(self) -> bool:
-        """Whether it holds a negation."""
+        """Whether it contains a negation."""
         return any(word.negates for word in self.words)
 
 
@@ -337,7 +338,7 @@ def _read_sentences(text: str) -> tuple[tuple[Sequence[Word], frozenset[str]], .
 
 def content_keys(words: Sequence[Word]) -> list[str]:
     """Return the keys of words in order, core words left out."""
-    return [word[1] for word in words if word[2]]  # by place: this is the innermost loop
+    return [word[1] for word in words if word[2]]  # by index, for speed in the innermost loop
 
 
 def word_runs(words: Sequence[Word]) -> set[tuple[str, str, str]]:

@@ -24,9 +24,9 @@ _EXAMPLES: Final = (
     "a path, sqlite:///evals/cache/history.sqlite or postgresql+psycopg://user@host/database"
 )
 _MISTYPED: Final = re.compile(r"\s*(?:postgres|sqlite)[\w+]*:(?!//)", re.IGNORECASE)
-"""A URL with too few slashes, which may hold a password."""
+"""A URL with too few slashes, which may contain a password."""
 _TOO_LARGE: Final = "54"
-"""Class of PostgreSQL's errors about what is larger than it can keep."""
+"""Class of PostgreSQL's errors about values that are too large."""
 
 
 class RowError(StorageError):
@@ -39,9 +39,9 @@ class IndexDatabase:
     Args:
         url_or_path: path of an SQLite file, or an SQLAlchemy URL.
         rootdir: base of a relative path.
-        write: whether it is to be filled: makes a missing file and tables.
+        write: create missing files and tables, to fill them.
         anew: drop tables of another version.
-        patience_s: longest wait for other processes that write the same, in seconds.
+        patience_s: maximum wait for other writers of the same rows, in seconds.
 
     Raises:
         ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
@@ -97,7 +97,7 @@ class IndexDatabase:
     def _lock(self, lock: str | None) -> None:
         from sqlalchemy import text
 
-        # Of this transaction alone, as a pool in between may give the session to others after it.
+        # For this transaction only, since a connection pool may reuse the session afterwards.
         limit = f"SET LOCAL lock_timeout = {int(self._patience_s * 1000)}"
         self._connection.exec_driver_sql(limit)
         if lock is not None:
@@ -156,7 +156,7 @@ class IndexDatabase:
 
 def _find_place(text: str, rootdir: Path) -> Place:
     if _MISTYPED.match(text):
-        # As a path it would make a file of this name, and show it.
+        # Taken as a path, it would create a file of this name and show the password.
         raise ConfigError(f"{_WHAT}: got a URL that cannot be read, expected {_EXAMPLES}")
     place = parse_place(text, what=_WHAT, examples=_EXAMPLES)
     if not place.is_sqlite:
@@ -178,11 +178,11 @@ class Tables:
 
     version: Table
     runs: Table
-    """One row a run."""
+    """One row per run."""
     results: Table
-    """One row a case and repeat."""
+    """One row per case and repeat."""
     metrics: Table
-    """One row a figure of a run: overall, and of each category, tag, ..."""
+    """One row per figure of a run: overall, and of each category, tag, ..."""
 
     @property
     def metadata(self) -> MetaData:
@@ -191,7 +191,7 @@ class Tables:
 
     @property
     def of_a_run(self) -> tuple[Table, Table, Table]:
-        """Those with rows of a run, in the order to delete them in."""
+        """Tables with rows of a run, in the order of deletion."""
         return (self.metrics, self.results, self.runs)
 
 
@@ -284,7 +284,7 @@ def _numbers(*names: str) -> list[Any]:
 
 
 def check_tables(connection: Connection, shown: str) -> None:
-    """Refuse a database without an index, or with one of another version.
+    """Refuse a database without an index, or with another version of it.
 
     Raises:
         StorageError: the database is refused.

@@ -123,7 +123,7 @@ def test_a_server_that_keeps_to_the_contract_is_all_well() -> None:
             lambda r, c, n: c[1].update(rel_path="C:\\notes\\2.md"),
             "warn",
             "rel_path",
-            "no path below a folder",
+            "is not a path below a folder",
         ),
         (lambda r, c, n: c[1].pop("heading_path"), "warn", "heading_path", "missing from 1 of 2"),
         (lambda r, c, n: c[1].update(text=None), "warn", "text", "missing from 1 of 2"),
