@@ -24,7 +24,12 @@ from pytest_rageval.analysis.stats.intervals import (
     mean_interval,
 )
 from pytest_rageval.analysis.stats.paired import paired_difference
-from pytest_rageval.analysis.stats.repeats import pass_at_k, pass_hat_k, variance_components
+from pytest_rageval.analysis.stats.repeats import (
+    flip_probability,
+    pass_at_k,
+    pass_hat_k,
+    variance_components,
+)
 from pytest_rageval.metrics.cross_lingual import cross_lingual_consistency
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.values.numbers import (
@@ -210,7 +215,7 @@ def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
     }
     mixed = [(*name, c) for name, (asked, c) in repeated.items() if 0 < c < asked]
     mixed.sort(key=lambda case: (abs(2 * case[2] - repeated[case[0], case[1]][0]), case))
-    flips = [2 * c * (asked - c) / (asked * (asked - 1)) for asked, c in repeated.values()]
+    flips = [flip_probability(*pair) for pair in repeated.values()]
 
     def over_cases(estimate: Callable[[int, int, int], float | None]) -> dict[int, float]:
         found = {}

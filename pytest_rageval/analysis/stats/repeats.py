@@ -25,16 +25,6 @@ class VarianceComponents:
     """The share of the mean's variance that more repeats could remove."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flakiness:
-    """Disagreement between repeats of a case; None: fewer than two repeats, or no case."""
-
-    flaky_rate: float | None
-    """Cases with both passes and failures / cases."""
-    flip_probability: float | None
-    """Probability that two repeats of a case, drawn at random, disagree."""
-
-
 def variance_components(rows: Sequence[Sequence[float]]) -> VarianceComponents:
     """Variance within and between cases.
 
@@ -117,20 +107,14 @@ def pass_hat_k(repeats: int, passes: int, k: int) -> float | None:
     return math.comb(passes, k) / math.comb(repeats, k)
 
 
-def flakiness(passes: Sequence[int], repeats: int) -> Flakiness:
-    """Flaky cases and the probability that two repeats of a case disagree.
+def flip_probability(repeats: int, passes: int) -> float:
+    """Probability that two repeats of a case, drawn at random, disagree.
 
     Args:
-        passes: one count per case, 0 to ``repeats``.
-        repeats: R, the same for every case.
+        repeats: R, how often the case was asked, at least 2.
+        passes: how often it passed, 0 to R.
 
-    >>> flakiness([3, 0, 5, 4], 5)
-    Flakiness(flaky_rate=0.5, flip_probability=0.25)
+    >>> flip_probability(5, 3)
+    0.6
     """
-    if repeats < 2 or not passes:
-        return Flakiness(flaky_rate=None, flip_probability=None)
-    flips = [2 * c * (repeats - c) / (repeats * (repeats - 1)) for c in passes]
-    return Flakiness(
-        flaky_rate=sum(0 < c < repeats for c in passes) / len(passes),
-        flip_probability=fmean(flips),
-    )
+    return 2 * passes * (repeats - passes) / (repeats * (repeats - 1))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pytest_rageval.analysis.stats.repeats import (
-    flakiness,
+    flip_probability,
     pass_at_k,
     pass_hat_k,
     variance_components,
@@ -66,12 +66,8 @@ def test_k_below_one_is_no_data() -> None:
     assert pass_hat_k(3, 1, 0) is None
 
 
-def test_one_repeat_cannot_be_flaky() -> None:
-    assert flakiness([1, 0], 1).flaky_rate is None
-    assert flakiness([], 5).flip_probability is None
-
-
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=8))
-def test_flip_probability_counts_ordered_pairs_of_repeats(passes: list[int]) -> None:
-    disagree = sum(2 * c * (4 - c) for c in passes) / (len(passes) * 4 * 3)
-    assert flakiness(passes, 4).flip_probability == pytest.approx(disagree)
+@given(st.lists(st.booleans(), min_size=2, max_size=8))
+def test_flip_probability_counts_ordered_pairs_of_repeats(outcomes: list[bool]) -> None:
+    pairs = list(permutations(outcomes, 2))
+    disagree = sum(a != b for a, b in pairs) / len(pairs)
+    assert flip_probability(len(outcomes), sum(outcomes)) == pytest.approx(disagree)
