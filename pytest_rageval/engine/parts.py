@@ -13,7 +13,6 @@ from pytest_rageval.metrics.scoring import headings_reported, settle_headings
 from pytest_rageval.project.discovery import Shard
 from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.runs.read import read_documents, records_of_run
-from pytest_rageval.runs.store import read_json
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import Selection
 from pytest_rageval.values.record import CaseRecord
@@ -37,8 +36,9 @@ def read_part(folder: Path) -> StoredRun:
     Raises:
         StorageError: a file of it cannot be read, or does not describe its settings and set.
     """
-    read_json(folder / "config.json")  # raises the error that read_documents would only note
     run = read_documents(folder)
+    if "config.json" in run.unreadable:
+        raise StorageError(run.unreadable["config.json"])
     if not isinstance(run.config.get("settings"), dict) or not isinstance(
         run.config.get("set"), dict
     ):

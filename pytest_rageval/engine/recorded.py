@@ -56,14 +56,13 @@ class RecordedResponses:
 
     Args:
         path: the file, a pipe included.
-        display: the path as shown in messages; ``path`` itself by default.
 
     Raises:
         DatasetError: the file cannot be read.
     """
 
-    def __init__(self, path: Path, *, display: str | None = None) -> None:
-        self._display = path.as_posix() if display is None else display
+    def __init__(self, path: Path) -> None:
+        self._display = path.as_posix()
         self.faults: list[Fault] = []
         """Faults of the lines read so far."""
         self._file = _seekable(open_lines(path, self._display))

@@ -15,8 +15,9 @@ from pytest_rageval.analysis.compare.settings import (
     setting_differences,
 )
 from pytest_rageval.project.case_reader import LoadedSet
-from pytest_rageval.runs.read import latest_records
-from pytest_rageval.runs.store import read_json, read_records, resolve_run
+from pytest_rageval.runs.read import latest_records, read_documents
+from pytest_rageval.runs.store import read_records, resolve_run
+from pytest_rageval.support.text import counted, first_of
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings, is_run_id
@@ -59,7 +60,7 @@ class ResumedRun:
 
     def sentences(self, run_id: str) -> list[str]:
         """Describe the point from which the run continues."""
-        done = "1 case is" if self.n_cases == 1 else f"{self.n_cases} cases are"
+        done = f"{counted(self.n_cases, 'case')} {'is' if self.n_cases == 1 else 'are'}"
         again = [
             *([f"{self.n_again} for want of a connection"] if self.n_again else []),
             *([f"{self.n_changed} of changed content"] if self.n_changed else []),
@@ -68,9 +69,9 @@ class ResumedRun:
         if again:
             sentences[0] += f"; what is selected is asked again: {', '.join(again)}"
         if self.gone:
-            ids = ", ".join(self.gone[:_SHOWN]) + (" ..." if len(self.gone) > _SHOWN else "")
             sentences.append(
-                f"run {run_id}: left out what it holds of cases that the set no longer has: {ids}"
+                f"run {run_id}: left out what it holds of cases that the set no longer has: "
+                f"{first_of(self.gone, _SHOWN)}"
             )
         return sentences
 
@@ -109,27 +110,25 @@ def read_resumed(folder: Path, settings: Settings, sets: Sequence[LoadedSet]) ->
         StorageError: a file of the run cannot be read.
     """
     lines = read_records(folder)
-    config = folder / "config.json"
-    if not config.is_file():
+    run = read_documents(folder)
+    if unreadable := run.unreadable.get("config.json"):
+        raise StorageError(
+            f"{unreadable}; without it the settings of the records are unknown: start a new run"
+        )
+    if not run.config:
         if lines:
             raise ConfigError(
                 f"{_FLAG}: {folder} holds records and no config.json, so the settings they "
                 "were asked with are unknown; start a new run"
             )
         return ResumedRun()
-    try:
-        stored = read_json(config)
-    except StorageError as error:
-        raise StorageError(
-            f"{error}; without it the settings of the records are unknown: start a new run"
-        ) from None
-    found = setting_differences(stored, current_config(settings), also=("shard",))
+    found = setting_differences(run.config, current_config(settings), also=("shard",))
     if found:
         raise ConfigError(
             f"{_FLAG}: run {folder.name} was made with other settings: "
             f"{listed(found, 'then', 'now')}; give the same ones, or start a new run"
         )
-    return _sorted_out(lines, stored, settings, sets)
+    return _sorted_out(lines, run.config, settings, sets)
 
 
 def _sorted_out(

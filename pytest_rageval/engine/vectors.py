@@ -35,7 +35,7 @@ from pytest_rageval.support.http.exchange import (
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import ObjectLine, field_text, read_objects
-from pytest_rageval.support.text import excerpt
+from pytest_rageval.support.text import clean
 from pytest_rageval.target.contract import parse_reply_bytes
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 
@@ -216,7 +216,7 @@ class EmbeddingsClient:
         except VectorError as error:
             where = field_text(("data", entry["index"], *error.loc))
             # Not chained, as above.
-            raise self._error("protocol", f"{where}: {excerpt(str(error), 160)}") from None
+            raise self._error("protocol", f"{where}: {clean(str(error), 160)}") from None
 
     def _error(self, kind: TargetErrorKind, text: str) -> EndpointError:
         return failure(kind, self._address, blot_out(text, self._secrets))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import repeated_rubrics, spot_check_fields
@@ -286,8 +286,10 @@ def case_verdicts(view: CaseView, judged: Judged | None) -> CaseVerdicts:
     abstained = judged.verdicts.abstained
     hallucinated = None if abstained is None else not view.case.answerable and not abstained
     return CaseVerdicts(
-        groundedness=_groundedness(by_rubric.get("groundedness") or by_rubric.get("claims")),
-        correctness=_correctness(by_rubric.get("correctness")),
+        groundedness=_scored(
+            by_rubric.get("groundedness") or by_rubric.get("claims"), "groundedness"
+        ),
+        correctness=_scored(by_rubric.get("correctness"), "correctness"),
         abstention={
             "abstained": abstained,
             "hallucinated": hallucinated,
@@ -307,41 +309,23 @@ def _failure_of(judgement: Judgement | None) -> dict[str, Any]:
     return {"error": {"kind": judgement.failure.kind, "message": judgement.failure.message}}
 
 
-def _groundedness(judgement: Judgement | None) -> dict[str, Any] | None:
+def _scored(judgement: Judgement | None, rubric: str) -> dict[str, Any] | None:
+    """Return the fields of a record about the score of one rubric; None: it was not judged."""
     if judgement is None:
         return None
     found: dict[str, Any] = {"score": None, "judge": judgement.judge, **_failure_of(judgement)}
     verdict = judgement.verdict
     if verdict is None:
         return found
-    return found | {
-        "score": verdict.scores.get("groundedness"),
-        "reasoning": verdict.reasoning,
-        "supported_claims": [claim.text for claim in verdict.claims if claim.supported],
-        "unsupported_claims": [claim.text for claim in verdict.claims if not claim.supported],
-        "claims": [
-            {
-                "text": claim.text,
-                "supported": claim.supported,
-                "passage": claim.passage,
-                "reason": claim.reason,
-            }
-            for claim in verdict.claims
-        ],
-    }
-
-
-def _correctness(judgement: Judgement | None) -> dict[str, Any] | None:
-    if judgement is None:
-        return None
-    found: dict[str, Any] = {"score": None, "judge": judgement.judge, **_failure_of(judgement)}
-    verdict = judgement.verdict
-    if verdict is None:
-        return found
+    found |= {"score": verdict.scores.get(rubric), "reasoning": verdict.reasoning}
+    if rubric == "groundedness":
+        return found | {
+            "supported_claims": [claim.text for claim in verdict.claims if claim.supported],
+            "unsupported_claims": [claim.text for claim in verdict.claims if not claim.supported],
+            "claims": [asdict(claim) for claim in verdict.claims],
+        }
     facts = verdict.key_facts_found
     return found | {
-        "score": verdict.scores.get("correctness"),
-        "reasoning": verdict.reasoning,
         "key_facts_found": None if facts is None else list(facts),
         "acknowledges_conflict": verdict.acknowledges_conflict,
     }

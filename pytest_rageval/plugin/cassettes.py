@@ -21,7 +21,7 @@ from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.state import is_xdist_controller
 from pytest_rageval.project.settings import target_kind
 from pytest_rageval.support.files import write_file
-from pytest_rageval.support.text import excerpt
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.settings import Settings
 
@@ -31,10 +31,7 @@ MATCH_ON: Final = ("method", "scheme", "host", "port", "path", "query", "body")
 
 
 def open_cassettes(
-    config: pytest.Config,
-    settings: Settings,
-    files: Iterable[Path],
-    environ: Mapping[str, str] = os.environ,
+    config: pytest.Config, settings: Settings, files: Iterable[Path]
 ) -> Cassettes | None:
     """Return the plugin that records or replays; None if neither is requested.
 
@@ -50,7 +47,7 @@ def open_cassettes(
             f"{asked}: cassettes are recorded and replayed one case after the other, in one "
             "process; leave out -n (or add -n 0)"
         )
-    return Cassettes(config, settings, environ, mode=mode or "none")
+    return Cassettes(config, settings, os.environ, mode=mode or "none")
 
 
 class Cassettes:
@@ -216,7 +213,7 @@ class Cassettes:
         if not cassette.rewound:
             return f"no cassette {shown}: record it with --record-mode=once; nothing was sent"
         host = urlsplit(request.uri).hostname
-        asked = f"{request.method} to {host}{excerpt(urlsplit(request.uri).path, 100)}"
+        asked = f"{request.method} to {host}{clean(urlsplit(request.uri).path, 100)}"
         return (
             f"the cassette {shown} does not hold this request ({asked}) or has answered it "
             "already: record the case again with --record-mode=rewrite; nothing was sent"
@@ -247,7 +244,7 @@ class _Persister:
             lines = str(error).strip().splitlines() or ["no message"]
             pytest.fail(
                 f"{self._shown(path)}: not a cassette ({type(error).__name__}: "
-                f"{excerpt(lines[0], 160)}); delete it and record it with --record-mode=once",
+                f"{clean(lines[0], 160)}); delete it and record it with --record-mode=once",
                 pytrace=False,
             )
 

@@ -170,21 +170,21 @@ def change_line(
     return FileLine(number=index + 1, raw=raw)
 
 
-def remove_line(path: Path, line: FileLine, *, display: str | None = None) -> None:
+def remove_line(path: Path, line: FileLine) -> None:
     """Delete one line of a file.
 
     Raises:
         EditConflictError: the line was changed since it was read; nothing was written.
         DatasetError: the file cannot be read or written.
     """
-    shown = path.as_posix() if display is None else display
+    shown = path.as_posix()
     with _locked(path):
         data, status = _read(path, shown)
         lines = FileLines.of(data)
         _write(path, lines.without_line(_index(lines, line, shown)).joined(), status, shown)
 
 
-def append_line(path: Path, value: Mapping[str, Any], *, display: str | None = None) -> FileLine:
+def append_line(path: Path, value: Mapping[str, Any]) -> FileLine:
     """Add one line at the end of a file, written in the style of its last one.
 
     Returns:
@@ -193,7 +193,7 @@ def append_line(path: Path, value: Mapping[str, Any], *, display: str | None = N
     Raises:
         DatasetError: the value is not a JSON value, or the file cannot be read or written.
     """
-    shown = path.as_posix() if display is None else display
+    shown = path.as_posix()
     with _locked(path):
         data, status = _read(path, shown)
         lines = FileLines.of(data)
@@ -203,13 +203,13 @@ def append_line(path: Path, value: Mapping[str, Any], *, display: str | None = N
     return line
 
 
-def append_texts(path: Path, texts: Iterable[str], *, display: str | None = None) -> None:
+def append_texts(path: Path, texts: Iterable[str]) -> None:
     """Add lines at the end of a file, in one write and unchanged.
 
     Raises:
         DatasetError: the file cannot be read or written.
     """
-    shown = path.as_posix() if display is None else display
+    shown = path.as_posix()
     with _locked(path):
         data, status = _read(path, shown)
         end = b"\r\n" if b"\r\n" in data[:100_000] else b"\n"

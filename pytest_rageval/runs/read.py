@@ -14,6 +14,7 @@ from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.store import RESULTS, read_json, read_records, resolve_run
 from pytest_rageval.runs.tags import tags_by_run
+from pytest_rageval.support.text import first_of
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.documents import part
 from pytest_rageval.values.errors import StorageError
@@ -182,7 +183,7 @@ def select_failed(settings: Settings, known: Iterable[tuple[str, str]]) -> Faile
     still = frozenset(failed).difference(gone)
     if not gone:
         return FailedCases(cases=still)
-    ids = ", ".join(name for _, name in gone[:_SHOWN]) + (" ..." if len(gone) > _SHOWN else "")
+    ids = first_of([name for _, name in gone], _SHOWN)
     count = f"{len(gone)} of the {len(failed)} cases that failed in run {run.run_id}"
     sentence = f"{count} {'is' if len(gone) == 1 else 'are'} not in the set any more: {ids}"
     return FailedCases(cases=still, notes=(sentence,))

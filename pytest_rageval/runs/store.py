@@ -20,7 +20,7 @@ from typing import IO, Any, Final, Self
 from pytest_rageval.runs.record_json import record_from_json, record_to_json
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, write_file
-from pytest_rageval.support.text import nearest
+from pytest_rageval.support.text import counted, nearest
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
@@ -310,11 +310,19 @@ def run_time(path: Path) -> float:
     Raises:
         OSError: the folder is gone.
     """
+    stored = stored_time(path / "metrics.json")
+    if stored is not None:
+        return stored
+    found = [path / name for name in _RUN_FILES if (path / name).is_file()]
+    return (found[0] if found else path).stat().st_mtime
+
+
+def stored_time(document: Path) -> float | None:
+    """Return the ``timestamp`` of a document of a run, in seconds since 1970; None: it has none."""
     try:
-        stamp = datetime.fromisoformat(read_json(path / "metrics.json")["timestamp"])
+        stamp = datetime.fromisoformat(read_json(document)["timestamp"])
     except (StorageError, KeyError, TypeError, ValueError):
-        found = [path / name for name in _RUN_FILES if (path / name).is_file()]
-        return (found[0] if found else path).stat().st_mtime
+        return None
     return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
 
 
@@ -368,7 +376,7 @@ def _tagged(results_dir: Path, tag: str, run_id: str) -> Path:
 
 def _nth_last(results_dir: Path, runs: list[Path], name: str, back: int) -> Path:
     if back >= len(runs):
-        count = "no runs" if not runs else f"only {len(runs)} run" + "s" * (len(runs) > 1)
+        count = f"only {counted(len(runs), 'run')}" if runs else "no runs"
         raise StorageError(f"run {name!r}: {results_dir} holds {count}")
     return runs[-1 - back]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Final, Literal
 
@@ -31,7 +31,7 @@ _WORKFLOW_COMMAND: Final = re.compile(
 """GitHub Actions commands, at the start of a line or within it: wrapping may put any word first."""
 
 
-def clean(text: str, limit: int | None = None, *, encoding: str | None = None) -> str:
+def clean(text: str, limit: int | None = None) -> str:
     r"""Return text on one line without control, bidi and zero-width characters.
 
     What GitHub Actions would take for a command of ours is broken up.
@@ -39,13 +39,11 @@ def clean(text: str, limit: int | None = None, *, encoding: str | None = None) -
     Args:
         text: anything a model, a document or a user wrote.
         limit: longest result in characters; a longer text ends in ``...``.
-        encoding: of the stream that the text is for; what it cannot hold is written as an
-            escape such as ``\u2026``. None: the stream takes everything.
 
     >>> clean("one\r\ntwo \x1b[31mred\x1b[0m \u202ereversed")
     'one two red reversed'
-    >>> clean("a long answer", 8), clean("caf\u00e9 \u2192", encoding="ascii")
-    ('a lon...', 'caf\\xe9 \\u2192')
+    >>> clean("a long answer", 8)
+    'a lon...'
     """
     # An answer may hold megabytes of which a line is shown: hidden characters are rare enough
     # that a generous beginning decides.
@@ -55,8 +53,6 @@ def clean(text: str, limit: int | None = None, *, encoding: str | None = None) -
     visible = " ".join(shown.split())
     if "::" in visible or "##[" in visible:
         visible = _WORKFLOW_COMMAND.sub(_broken_up, visible)
-    if encoding is not None:
-        visible = visible.encode(encoding, "backslashreplace").decode(encoding)
     if limit is None or (len(visible) <= limit and len(head) == len(text)):
         return visible
     return (visible[: max(limit - len(_ELLIPSIS), 0)] + _ELLIPSIS)[:limit]
@@ -91,25 +87,14 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-_EXCERPT_CHARS = 80
-
-
-def excerpt(text: str, limit: int = _EXCERPT_CHARS) -> str:
-    """Shorten untrusted text to one printable line: no control, bidi or other invisible format.
-
-    Args:
-        text: anything a target sent.
-        limit: most characters to keep; a cut is marked with three dots.
-    """
-    # Cut first: a reply may hold 64 MB and only its beginning is shown.
-    head = " ".join(text[: limit * 8].split())
-    clean = "".join(char for char in head if unicodedata.category(char)[0] != "C").strip()
-    return clean if len(clean) <= limit else clean[: limit - 3] + "..."
-
-
 def counted(n: int, noun: str) -> str:
     """Count a regular noun: ``1 case``, ``2 cases``."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def first_of(names: Sequence[str], most: int, more: str = " ...") -> str:
+    """List names with commas; ``more`` stands for those beyond a number."""
+    return ", ".join(names[:most]) + (more if len(names) > most else "")
 
 
 SHOWN_CHARS: Final = 60

@@ -185,10 +185,10 @@ class TomlSource:
         start = place.start if whole else place.key
         self.faults.append(_Fault(start, place.key_end, message, hint))
 
-    def value_fault(self, path: KeyPath, message: str, hint: str = "") -> None:
+    def value_fault(self, path: KeyPath, message: str) -> None:
         """Note a fault of the value at ``path``."""
         place = self.places[path]
-        self.faults.append(_Fault(place.value, place.value_end, message, hint))
+        self.faults.append(_Fault(place.value, place.value_end, message, ""))
 
     def line(self, path: KeyPath) -> int:
         """Return the line of the key at ``path``, from 1."""

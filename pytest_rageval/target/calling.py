@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from pytest_rageval.support.slots import Slots, waiting
-from pytest_rageval.support.text import excerpt
+from pytest_rageval.support.text import clean
 from pytest_rageval.support.threads import LoopThread, session_loop
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
@@ -161,7 +161,7 @@ def _error_info(error: Exception) -> ErrorInfo:
     if isinstance(error, EndpointError):
         return ErrorInfo(kind=error.kind, message=error.message, attempts=error.attempts)
     lines = str(error).strip().splitlines()
-    text = f"{type(error).__name__}: {excerpt(lines[0], 200)}" if lines else type(error).__name__
+    text = f"{type(error).__name__}: {clean(lines[0], 200)}" if lines else type(error).__name__
     return ErrorInfo(kind=_kind(error), message=text, attempts=1)
 
 

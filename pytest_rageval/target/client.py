@@ -41,7 +41,7 @@ from pytest_rageval.support.http.exchange import (
 from pytest_rageval.support.http.pool import ClientPool
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.support.text import did_you_mean, excerpt, nearest
+from pytest_rageval.support.text import clean, did_you_mean, nearest
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import parse_ask_response, parse_reply_bytes, request_body
 from pytest_rageval.values.errors import ConfigError, EndpointError
@@ -204,7 +204,7 @@ def _encoded(body: object) -> bytes:
         # ASCII, so that even a lone surrogate in a question can be sent.
         return json.dumps(body, allow_nan=False).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
-        reason = excerpt(str(error))
+        reason = clean(str(error), 80)
         raise EndpointError("protocol", f"the request cannot be sent as JSON: {reason}") from error
 
 
@@ -277,7 +277,7 @@ def _compile(expression: object, where: str) -> MapFunction:
         try:
             return compiled.search(document)
         except (JMESPathError, TypeError, ValueError, RecursionError) as error:
-            reason = excerpt(str(error), 160)
+            reason = clean(str(error), 160)
             raise EndpointError("protocol", f"{where} cannot be applied: {reason}") from error
 
     return search
@@ -286,10 +286,10 @@ def _compile(expression: object, where: str) -> MapFunction:
 def _syntax_fault(expression: str, error: Exception) -> str:
     position = getattr(error, "lex_position", None)
     if not isinstance(position, int):
-        return f"bad JMESPath expression {expression!r}: {excerpt(str(error), 100)}"
+        return f"bad JMESPath expression {expression!r}: {clean(str(error), 100)}"
     found = repr(expression[position : position + 20]) if position < len(expression) else "its end"
     return (
-        f"bad JMESPath expression {excerpt(expression)!r}: "
+        f"bad JMESPath expression {clean(expression, 80)!r}: "
         f"unexpected {found} at position {position + 1}"
     )
 
@@ -304,7 +304,7 @@ def _check_functions(node: object, expression: str, where: str) -> None:
             close = nearest(name, known)
             hint = f"; did you mean {close}()?" if close else ""
             raise ConfigError(
-                f"{where}: bad JMESPath expression {excerpt(expression)!r}: unknown function "
+                f"{where}: bad JMESPath expression {clean(expression, 80)!r}: unknown function "
                 f"{name}() at position {expression.find(name) + 1}{hint}"
             )
 

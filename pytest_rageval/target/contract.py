@@ -34,7 +34,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from pytest_rageval.metrics.matching import order_chunks
-from pytest_rageval.support.text import excerpt
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
     AskRequest,
@@ -313,7 +313,7 @@ def parse_reply_bytes(body: bytes) -> object:
     except (ValueError, RecursionError) as error:  # ValueError: also integers of 4301 digits
         kind = "HTML" if text.lstrip()[:1] == "<" else "not JSON"
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise _protocol(f"the reply is {kind}{where}; it begins: {excerpt(text)}") from error
+        raise _protocol(f"the reply is {kind}{where}; it begins: {clean(text, 80)}") from error
 
 
 def parse_ask_response(payload: object) -> AskResponse:
@@ -388,7 +388,7 @@ _EXPECTED: Final = {
 def _message(fault: ErrorDetails) -> str:
     """Name the invalid place in a reply, with the value received and the one expected."""
     if fault["loc"] == ("answer",) and fault["type"] == "missing":
-        names = excerpt(", ".join(sorted(map(str, fault["input"]))[:10])) or "none"
+        names = clean(", ".join(sorted(map(str, fault["input"]))[:10]), 80) or "none"
         return f"answer: expected a string, got nothing (fields: {names})"
     where = ""
     for part in fault["loc"]:
@@ -409,9 +409,9 @@ def _shown(value: object) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, str):
-        return repr(excerpt(value, 40))
+        return repr(clean(value, 40))
     if isinstance(value, float) or _is_integer(value):
-        return excerpt(repr(value), 40)
+        return clean(repr(value), 40)
     return f"a value of type {type(value).__name__}"
 
 

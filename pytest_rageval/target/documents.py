@@ -23,7 +23,7 @@ from pytest_rageval.support.http.exchange import (
     silence_loggers,
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
-from pytest_rageval.support.text import excerpt
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -132,7 +132,7 @@ def _status_text(method: str, reply: Reply) -> str:
             "another place with [tool.rageval.documents] path, or let a rag_client fixture of "
             "your own take them from the fixture rageval_documents"
         )
-    shown = excerpt(reply.body.decode("utf-8", "replace"), _SHOWN_CHARS)
+    shown = clean(reply.body.decode("utf-8", "replace"), _SHOWN_CHARS)
     return f"HTTP {reply.status} to {method}; the reply begins: {shown or 'nothing'}"
 
 

@@ -132,12 +132,12 @@ class GateResult:
     """None: no comparison was asked for."""
 
 
-_WORDS: Final = {"max_drop": "drop", "max_rise": "rise"}
+CHANGE_WORDS: Final = {"max_drop": "drop", "max_rise": "rise"}
 
 
 def needs_baseline(check: Check) -> bool:
     """Whether a check compares with a baseline."""
-    return check.kind in _WORDS or check.metric == "newly_missed"
+    return check.kind in CHANGE_WORDS or check.metric == "newly_missed"
 
 
 class _Grouped(Protocol):

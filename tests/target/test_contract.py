@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rageval.support.text import excerpt
 from pytest_rageval.target.contract import parse_ask_response, parse_reply_bytes, request_body
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
@@ -376,11 +375,6 @@ def test_a_body_that_is_no_json_says_what_it_is(body: bytes, message: str) -> No
     assert caught.value.kind == "protocol"
     assert message in caught.value.message
     assert len(caught.value.message) < 200
-
-
-def test_an_excerpt_is_one_short_line_without_invisible_characters() -> None:
-    assert excerpt("a\n\tb\u202e\x1b[31mc\u200b") == "a b[31mc"
-    assert excerpt("x" * 100, 10) == "xxxxxxx..."
 
 
 # --- requests ------------------------------------------------------------------------------

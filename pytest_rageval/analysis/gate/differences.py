@@ -27,9 +27,9 @@ from pytest_rageval.analysis.gate.figures import (
 from pytest_rageval.analysis.stats.intervals import NO_INTERVAL, Interval
 from pytest_rageval.analysis.stats.paired import holm, minimum_detectable_effect, regression_p
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
-from pytest_rageval.support.text import TOLERANCE, format_limit_pair, format_value, unit_of
+from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, format_value, unit_of
 from pytest_rageval.values.gate import (
-    _WORDS,
+    CHANGE_WORDS,
     BaselineInfo,
     Check,
     CheckResult,
@@ -115,7 +115,7 @@ def decide_difference_check(
     if check.decide == "prove_fail" and p_adjusted is not None and outcome != "no_data":
         outcome = "fail" if p_adjusted <= 1 - confidence + TOLERANCE else "pass"
     bad: CheckStatus = "warn" if check.severity == "warn" else "fail"
-    is_mean = check.kind in _WORDS
+    is_mean = check.kind in CHANGE_WORDS
     small = is_mean and difference.n < check.min_n
     status: CheckStatus = "pass" if outcome == "pass" else bad
     message = _message(check, difference, decision, outcome, p_adjusted)
@@ -127,8 +127,9 @@ def decide_difference_check(
         # One case that flips is a drop of 20 points in a tag of five.
         status, message = "warn", f"{message}; {few}"
     if difference.n_lost:
-        cases = "1 case is" if difference.n_lost == 1 else f"{difference.n_lost} cases are"
-        message = f"{message}; {cases} an error now and not counted here"
+        verb = "is" if difference.n_lost == 1 else "are"
+        cases = counted(difference.n_lost, "case")
+        message = f"{message}; {cases} {verb} an error now and not counted here"
         status = "warn" if status == "pass" else status
     return CheckResult(
         check=check,
@@ -157,7 +158,7 @@ def _message(
         return "no data: no case was scored on both sides"
     if outcome == "no_data":
         return f"no data: the difference {format_value(estimate, unit)} has no interval"
-    word = _WORDS.get(check.kind)
+    word = CHANGE_WORDS.get(check.kind)
     change = -estimate if check.kind == "max_drop" else estimate
     beyond = decide_limit(check.kind, check.limit, estimate=estimate).outcome == "fail"
     value, limit = format_limit_pair(change, check.limit, unit)

@@ -19,7 +19,7 @@ from pytest_rageval.project.case_file_edit import append_texts
 from pytest_rageval.support.files import write_new_file
 from pytest_rageval.support.http.address import Address, without_secrets
 from pytest_rageval.support.http.exchange import Request, open_client, send
-from pytest_rageval.support.text import excerpt, shown
+from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.errors import DatasetError
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
@@ -253,7 +253,7 @@ def fetch_text(url: str) -> str:
         if reply.fault is not None:
             raise reply.fault
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        reason = excerpt(str(error), 160) or type(error).__name__
+        reason = clean(str(error), 160) or type(error).__name__
         raise DatasetError(f"{name}: cannot be fetched: {reason}") from error
     try:
         return reply.body.decode("utf-8-sig")

@@ -44,9 +44,9 @@ def clean_case_id(text: str) -> str:
     return "" if found == ":" else found
 
 
-def short_hash(text: str, chars: int = 6) -> str:
-    """Return a short hash of a text as hex digits."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:chars]
+def short_hash(text: str) -> str:
+    """Return a short hash of a text: 6 hex digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
 def id_from_question(question: str) -> str:

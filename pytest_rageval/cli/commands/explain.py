@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.cli.output import CommandError, json_option, print_json
-from pytest_rageval.support.text import did_you_mean
+from pytest_rageval.support.text import did_you_mean, first_of
 from pytest_rageval.values.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -143,14 +143,13 @@ def _one_of(found: Sequence[str], name: str, nodeids: Iterable[str]) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        shown = ", ".join(found[:_NAMED]) + (", ..." if len(found) > _NAMED else "")
+        shown = first_of(found, _NAMED, ", ...")
         raise CommandError(f"case {name!r}: {len(found)} cases are meant, name one of {shown}")
     known = {nodeid.split("::", 1)[-1]: nodeid for nodeid in nodeids}
     if not known:
         raise CommandError(f"case {name!r}: the run holds no records")
-    more = ", ..." if len(known) > _NAMED else ""
     hint = did_you_mean(name, [*known, *known.values()])
-    hint = hint or f", it holds {', '.join([*known][:_NAMED])}{more}"
+    hint = hint or f", it holds {first_of([*known], _NAMED, ', ...')}"
     raise CommandError(f"case {name!r}: not in this run{hint}")
 
 

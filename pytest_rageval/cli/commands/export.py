@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.cli.output import ExitCode, json_option, left_out_lines, print_result
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, counted, first_of
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.interchange.trec_run import Level, TrecRun
@@ -160,11 +160,10 @@ def _run_lines(run_id: str, found: TrecRun, written: list[str], line: str) -> It
     yield f"trec: {counted(found.n_cases, 'case')} of {clean(run_id)}"
     yield from left_out_lines(found.left_out)
     if found.differing:
-        shown = ", ".join(map(clean, found.differing[:5]))
-        more = " ..." if len(found.differing) > 5 else ""
+        shown = clean(first_of(found.differing, 5))
         yield (
             f"note    in {len(found.differing)} cases a chunk finds several golds, or again what "
-            f"an earlier one found, which trec_eval cannot count: {shown}{more}"
+            f"an earlier one found, which trec_eval cannot count: {shown}"
         )
     if len(found.cutoffs) > 1:
         cutoffs = ", ".join(map(str, found.cutoffs))

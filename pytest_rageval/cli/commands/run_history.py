@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json, print_lines
-from pytest_rageval.support.text import clean, counted, nearest
+from pytest_rageval.support.text import clean, counted, first_of, nearest
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
@@ -191,9 +191,8 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> str:
     close = nearest(name, names)
     if close:
         return f'{what} {name!r}: in no run, did you mean "{close}"?'
-    listed = ", ".join(names[:_SHOWN_NAMES]) or "none"
-    more = ", ..." if len(names) > _SHOWN_NAMES else ""
-    return f"{what} {name!r}: in no run; there are: {listed}{more}"
+    listed = first_of(names, _SHOWN_NAMES, ", ...") or "none"
+    return f"{what} {name!r}: in no run; there are: {listed}"
 
 
 def _trend_document(

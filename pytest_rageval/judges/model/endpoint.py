@@ -29,7 +29,7 @@ from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.support.process import leave_out_what_is_loaded
 from pytest_rageval.support.slots import waiting
-from pytest_rageval.support.text import excerpt
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeErrorKind, JudgeFailure
@@ -260,7 +260,7 @@ class ChatEndpoint:
         if "Timeout" in name:
             limit = f"no whole reply within {self.settings.timeout_s:g} s"
             return _Attempt(fault=limit, timed_out=True)
-        said = excerpt(self.blot(str(error)), 200)
+        said = clean(self.blot(str(error)), 200)
         return _Attempt(fault=f"{what}: {name}: {said}".rstrip(": "))
 
     def _value(self, body: bytes) -> Any:
@@ -280,7 +280,7 @@ class ChatEndpoint:
         if status is not None:
             said = f"HTTP {status}"
             if text := error_text(attempt.body):
-                said = f"{said}: {excerpt(self.blot(text), 300)}"
+                said = f"{said}: {clean(self.blot(text), 300)}"
             said += self._hint(status)
         tries = f" (after {calls} attempts)" if calls > 1 else ""
         message = f"judge at {self.host}: {said}{tries}"

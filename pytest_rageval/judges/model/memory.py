@@ -12,7 +12,7 @@ from pytest_rageval.judges.cost import Price
 from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import LADDER, Form, Reply
 from pytest_rageval.support.http.address import blot_out_of_reply
-from pytest_rageval.support.text import excerpt
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.verdict import Claim, Judgement, JudgeUsage, Verdict
 
 _KEPT: Final = (
@@ -180,7 +180,7 @@ def unpinned_alias(model: str) -> str | None:
     >>> unpinned_alias("gpt-4o")
     "judge model 'gpt-4o' is an unpinned alias: pin a dated version so that scores stay comparable"
     """
-    shown = excerpt(model, 100)
+    shown = clean(model, 100)
     name = model.rsplit("/", 1)[-1]
     latest = re.search(r"(^|[-:@_])latest$", name, re.IGNORECASE) is not None
     hosted = _HOSTED.match(name) is not None

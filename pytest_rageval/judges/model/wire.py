@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pytest_rageval.support.text import excerpt
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeFailure, OutputLevel
 
@@ -181,7 +181,7 @@ def _stopped(finish_reason: Any, refusal: Any, text: str) -> JudgeFailure | None
     if isinstance(refusal, str) and refusal.strip():
         return JudgeFailure(
             kind="refused",
-            message=f"the model declined: {excerpt(refusal, _EXCERPT_CHARS)}",
+            message=f"the model declined: {clean(refusal, _EXCERPT_CHARS)}",
             raw=refusal[:RAW_CHARS],
         )
     if finish_reason == "length":
@@ -205,7 +205,7 @@ def _content(value: Any) -> str:
 
 def _string(value: Any) -> str | None:
     """Return a name that is printable and can be stored, without halves of surrogate pairs."""
-    return excerpt(value, _NAME_CHARS) or None if isinstance(value, str) else None
+    return clean(value, _NAME_CHARS) or None if isinstance(value, str) else None
 
 
 def _count(value: Any) -> int | None:
@@ -223,8 +223,8 @@ def error_text(body: Any) -> str:
         if isinstance(body, dict) and body.get(key):
             return error_text(body[key])
     if isinstance(body, list):
-        return excerpt("; ".join(filter(None, map(_fault, body))), _EXCERPT_CHARS)
-    return excerpt(body, _EXCERPT_CHARS) if isinstance(body, str) else ""
+        return clean("; ".join(filter(None, map(_fault, body))), _EXCERPT_CHARS)
+    return clean(body, _EXCERPT_CHARS) if isinstance(body, str) else ""
 
 
 def is_filtered(status: int | None, body: Any) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.support.text import shown
+from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.documents import number
 from pytest_rageval.values.verdict import JudgeRequest
 
@@ -214,7 +214,7 @@ def describe_shape(schema: Schema) -> str:
         return f"{{{', '.join(inner)}}}"
     if kind == "array":
         low, high = schema.get("minItems", 0), schema.get("maxItems")
-        count = f" ({low} {'item' if low == 1 else 'items'})" if low == high else ""
+        count = f" ({counted(low, 'item')})" if low == high else ""
         return f"[{describe_shape(schema['items'])}, ...]{count}"
     if "enum" in schema:
         return " or ".join(f'"{name}"' for name in schema["enum"])

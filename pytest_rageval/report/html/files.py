@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +11,7 @@ from pytest_rageval.report.html.page import render_report
 from pytest_rageval.report.html.values import ReportOptions
 from pytest_rageval.report.html.view import view_report
 from pytest_rageval.runs.read import read_documents
-from pytest_rageval.runs.store import REPORT, read_json, write_text_document
-from pytest_rageval.values.errors import StorageError
+from pytest_rageval.runs.store import REPORT, stored_time, write_text_document
 from pytest_rageval.values.run import StoredRun
 
 _HISTORY: Final = 12
@@ -40,7 +38,7 @@ def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...
         limit: maximum number of runs.
     """
     # The small config.json has the time, so that a folder of many runs is not read completely.
-    begun = {path.parent: _begun(path) for path in folder.parent.glob("*/config.json")}
+    begun = {path.parent: stored_time(path) for path in folder.parent.glob("*/config.json")}
     own = begun.get(folder)
     if own is None:
         return ()
@@ -53,14 +51,6 @@ def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...
         if run.metrics:
             found.append(run)
     return tuple(reversed(found))
-
-
-def _begun(config: Path) -> float | None:
-    try:
-        stamp = datetime.fromisoformat(read_json(config)["timestamp"])
-    except (StorageError, KeyError, TypeError, ValueError):
-        return None
-    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
 
 
 def report_page(

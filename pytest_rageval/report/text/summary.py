@@ -73,6 +73,7 @@ VERSUS = 80
 """Terminal width from which differences to a baseline have their own column."""
 _JUDGED = frozenset({"ungrounded", "incorrect"})
 """Failure stages that only a judge can detect."""
+_CASES_SHOWN = 3
 _FLAWS_SHOWN = 2
 _FLAW_CHARS = 200
 _WEAK_SHOWN = 5
@@ -344,7 +345,7 @@ def _one_of_each_case(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     return list(found.values())
 
 
-def worst_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRecord]:
+def worst_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
     """Return the records to look at first, one of each case.
 
     Errors, then misses with the lowest recall, then passed cases whose answer the judge rates below
@@ -354,7 +355,7 @@ def worst_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRec
         (_badness(r), r) for r in records if r.outcome != "passed" or r.failure_stage in _JUDGED
     ]
     worst_first = (record for _, record in sorted(found, key=lambda one: one[0]))
-    return _one_of_each_case(worst_first)[:limit]
+    return _one_of_each_case(worst_first)[:_CASES_SHOWN]
 
 
 def _badness(record: CaseRecord) -> tuple[int, float, str]:
@@ -365,11 +366,11 @@ def _badness(record: CaseRecord) -> tuple[int, float, str]:
     return 0 if record.outcome == "error" else 1, recall, record.nodeid
 
 
-def slowest_records(records: Sequence[CaseRecord], limit: int = 3) -> list[CaseRecord]:
+def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
     """Return the records that took longest, slowest first, one of each case."""
     timed = [r for r in records if "total_ms" in r.latency]
     slowest_first = sorted(timed, key=lambda r: (-r.latency["total_ms"], r.nodeid))
-    return _one_of_each_case(slowest_first)[:limit]
+    return _one_of_each_case(slowest_first)[:_CASES_SHOWN]
 
 
 def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:

@@ -17,7 +17,7 @@ import httpx
 from pytest_rageval.support.http.address import Address, without_secrets
 from pytest_rageval.support.http.deadline import mind_deadlines
 from pytest_rageval.support.http.retry import is_retryable, parse_http_date, retry_after_seconds
-from pytest_rageval.support.text import excerpt
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
@@ -223,7 +223,7 @@ def _broken(
     if isinstance(fault, httpx.TimeoutException):
         return failure("timeout", address, timeout_text(fault), cause=fault)
     if isinstance(fault, httpx.DecodingError):
-        text = f"the reply cannot be decoded: {excerpt(str(fault))}"
+        text = f"the reply cannot be decoded: {clean(str(fault), 80)}"
         return failure("protocol", address, text, cause=fault)
     return failure("connection", address, _connection_text(fault), cause=fault)
 
@@ -241,10 +241,10 @@ def _status_text(reply: Reply) -> str:
     text = f"HTTP {reply.status}"
     if reply.location is not None:
         return (
-            f"{text} redirects to {excerpt(without_secrets(reply.location), 200)}; redirects are "
+            f"{text} redirects to {clean(without_secrets(reply.location), 200)}; redirects are "
             "not followed: set the URL to the address itself"
         )
-    shown = excerpt(reply.body.decode("utf-8", "replace"), 200)
+    shown = clean(reply.body.decode("utf-8", "replace"), 200)
     return f"{text}; the reply begins: {shown}" if shown else text
 
 
@@ -267,7 +267,7 @@ def _connection_text(error: httpx.HTTPError) -> str:
     for kind, text in _CONNECTION_TEXTS:
         if any(isinstance(cause, kind) for cause in causes):
             return text
-    return f"connection failed: {excerpt(str(error), 160) or type(error).__name__}"
+    return f"connection failed: {clean(str(error), 160) or type(error).__name__}"
 
 
 def _causes(error: BaseException, depth: int = 10) -> Iterator[BaseException]:
