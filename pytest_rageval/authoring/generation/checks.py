@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.authoring.generation.drafts import Draft, passages_of
-from pytest_rageval.authoring.linting.duplicates import find_resemblances, resembles, words
+from pytest_rageval.authoring.linting.duplicates import find_alike, words
 from pytest_rageval.metrics.matching import anchor_segments, norm_text, starts_with
 from pytest_rageval.values.case import Anchor, Case
 
@@ -107,10 +107,8 @@ def distinct(cases: Sequence[Case], known: Sequence[Case], dropped: Counter[str]
         if (key := words(case.question)) in asked:
             out.add(index)
         asked.add(key)
-    for found in find_resemblances([case.question for case in everything]):
-        if found.index < len(known) or found.earlier in out:
-            continue
-        if resembles(everything[found.index], everything[found.earlier]):
+    for found in find_alike(everything):
+        if found.index >= len(known) and found.earlier not in out:
             out.add(found.index)
     for _ in out:
         dropped["nearly the same question stands before"] += 1

@@ -1,18 +1,19 @@
 """Duplicate questions within a set or between sets, found without comparing all pairs. Pure.
 
 Texts are compared by the Jaccard similarity of their words and pairs of words. Two that are alike
-share at least one of their rarest parts (prefix filtering: Bayardo, Ma and Srikant 2007), so only
-texts that do are compared.
+share at least one of their rarest parts (prefix filtering: Bayardo, Ma and Srikant 2007), and
+enough parts are left from the first one that they share (positional filtering: Xiao, Wang, Lin and
+Yu 2008), so only such texts are compared.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -27,9 +28,9 @@ from pytest_rageval.values.case import Case
 
 NEAR: Final = 0.75
 """Jaccard similarity of near-duplicates."""
-_CROWD: Final = 16
-"""Number of earlier texts with the same part to compare with: thousands of texts from one template
-share most parts, and comparing all of them would take hours."""
+MOST: Final = 128
+"""Maximum number of earlier texts that one is compared with: thousands of texts from one template
+may all be alike, and comparing each with each would take minutes."""
 _WORD: Final = re.compile(r"\w+(?:['’.\-]\w+)*")
 
 
@@ -65,8 +66,47 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return common / union if union else 0.0
 
 
+class _EarlierTexts:
+    """Texts by their rarest parts, to find those that may be similar to another one.
+
+    Args:
+        threshold: minimum similarity.
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        # Keyed by part, then by the number of parts of the text and of those from this one on.
+        self._holding: dict[str, dict[tuple[int, int], list[int]]] = defaultdict(dict)
+
+    def add(self, index: int, size: int, rarest: Sequence[str]) -> None:
+        for place, part in enumerate(rarest):
+            self._holding[part].setdefault((size, size - place), []).append(index)
+
+    def candidates(self, size: int, rarest: Sequence[str]) -> set[int]:
+        """Return at most ``MOST`` texts, those that share the rarest parts first."""
+        found: set[int] = set()
+        for place, part in enumerate(rarest):
+            for (other_size, left), texts in self._holding.get(part, {}).items():
+                # If this is the first part that both hold, they share at most the rest of either.
+                if min(size - place, left) < self._least_common(size + other_size):
+                    continue
+                for text in texts:
+                    if len(found) == MOST:
+                        return found
+                    found.add(text)
+        return found
+
+    def _least_common(self, sizes: int) -> int:
+        """Return the number of common parts of two similar texts with so many parts together."""
+        return math.ceil(self._threshold / (1 + self._threshold) * sizes - 1e-9)
+
+
 def find_resemblances(texts: Sequence[str], *, threshold: float = NEAR) -> Iterator[Resemblance]:
     """Yield the earlier texts that each one resembles, most similar first.
+
+    Every pair is found unless more than ``MOST`` earlier texts may be similar to one, such as
+    thousands that differ in one word. It is then compared with ``MOST`` of them, those that share
+    its rarest parts first.
 
     Args:
         texts: in a stable order, because the result depends on it.
@@ -74,33 +114,50 @@ def find_resemblances(texts: Sequence[str], *, threshold: float = NEAR) -> Itera
     """
     sets = [shingles(text) for text in texts]
     n_holding = Counter(part for held in sets for part in held)
-    holding: dict[str, list[int]] = defaultdict(list)
+    before = _EarlierTexts(threshold)
     for index, held in enumerate(sets):
         # At the threshold, two sets differ in at most so many parts of either.
         n_rarest = int((1 - threshold) * len(held) + 1e-9) + 1
-        candidates: set[int] = set()
-        for part in heapq.nsmallest(n_rarest, held, key=lambda one: (n_holding[one], one)):
-            earlier = holding[part]
-            candidates.update(earlier)
-            if len(earlier) < _CROWD:
-                earlier.append(index)
+        rarest = heapq.nsmallest(n_rarest, held, key=lambda part: (n_holding[part], part))
+        candidates = before.candidates(len(held), rarest)
+        before.add(index, len(held), rarest)
         similar = [(jaccard(held, sets[one]), one) for one in candidates]
         for similarity, one in sorted(similar, key=lambda pair: (-pair[0], pair[1])):
             if similarity >= threshold:
                 yield Resemblance(index=index, earlier=one, similarity=similarity)
 
 
-def asks_of_another(one: str, other: str) -> bool:
-    """Whether two texts differ in a number, and so have different subjects.
+def find_alike(cases: Sequence[Case]) -> Iterator[Resemblance]:
+    """Yield the pairs of cases whose questions are similar, but not the same, and ask the same.
 
-    >>> asks_of_another("What does form 12 ask for?", "What does form 13 ask for?")
-    True
+    Cases that differ in a number, in vaults, folders or cutoff, or of which only one is answerable,
+    are never compared, so questions numbered by a template do not hide others. Pairs that differ in
+    their evidence, and translations of one another, are left out.
+
+    Args:
+        cases: in a stable order; the pairs of each are those of ``find_resemblances``, in its
+            order.
     """
-    return _numbers(one) != _numbers(other)
+    kinds: dict[tuple[frozenset[str], _Scope, bool], list[int]] = defaultdict(list)
+    for index, case in enumerate(cases):
+        kinds[numbers(case.question), _scope(case), case.answerable].append(index)
+    asked, evidence = [_asked(case) for case in cases], [_evidence(case) for case in cases]
+    for indexes in kinds.values():
+        for found in find_resemblances([cases[index].question for index in indexes]):
+            index, earlier = indexes[found.index], indexes[found.earlier]
+            one, other = evidence[index], evidence[earlier]
+            if asked[index] == asked[earlier] or _translated(cases[index], cases[earlier]):
+                continue
+            if not one or not other or one & other:
+                yield Resemblance(index=index, earlier=earlier, similarity=found.similarity)
 
 
-@lru_cache(maxsize=1 << 16)
-def _numbers(text: str) -> frozenset[str]:
+def numbers(text: str) -> frozenset[str]:
+    """Return the words of a text that contain a digit: texts that differ in them ask of another.
+
+    >>> sorted(numbers("What does form 12 of § 3a ask for?"))
+    ['12', '3a']
+    """
     return frozenset(word for word in words(text) if any(map(str.isdigit, word)))
 
 
@@ -146,32 +203,13 @@ def _same(placed: PlacedCase, other: PlacedCase) -> LintFinding:
 
 
 def _near(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
-    reported: dict[tuple[int, bool], int] = {}
-    for found in find_resemblances([placed.case.question for placed in cases], threshold=NEAR):
+    reported: Counter[tuple[int, bool]] = Counter()
+    for found in find_alike([placed.case for placed in cases]):
         placed, other = cases[found.index], cases[found.earlier]
         elsewhere = placed.file != other.file
-        if not resembles(placed.case, other.case):
-            continue
-        n_reported = reported.get((found.index, elsewhere), 0)
-        if n_reported < _SHOWN:
-            reported[found.index, elsewhere] = n_reported + 1
+        reported[found.index, elsewhere] += 1
+        if reported[found.index, elsewhere] <= _SHOWN:
             yield _nearly(placed, other, found.similarity, elsewhere=elsewhere)
-
-
-def resembles(one: Case, other: Case) -> bool:
-    """Whether two cases with similar questions ask the same."""
-    if asks_of_another(one.question, other.question):
-        return False
-    translated = one.id == other.translation_of or other.id == one.translation_of
-    if (
-        one.answerable != other.answerable
-        or translated
-        or _scope(one) != _scope(other)
-        or _asked(one) == _asked(other)
-    ):
-        return False
-    evidence, others = _evidence(one), _evidence(other)
-    return not evidence or not others or bool(evidence & others)
 
 
 def _nearly(
@@ -184,6 +222,10 @@ def _nearly(
         f"{similarity:.0%} alike"
     )
     return finding(placed, "warning", rule, message, field="question")
+
+
+def _translated(one: Case, other: Case) -> bool:
+    return one.id == other.translation_of or other.id == one.translation_of
 
 
 def _asked(case: Case) -> tuple[str, ...] | str:

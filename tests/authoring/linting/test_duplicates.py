@@ -71,6 +71,15 @@ def test_alike_questions_about_other_evidence_or_another_number_are_others() -> 
     assert list(find_duplicates(numbered(forms))) == []
 
 
+def test_a_near_duplicate_is_found_among_many_numbered_questions() -> None:
+    asked = "What does form {} of the {} land office ask for?"
+    forms = [asked.format(n, m) for n in range(20) for m in range(100, 120)]
+    again = asked.format(19, 119).replace("ask", "ever ask")
+    [found] = find_duplicates(numbered([*forms, again]))
+    assert told([found]) == [("warning", "near-duplicate", 401)]
+    assert "a.jsonl:400 (c400)" in found.message
+
+
 def test_a_translation_is_no_duplicate() -> None:
     cases = [placed(Q, 1), placed(NEARLY, 2, translation_of="c1", language="en-GB")]
     assert list(find_duplicates(cases)) == []

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.authoring.linting.duplicates import NEAR, find_resemblances, jaccard, shingles
+from pytest_rageval.authoring.linting import duplicates
+from pytest_rageval.authoring.linting.duplicates import (
+    MOST,
+    NEAR,
+    find_resemblances,
+    jaccard,
+    shingles,
+)
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=9).map(" ".join), max_size=8)
 
@@ -62,8 +70,67 @@ def test_texts_without_words_resemble_nothing() -> None:
     assert found(["?", "?", "", "\ud800"]) == set()
 
 
-def test_the_work_does_not_grow_with_the_square_of_the_texts() -> None:
-    """Each text is compared with at most a crowd for each part, even if all are alike."""
-    texts = [f"What does the form number {n} of the northern office ask for?" for n in range(3000)]
-    pairs = list(find_resemblances(texts))
-    assert 0 < len(pairs) <= 3000 * 20 * 8
+@pytest.fixture
+def comparisons(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The similarity of each pair that was compared."""
+    made: list[float] = []
+
+    def counted(one: frozenset[str], other: frozenset[str]) -> float:
+        made.append(jaccard(one, other))
+        return made[-1]
+
+    monkeypatch.setattr(duplicates, "jaccard", counted)
+    return made
+
+
+def from_template(template: str, *numbers: int) -> list[str]:
+    """Return the texts with every combination of words ``a0``, ``b0`` and so on in the slots."""
+    slots = [
+        [f"{name}{n}" for n in range(count)] for name, count in zip("abc", numbers, strict=False)
+    ]
+    return [template.format(*words) for words in product(*slots)]
+
+
+def test_a_near_duplicate_is_found_among_many_texts_that_share_its_parts(
+    comparisons: list[float],
+) -> None:
+    texts = from_template("Is the {} open on {} today", 20, 20)
+    texts += [f"Is the a{n} now open on b{n} today" for n in range(20)]
+    pairs = found(texts)
+    made = len(comparisons)
+    assert pairs == by_comparing_each_with_each(texts, NEAR)
+    assert {(400 + n, 21 * n) for n in range(20)} <= pairs
+    assert made <= len(texts) * 20 < len(texts) * (len(texts) - 1) / 2 / 9
+
+
+@pytest.mark.parametrize("threshold", [0.6, NEAR, 0.9])
+@pytest.mark.parametrize(
+    ("template", "numbers"),
+    [
+        ("Is the {} open on {} today", (40, 5)),
+        ("Who signs the {} for the {} office when the {} is away on leave", (25, 2, 2)),
+        ("What does {} say", (120,)),
+        ("What does the form for a {} of the northern office ask for", (100,)),
+    ],
+)
+def test_the_pairs_of_a_template_are_those_of_comparing_each_with_each(
+    template: str, numbers: tuple[int, ...], threshold: float
+) -> None:
+    rng = random.Random(len(template))
+    texts = from_template(template, *numbers)
+    changed = [text.split() for text in rng.sample(texts, 20)]
+    for words in changed:
+        words.insert(rng.randrange(len(words)), rng.choice(["please", "the", "a1"]))
+    texts += map(" ".join, changed)
+    rng.shuffle(texts)
+    assert found(texts, threshold) == by_comparing_each_with_each(texts, threshold)
+
+
+def test_a_text_is_compared_with_a_bounded_number_of_others(comparisons: list[float]) -> None:
+    """All of these are alike, so the number of pairs grows with the square of the texts."""
+    texts = from_template("What does the form number {} of the northern office ask for?", 1500)
+    texts += [texts[700].replace("ask", "really ask")]
+    pairs = found(texts)
+    assert len(comparisons) <= len(texts) * MOST
+    assert min(comparisons) >= NEAR
+    assert (1500, 700) in pairs
