@@ -57,7 +57,7 @@ class EndedRun:
     run: StoredRun
     """The run, with its records and its ``config.json``."""
     project: Settings
-    """Settings of the project: folders, baseline, and whether a page is written."""
+    """Settings of the project: its folders and the baseline."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     selection: Selection = field(default_factory=lambda: Selection(n_selected=0, n_total=0))
     n_expected: int = 0
@@ -76,11 +76,11 @@ class EndedRun:
         """
         return run_numbers(self.run, confidence=self.thresholds.confidence, labels=self.labels)
 
-    def baseline(self, numbers: RunNumbers | None = None) -> Baseline | None:
+    def baseline(self, numbers: RunNumbers) -> Baseline | None:
         """Compare the run with its baseline; an error of reading it becomes the problem.
 
         Args:
-            numbers: of the run, where they are known.
+            numbers: of the run.
 
         Returns:
             None if no setting and no check needs a baseline.
@@ -107,12 +107,12 @@ class EndedRun:
             raise StorageError(f"run {name!r} is {part}the run that is to be compared")
         return read_compared(folder, results)
 
-    def decide(self, baseline: Baseline | None, numbers: RunNumbers | None = None) -> GateResult:
+    def decide(self, baseline: Baseline | None, numbers: RunNumbers) -> GateResult:
         """Decide the run against thresholds.toml and a baseline.
 
         Args:
             baseline: of the run; None: nothing is compared.
-            numbers: of the run, where they are known.
+            numbers: of the run.
         """
         return decide_gate(
             self.thresholds,
@@ -148,6 +148,8 @@ class FinishedRun:
     gate: GateResult
     summary: str
     """The content of ``summary.md``."""
+    comparison: RunComparison | None = None
+    """With the baseline; None: there is none."""
 
 
 def finish_run(
@@ -158,7 +160,7 @@ def finish_run(
     numbers: RunNumbers | None = None,
     decided: GateResult | None = None,
 ) -> FinishedRun:
-    """Compute the numbers of a run, decide it, and write its documents and its page.
+    """Compute the numbers of a run, decide it, and write its documents; its page is separate.
 
     Args:
         ended: the run.
@@ -203,21 +205,25 @@ def finish_run(
     write_document(writer.path, "metrics.json", run.metrics)
     write_document(writer.path, "gate.json", run.gate)
     write_text_document(writer.path, "summary.md", summary)
-    if not ended.project.no_report:
-        view = _with_page(view, run, baseline)
-    return FinishedRun(run=run, view=view, gate=gate, summary=summary)
+    comparison = None if baseline is None else baseline.comparison
+    return FinishedRun(run=run, view=view, gate=gate, summary=summary, comparison=comparison)
 
 
-def _with_page(view: SummaryView, run: StoredRun, baseline: Baseline | None) -> SummaryView:
-    """Write the page of the run and name it in the summary."""
-    problem = write_page(run, baseline)
+def with_page(finished: FinishedRun) -> FinishedRun:
+    """Write the page of a run and name it, or the reason why it is not written, in the summary."""
+    view = finished.view
+    problem = write_page(finished.run, finished.comparison)
     if problem:
-        return replace(view, notes=[*view.notes, problem])
-    return replace(view, report=f"{view.folder}/{REPORT}")
+        return replace(finished, view=replace(view, notes=[*view.notes, problem]))
+    return replace(finished, view=replace(view, report=f"{view.folder}/{REPORT}"))
 
 
-def write_page(run: StoredRun, baseline: Baseline | None = None) -> str:
+def write_page(run: StoredRun, comparison: RunComparison | None = None) -> str:
     """Write ``report.html`` of a run that has just ended.
+
+    Args:
+        run: with its records.
+        comparison: with its baseline; None: there is none.
 
     Returns:
         A sentence with the reason why it is not written; empty: it is.
@@ -225,7 +231,7 @@ def write_page(run: StoredRun, baseline: Baseline | None = None) -> str:
     try:
         from pytest_rageval.report.html.files import write_report
 
-        write_report(run, None if baseline is None else baseline.comparison)
+        write_report(run, comparison)
     except Exception as error:  # a page that fails must not fail the run
         return f"{REPORT} was not written: {type(error).__name__}: {error}"
     return ""
@@ -297,5 +303,6 @@ def regression_checks(gate: EndedRun, found: RunComparison) -> tuple[CheckResult
     if not checks:
         return ()
     only = replace(gate, thresholds=replace(gate.thresholds, checks=checks))
-    baseline = hold_against(found.base, found.new, only.thresholds, name=found.base.run_id)
-    return only.decide(baseline).checks
+    numbers, name = only.numbers(), found.base.run_id
+    baseline = hold_against(found.base, found.new, only.thresholds, name=name, numbers=numbers)
+    return only.decide(baseline, numbers).checks

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rageval.analysis.trust.reliability import JudgeLabels
-from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun, finish_run
+from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun, finish_run, with_page
 from pytest_rageval.engine.labels import judge_notes
 from pytest_rageval.engine.parts import (
     missing_shards,
@@ -81,13 +81,15 @@ def merge_parts(
         rerun=f"pytest --rageval-failed-from {name}",
     )
     writer = RunWriter(results, name)
-    try:
-        with writer:
+    with writer:
+        try:
             writer.rewrite(records)
-            return finish_run(ended, writer, words)
-    except BaseException:
-        writer.discard()
-        raise
+            finished = finish_run(ended, writer, words)
+        except BaseException:
+            writer.discard()
+            raise
+        # The run is complete, so an interruption while its page is drawn does not discard it.
+        return finished if project.no_report else with_page(finished)
 
 
 def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:

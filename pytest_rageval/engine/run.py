@@ -221,7 +221,7 @@ class Run:
             StorageError: the run folder cannot be written.
         """
         # It needs numpy, whose import is slow.
-        from pytest_rageval.engine.finish import finish_run
+        from pytest_rageval.engine.finish import finish_run, with_page
 
         leave_out_what_is_loaded()
         with self._lock:
@@ -245,6 +245,8 @@ class Run:
         )
         words = self._end_words(records)
         finished = finish_run(ended, writer, words, decided=None if gate else undecided)
+        if not self.state.settings.no_report:
+            finished = with_page(finished)
         writer.close()
         return finished
 

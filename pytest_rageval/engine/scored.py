@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
@@ -111,8 +110,7 @@ class ScoredRun:
         run = StoredRun(
             folder=writer.path, records=self.shown, config=config, settings=self._settings
         )
-        # Its page needs every record, which were not kept.
-        ended = EndedRun(run=run, project=replace(self._settings, no_report=True))
+        ended = EndedRun(run=run, project=self._settings)
         # The gate of a project is for its target; recorded responses may be of any other.
         gate = GateResult(
             verdict="not_evaluated",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
 from tests.plugin.long_runs import (
     ask_server,
     document,
@@ -348,6 +349,35 @@ def test_a_merged_run_has_its_page_and_names_it(
     merge("s1", "s2", "s3", "--run-id", "bare", "--no-report")
     assert "report.html" not in capsys.readouterr().out
     assert not (project.folder("bare") / "report.html").exists()
+
+
+def test_a_merge_interrupted_while_its_page_is_drawn_is_kept(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_shards(project)
+    project.write_pages()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pytest_rageval.report.html.files.write_report", interrupt)
+    assert merge("s1", "s2", "s3", "--run-id", "merged") == ExitCode.INTERRUPTED
+    files = {path.name for path in project.folder("merged").iterdir()}
+    assert {"results.jsonl", "config.json", "metrics.json", "gate.json", "summary.md"} <= files
+    assert len(lines_of(project.folder("merged"))) == len(CASES)
+
+
+def test_a_merge_interrupted_before_it_is_complete_is_discarded(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_shards(project)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pytest_rageval.engine.finish.render_markdown", interrupt)
+    assert merge("s1", "s2", "s3", "--run-id", "merged") == ExitCode.INTERRUPTED
+    assert not project.folder("merged").exists()
 
 
 def test_the_page_of_a_merged_run_holds_it_against_the_baseline(project: Project) -> None:

@@ -41,8 +41,9 @@ def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bo
     gate = open_gate(resolve_run(results, run), project)
     if baseline is not None:
         resolve_run(results, baseline)  # report a missing baseline that was named explicitly
-    against = gate.baseline()
-    decided, run_id = gate.decide(against), gate.run.run_id
+    numbers, run_id = gate.numbers(), gate.run.run_id
+    against = gate.baseline(numbers)
+    decided = gate.decide(against, numbers)
     if as_json:
         print_json(gate_document(decided, run_id))
     else:

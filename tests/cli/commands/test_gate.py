@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
+from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from tests.build.runs import SETTINGS, run_of, write_run
 
@@ -54,6 +57,22 @@ def test_a_drop_against_the_baseline_of_the_file_is_exit_1(capsys: Output) -> No
     assert found["baseline"]["name"] == "main"
     assert (found["baseline"]["run_id"], found["baseline"]["n_paired"]) == ("r1", 200)
     assert gate(capsys, "r2", "--allow-regressions")["checks"][0]["status"] == "warn"
+
+
+def test_the_numbers_of_each_run_are_computed_once(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[int] = []
+
+    def counted(records: Sequence[CaseRecord], **settings: Any) -> Aggregate:
+        computed.append(len(records))
+        return aggregate(records, **settings)
+
+    monkeypatch.setattr("pytest_rageval.analysis.two_runs.aggregate", counted)
+    runs(run_of(199, missed=DROPPED))
+    thresholds(DROP + '"latency_ms.p95" = { max_rise = 1000.0 }\n')
+    gate(capsys, "r2", code=ExitCode.NO)
+    assert sorted(computed) == [199, 200]
 
 
 def test_a_baseline_can_be_named(capsys: Output) -> None:
