@@ -186,6 +186,9 @@ class HttpRagClient:
                 pool=None,
             ),
             tls=self._tls,
+            # Sooner than uvicorn, which many targets run on, closes idle connections (5 s): a
+            # request sent at that moment would fail.
+            keepalive_s=2.0,
         )
 
     def _result(self, last: Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import pytest
 
 from pytest_rageval.support.http import exchange as http_exchange
@@ -595,3 +596,19 @@ def test_a_secret_that_a_good_reply_echoes_is_blotted_out_of_it() -> None:
     assert result.response is not None
     assert "t0ken-abc" not in str(result)
     assert "You are ***" in result.response.answer
+
+
+def test_idle_connections_are_closed_before_a_server_closes_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept: list[float | None] = []
+    opened = httpx.Client
+
+    def client(*, limits: httpx.Limits, **options: Any) -> httpx.Client:
+        kept.append(limits.keepalive_expiry)
+        return opened(limits=limits, **options)
+
+    monkeypatch.setattr(httpx, "Client", client)
+    with fake_target(GOOD) as target:
+        assert ask(target).response is not None
+    assert kept == [2.0]

@@ -21,6 +21,8 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
+KEEPALIVE_S: Final = 5.0
+"""Time after which an idle connection is closed; the default of httpx."""
 _HEAD_BYTES: Final = 4096
 _CONNECTION_TEXTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (ConnectionRefusedError, "connection refused: does the server run, and on this port?"),
@@ -109,6 +111,7 @@ def open_client(
     headers: Mapping[str, str],
     timeout: httpx.Timeout | None = None,
     tls: ssl.SSLContext | None = None,
+    keepalive_s: float = KEEPALIVE_S,
 ) -> httpx.Client:
     """Open a client whose requests keep the deadlines of ``within``.
 
@@ -117,6 +120,7 @@ def open_client(
         headers: sent with every request.
         timeout: limit of single waits; None: only the deadline ends them.
         tls: result of ``tls_context``; None: a new one.
+        keepalive_s: time after which an idle connection is closed.
     """
     client = httpx.Client(
         headers=headers,
@@ -124,9 +128,8 @@ def open_client(
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         # A redirect turns POST into GET (301 to 303) or carries headers to another host.
         follow_redirects=False,
-        # The engine limits the requests in flight. Idle connections are closed before a server does
-        # so (uvicorn: 5 s) and breaks the next request.
-        limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
+        # The engine limits the requests in flight.
+        limits=httpx.Limits(max_connections=None, keepalive_expiry=keepalive_s),
         timeout=timeout,
         # A proxy would resolve a loopback address to itself; other addresses may be reachable only
         # through one (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).

@@ -89,6 +89,24 @@ def test_a_client_is_opened_before_its_request_takes_a_place_in_the_line(
     assert order == ["opened", "waited", "waited"]
 
 
+def test_idle_connections_are_kept_as_long_as_httpx_keeps_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept: list[float | None] = []
+    opened = httpx.Client
+
+    def client(*, limits: httpx.Limits, **options: Any) -> httpx.Client:
+        kept.append(limits.keepalive_expiry)
+        return opened(limits=limits, **options)
+
+    monkeypatch.setattr(httpx, "Client", client)
+    with HostileJudge([completion(GOOD)]) as server:
+        settings = JudgeSettings(base_url=server.url)
+        with model_judge("m", settings, environ={}) as judge:
+            judge.judge("groundedness", REQUEST)
+    assert kept == [httpx.Limits().keepalive_expiry]
+
+
 def test_a_cached_verdict_does_not_wait_for_the_limits() -> None:
     limiter = CountingLimiter()
     with HostileJudge([completion(GOOD)]) as server:
