@@ -30,7 +30,8 @@ from pytest_rageval.values.settings import TargetSettings
 BATCH_CHARS: Final = 4_000_000
 BATCH_DOCUMENTS: Final = 1000
 TIMEOUT_S: Final = 300.0
-"""Of one request: a target may build its index before it answers."""
+"""Limit of one attempt from connecting to the last byte of the reply: a target may build its index
+before it answers."""
 _SHOWN_CHARS: Final = 200
 
 

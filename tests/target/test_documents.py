@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pytest_rageval.server.server import ServerHandle, start_in_thread
 from pytest_rageval.target.documents import BATCH_DOCUMENTS, DocumentsClient
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
-from tests.build.targets import fake_target, json_reply, unused_port
+from tests.build.targets import drip, fake_target, json_reply, unused_port
 
 PREFIX = "evals/set/"
 
@@ -96,6 +97,21 @@ def test_a_busy_target_is_asked_again() -> None:
     with fake_target(json_reply({}, "503 Service Unavailable"), json_reply({})) as target:
         client(target.url).delete(PREFIX)
         assert len(target.received) == 2
+
+
+def test_a_reply_in_small_pieces_does_not_extend_the_time_of_a_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pytest_rageval.target.documents.TIMEOUT_S", 0.4)
+    over = threading.Event()
+    with (
+        fake_target(drip(json_reply({}), 0.1, over)) as target,
+        pytest.raises(EndpointError, match=r"no answer within 0\.4 s") as caught,
+    ):
+        client(target.url).delete(PREFIX)
+    over.set()
+    assert (caught.value.kind, caught.value.attempts) == ("timeout", 1)
+    assert len(target.received) == 1
 
 
 def test_a_target_that_is_not_there_is_an_error_of_one_line() -> None:
