@@ -32,7 +32,6 @@ WITHOUT_BEHAVIOUR = {"values.verdict": "records, which the tests of every judge 
 
 TESTED_BY = {
     "analysis/compare/test_metrics_groups": "analysis.two_runs",
-    "analysis/gate/test_differences_baseline": "engine.finish",
     "authoring/labelling/test_agreement": "report.text.agreement",
     "cli/commands/test_compare": (
         "report.comparison_document report.markdown.comparison report.text.comparison"
@@ -53,7 +52,7 @@ TESTED_BY = {
     "judges/test_asking": "judges.plan",
     "metrics/test_embedding_scores": "metrics.similarity",
     "plugin/test_resume": "engine.run engine.run_state",
-    "plugin/test_shards": "cli.commands.merge engine.merge",
+    "plugin/test_shards": "cli.commands.merge",
     "project/test_case_file_edit": "project.case_edit",
     "project/test_case_reader": "support.jsonl",
     "project/test_options": "project.option_values",

@@ -112,6 +112,6 @@ def test_vaults_part_citations_only_where_both_are_known() -> None:
 
 @pytest.mark.parametrize("piece", ["[", "(File:", "[File: (", "[a, Section:", "`", "[b]", "[1]"])
 def test_an_answer_full_of_brackets_is_read_in_linear_time(piece: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     list(text_citations(piece * 20_000, CHUNKS))
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2

@@ -122,9 +122,9 @@ def test_a_secret_that_is_spelled_within_the_json_of_a_verdict_is_blotted(
 
 def test_a_long_row_of_backslashes_is_searched_quickly() -> None:
     body = b"\\" * 200_000
-    began = time.perf_counter()
+    began = time.process_time()
     assert scrubber().response(response(body))["body"]["string"] == body
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_packed_reply_is_unpacked_and_searched() -> None:

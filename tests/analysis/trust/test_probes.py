@@ -91,10 +91,10 @@ def test_padding_repeats_the_first_sentence_and_says_nothing_new() -> None:
 
 
 def test_a_hostile_answer_is_split_in_no_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for text in (" " * 50_000 + "a", "a." * 30_000, "a. " + "[1] " * 20_000, "\n" * 50_000 + "."):
         split_sentences(f"x{text}")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_only_a_higher_score_counts_against_a_judge() -> None:

@@ -1,0 +1,328 @@
+"""The end of a run: its decision, its files and their order, and faults that lose no record."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.two_runs import compare_runs
+from pytest_rageval.engine import finish
+from pytest_rageval.engine.finish import (
+    EndedRun,
+    EndWords,
+    FinishedRun,
+    finish_run,
+    open_gate,
+    regression_checks,
+)
+from pytest_rageval.engine.merge import merge_parts
+from pytest_rageval.engine.scored import ScoredRun
+from pytest_rageval.runs.store import RunWriter, read_json, read_records, write_document
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.gate import Check, GateResult, Selection, Thresholds
+from pytest_rageval.values.numbers import Aggregate
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.settings import Settings
+from tests.build.runs import config_of, run_of, side, write_run
+
+HIT: Any = {"metric": "hit_at_k", "kind": "min", "min_n": 1}
+FILES = ["config.json", "metrics.json", "gate.json", "summary.md", "report.html"]
+UNDECIDED = GateResult(verdict="not_evaluated", sentence="not evaluated: interrupted")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Settings:
+    """Settings of an empty project without a judge."""
+    return Settings(rootdir=str(tmp_path), judge="none")
+
+
+def results(project: Settings) -> Path:
+    return Path(project.rootdir) / project.results_dir
+
+
+def ended(project: Settings, records: list[CaseRecord], *checks: Check, **fields: Any) -> EndedRun:
+    given: dict[str, Any] = {
+        "thresholds": Thresholds(checks=checks),
+        "selection": Selection.of(records, records),
+        "n_expected": len(records),
+        "n_reported": len(records),
+    }
+    run = StoredRun(
+        folder=results(project) / "now",
+        records=records,
+        config={**config_of(records, project), "run_id": "now"},
+        settings=project,
+    )
+    return EndedRun(run=run, project=project, **given | fields)
+
+
+def finished(run: EndedRun, words: EndWords | None = None, **fields: Any) -> FinishedRun:
+    """Write the records and finish the run."""
+    with RunWriter(run.run.folder.parent, run.run.run_id) as writer:
+        for one in run.run.records:
+            writer.append(one)
+        return finish_run(run, writer, words or EndWords(wall_s=1.0), **fields)
+
+
+# --- the decision and the files -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("limit", "verdict"), [(0.8, "pass"), (0.81, "fail")])
+def test_the_decision_is_that_of_the_limits_in_result_and_file(
+    project: Settings, limit: float, verdict: str
+) -> None:
+    found = finished(ended(project, run_of(20), Check(limit=limit, **HIT)))  # 16 of 20 hit
+    stored = read_json(found.run.folder / "gate.json")
+    assert (found.gate.verdict, stored["verdict"]) == (verdict, verdict)
+    assert stored == json.loads(json.dumps(found.run.gate))
+    assert stored["run_id"] == "now"
+    assert stored["checks"][0]["estimate"] == 0.8
+
+
+def test_a_run_that_lacks_cases_fails_and_names_the_command_that_continues_it(
+    project: Settings,
+) -> None:
+    words = EndWords(wall_s=1.0, resume="pytest --rageval-resume now")
+    check = Check(limit=0.8, **HIT)
+    whole = finished(ended(project, run_of(20), check), words)
+    assert (whole.gate.verdict, whole.view.resume) == ("pass", "")
+    cut = ended(replace(project, results_dir="other"), run_of(20), check, n_expected=21)
+    found = finished(cut, words)
+    assert (found.gate.verdict, found.gate.complete) == ("fail", False)
+    assert found.view.resume == "pytest --rageval-resume now"
+
+
+def test_every_file_holds_what_is_returned(project: Settings) -> None:
+    found = finished(ended(project, run_of(20)))
+    folder = found.run.folder
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "results.jsonl"])
+    assert read_json(folder / "config.json") == found.run.config
+    assert read_json(folder / "metrics.json") == found.run.metrics
+    assert (folder / "summary.md").read_text(encoding="utf-8") == found.summary
+    assert len(read_records(folder)) == found.run.metrics["total_tests"] == 20
+    assert found.view.report == "evals/results/now/report.html"
+
+
+def test_the_files_are_written_in_an_order_in_which_a_verdict_has_its_numbers(
+    project: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaced: list[str] = []
+    rename = os.replace
+
+    def noted(source: Path, target: Path) -> None:
+        replaced.append(Path(target).name)
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", noted)
+    finished(ended(project, run_of(20)))
+    assert replaced == FILES
+
+
+def test_a_run_without_a_page_writes_and_names_none(project: Settings) -> None:
+    found = finished(ended(replace(project, no_report=True), run_of(20)))
+    assert not (found.run.folder / "report.html").exists()
+    assert found.view.report == ""
+    assert list(found.view.notes) == []
+
+
+def test_an_interrupted_run_keeps_its_numbers_and_is_not_decided(project: Settings) -> None:
+    run = ended(project, run_of(20), Check(limit=0.99, **HIT))
+    found = finished(run, decided=UNDECIDED)
+    assert found.gate is UNDECIDED
+    assert read_json(found.run.folder / "gate.json")["verdict"] == "not_evaluated"
+    assert read_json(found.run.folder / "metrics.json")["total_tests"] == 20
+
+
+def test_an_empty_run_is_finished_without_a_mean(project: Settings) -> None:
+    found = finished(ended(project, []))
+    assert found.run.metrics["total_tests"] == 0
+    assert found.view.aggregate.metrics["hit_at_k"].mean is None
+
+
+# --- the baseline ---------------------------------------------------------------------------
+
+DROP = Check(metric="hit_at_k", kind="max_drop", limit=0.1, min_n=1)
+
+
+def test_a_run_is_compared_with_the_baseline_that_the_settings_name(project: Settings) -> None:
+    write_run(results(project), "main", run_of(40), project)
+    with_baseline = replace(project, baseline="main")
+    found = finished(ended(with_baseline, run_of(40, missed=range(1, 20)), DROP))
+    assert found.gate.verdict == "fail"
+    assert found.gate.baseline is not None
+    assert (found.gate.baseline.run_id, found.gate.baseline.n_paired) == ("main", 40)
+    assert found.view.changes
+
+
+def test_a_comparison_that_nobody_asked_for_is_not_made(project: Settings) -> None:
+    run = ended(project, run_of(20))
+    assert run.baseline(run.numbers()) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (None, "no baseline"),
+        ("gone", "no baseline: "),
+        ("part-1", "is a part of the run that is to be compared"),
+    ],
+)
+def test_a_baseline_that_cannot_be_read_is_a_problem_and_not_an_error(
+    project: Settings, name: str | None, problem: str
+) -> None:
+    write_run(results(project), "part-1", run_of(20), project)
+    run = ended(replace(project, baseline=name), run_of(20), DROP, parts=("part-1",))
+    found = run.baseline(run.numbers())
+    assert found is not None
+    assert problem in (found.info.problem or "")
+    assert project.rootdir not in (found.info.problem or ""), "a path of one machine"
+    assert finished(run).gate.checks[0].status == "skip"
+
+
+def test_checks_against_a_baseline_are_decided_alone(project: Settings) -> None:
+    base, new = side(run_of(40), run_id="b"), side(run_of(40, missed=range(1, 20)), run_id="n")
+    run = replace(ended(project, run_of(40), DROP, Check(limit=0.99, **HIT)), run=new)
+    (found,) = regression_checks(run, compare_runs(base, new))
+    assert (found.check, found.status) == (DROP, "fail")
+    none = replace(run, thresholds=Thresholds())
+    assert regression_checks(none, compare_runs(base, new)) == ()
+
+
+# --- faults ---------------------------------------------------------------------------------
+
+
+def test_a_page_that_cannot_be_written_costs_neither_verdict_nor_files(
+    project: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("no template")
+
+    monkeypatch.setattr("pytest_rageval.report.html.files.write_report", fails)
+    found = finished(ended(project, run_of(20), Check(limit=0.8, **HIT)))
+    assert found.gate.verdict == "pass"
+    assert list(found.view.notes) == ["report.html was not written: RuntimeError: no template"]
+    assert found.view.report == ""
+    assert [name for name in FILES if not (found.run.folder / name).is_file()] == ["report.html"]
+
+
+def failing(name: str) -> Callable[..., Path]:
+    """Return a writer of documents for which one file's disk is full."""
+
+    def write_others(folder: Path, file: str, document: Any) -> Path:
+        if file == name:
+            raise StorageError(f"{folder / file}: cannot be written: No space left on device")
+        return write_document(folder, file, document)
+
+    return write_others
+
+
+@pytest.mark.parametrize("name", ["config.json", "metrics.json", "gate.json"])
+def test_a_document_that_cannot_be_written_is_an_error_and_keeps_every_record(
+    project: Settings, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(finish, "write_document", failing(name))
+    run = ended(project, run_of(20))
+    with pytest.raises(StorageError, match=f"{name}: cannot be written"):
+        finished(run)
+    assert len(read_records(run.run.folder)) == 20
+    assert not (run.run.folder / name).exists()
+    RunWriter(run.run.folder.parent, "now", resume=True).close()  # and it can be continued
+
+
+def test_a_folder_that_was_removed_meanwhile_is_an_error(project: Settings) -> None:
+    run = ended(project, run_of(20))
+    with RunWriter(results(project), "now") as writer:
+        gone = replace(run, run=replace(run.run, folder=results(project) / "gone"))
+        writer.path = gone.run.folder
+        with pytest.raises(StorageError, match="cannot be written"):
+            finish_run(gone, writer, EndWords(wall_s=1.0))
+
+
+# --- the other sources of records -------------------------------------------------------------
+
+
+def parts_of(project: Settings, records: list[CaseRecord]) -> list[StoredRun]:
+    described = {"hash": "h", "n_cases": len(records), "n_asked": len(records)}
+    found = []
+    for number in (0, 1):
+        chosen = records[number::2]
+        config = {**config_of(chosen, project), "set": described, "wall_s": 2.0 + number}
+        folder = results(project) / f"part-{number}"
+        found.append(StoredRun(folder=folder, records=chosen, config=config, settings=project))
+    return found
+
+
+def test_merged_parts_are_decided_as_one_run(project: Settings) -> None:
+    records = run_of(20)
+    (Path(project.rootdir) / "thresholds.toml").write_text(
+        "[overall]\nhit_at_k = { min = 0.9, min_n = 1 }\n", encoding="utf-8"
+    )
+    found = merge_parts(parts_of(project, records), project, run_id="whole")
+    assert (found.gate.verdict, found.gate.complete) == ("fail", True)
+    assert read_json(found.run.folder / "gate.json")["verdict"] == "fail"
+    assert {one.case_id for one in read_records(found.run.folder)} == {r.case_id for r in records}
+    assert found.run.wall_s == 3.0
+    lacking = merge_parts(parts_of(project, records)[:1], project, run_id="half")
+    assert not lacking.gate.complete
+
+
+def test_a_merge_that_cannot_be_written_leaves_no_half_run(
+    project: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finish, "write_document", failing("gate.json"))
+    with pytest.raises(StorageError, match=r"gate\.json"):
+        merge_parts(parts_of(project, run_of(20)), project, run_id="whole")
+    assert not (results(project) / "whole").exists()
+
+
+def test_the_gate_of_a_stored_run_is_that_of_its_end(project: Settings) -> None:
+    (Path(project.rootdir) / "thresholds.toml").write_text(
+        "[overall]\nhit_at_k = { min = 0.7, min_n = 1 }\n", encoding="utf-8"
+    )
+    first = merge_parts(parts_of(project, run_of(20)), project, run_id="whole")
+    again = open_gate(first.run.folder, project)
+    numbers = again.numbers()
+    decided = again.decide(again.baseline(numbers), numbers)
+    assert decided.verdict == first.gate.verdict == "pass"
+    assert [c.check.name for c in decided.checks] == [c.check.name for c in first.gate.checks]
+    assert (again.n_expected, again.n_reported) == (20, 20)
+
+
+def test_a_killed_run_has_no_gate_and_is_decided_as_incomplete(project: Settings) -> None:
+    records = run_of(20)
+    folder = write_run(results(project), "killed", records, project, set={"n_asked": 25})
+    (folder / "gate.json").unlink()
+    found = open_gate(folder, project)
+    assert (found.n_expected, found.n_reported) == (25, 20)
+    assert not found.decide(None, found.numbers()).complete
+
+
+def save_scored(project: Settings) -> Aggregate:
+    cases = Path(project.rootdir) / "evals/set.jsonl"
+    with ScoredRun(project, run_id="saved", cases=cases) as run:
+        for one in run_of(5):
+            run.add(one)
+        return run.finish()
+
+
+def test_scored_responses_that_cannot_be_saved_leave_no_half_run(
+    project: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finish, "write_document", failing("metrics.json"))
+    with pytest.raises(StorageError, match=r"metrics\.json"):
+        save_scored(project)
+    assert not (results(project) / "saved").exists()
+
+
+def test_scored_responses_are_saved_without_a_decision_and_a_page(project: Settings) -> None:
+    numbers = save_scored(project)
+    folder = results(project) / "saved"
+    assert read_json(folder / "gate.json")["verdict"] == "not_evaluated"
+    assert read_json(folder / "metrics.json")["total_tests"] == numbers.total == 5
