@@ -172,7 +172,7 @@ def test_a_job_that_is_run_again_goes_on_where_it_stopped(forge: Forge, system: 
     evaluate = steps[at]
     evaluate["run"] = evaluate["run"].replace("--rageval-run-id ci", "$RUN")
     assert "$RUN" in evaluate["run"]
-    steps[at:at] = yaml.safe_load(fenced("Going on with a run that was cut short", "yaml"))
+    steps[at:at] = yaml.safe_load(fenced("Resuming an interrupted run", "yaml"))
 
     cut = yaml.safe_load(yaml.safe_dump(workflow))
     cut["jobs"]["evals"]["env"]["RAGEVAL_CONCURRENCY"] = "1"

@@ -56,7 +56,7 @@ def _invariants(found: RunComparison) -> Iterator[str]:
     if found.comparable:
         return
     ignored = ", which was ignored" if found.ignored else ""
-    yield from ("", f"**{BANNER}.** The runs were not made alike{ignored}:", "")
+    yield from ("", f"**{BANNER}.** The runs were made under different conditions{ignored}:", "")
     for one in found.comparability.invariants:
         values = f"{escape(shown(one.base))} in base, {escape(shown(one.new))} in new"
         yield f"- {escape(one.name)}: {values}"
