@@ -1,4 +1,4 @@
-"""Comparison of two whole runs: whether it is allowed, what changed, and what checks need. Pure."""
+"""Comparison of two whole runs: comparability, changes, and differences for checks. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from pytest_rageval.values.run import StoredRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunNumbers:
-    """The numbers of a whole run, those of its judge included."""
+    """The numbers of a whole run, including those about its judge."""
 
     aggregate: Aggregate
     reliability: JudgeReliability = field(default_factory=JudgeReliability)
@@ -55,7 +55,7 @@ def run_numbers(
         labels: of people, which correct judged means; None: there are none.
 
     Raises:
-        DatasetError: a label does not say which of several cases it is about.
+        DatasetError: a label matches several cases.
     """
     return RunNumbers(
         aggregate=aggregate(
@@ -69,7 +69,7 @@ def run_numbers(
 
 
 def gate_run(run: StoredRun, *, confidence: float, numbers: RunNumbers | None = None) -> GateRun:
-    """Return the part of a run that checks are decided by.
+    """Return the part of a run that decides its checks.
 
     Args:
         run: with its records.
@@ -91,15 +91,15 @@ def gate_run(run: StoredRun, *, confidence: float, numbers: RunNumbers | None = 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """Two runs and what their comparison gave."""
+    """Two runs with their comparison."""
 
     base: StoredRun
     new: StoredRun
     comparability: Comparability
     comparison: Comparison
-    """Of what may be compared; of everything where differing invariants were ignored."""
+    """Comparison of all comparable metrics; of every metric if invariants were ignored."""
     ignored: bool = False
-    """Whether differing invariants were ignored, so that no number means what it says."""
+    """Whether differing invariants were ignored, which makes the numbers unreliable."""
 
     @property
     def comparable(self) -> bool:
@@ -115,13 +115,13 @@ def compare_runs(
     ignore_invariants: bool = False,
     with_p: bool = True,
 ) -> RunComparison:
-    """Compare two runs as far as they may be compared.
+    """Compare two runs as far as they are comparable.
 
     Args:
         base: the earlier run.
         new: the later one.
-        thresholds: of the project, which say how large a difference matters and how sure to be.
-        ignore_invariants: compare everything, whatever differs.
+        thresholds: of the project, with margins and confidence.
+        ignore_invariants: compare everything, regardless of differences.
         with_p: compute p-values, which takes most of the time.
     """
     given = thresholds or Thresholds()
@@ -159,7 +159,7 @@ def _comparability(base: StoredRun, new: StoredRun) -> Comparability:
 
 
 def _judged(base: StoredRun, new: StoredRun) -> frozenset[str]:
-    """Return the metrics that a judge had a part in, in either run."""
+    """Return the metrics that depend on a judge in either run."""
     records = (*base.records, *new.records)
     return judge_dependent_keys(
         abstention=any((r.abstention or {}).get("source") == "judge" for r in records),
@@ -244,7 +244,7 @@ def hold_against(
 
 
 def _partial(base: StoredRun) -> str | None:
-    """Say that a baseline holds less than its own set; what it lacks is then not new."""
+    """Describe a baseline that covers only part of its own set."""
     n_set = whole(base.set, "n_cases")
     skipped = {nodeid.split("[", 1)[0] for nodeid in base.skipped}
     held = {f"{record.file}::{record.case_id}" for record in base.records} | skipped

@@ -77,7 +77,7 @@ def _plan(
         rubrics = repeated_rubrics(rubrics)
         settings = second_settings(settings)
     if settings.judge == "offline":
-        return "judge: the offline judge asks nobody and costs nothing"
+        return "judge: the offline judge sends no request and costs nothing"
     from pytest_rageval.judges.cost import describe, estimate
 
     with open_model(settings, environ, alternate=alternate, needs_key=False) as judge:

@@ -42,7 +42,7 @@ def resolve_gate_key(name: str) -> str | None:
 
 
 def is_metric_prefix(name: str) -> bool:
-    """Say whether a dotted metric key begins with this name, as ``latency_ms.p95`` does."""
+    """Whether a dotted metric key, such as ``latency_ms.p95``, begins with this name."""
     keys = (*METRICS, *RUN_METRICS)
     return any(key.startswith(f"{name}.") for key in keys) or bool(_PHASE_PREFIX.fullmatch(name))
 
@@ -101,7 +101,7 @@ _BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Values that a plain key may hold: in words, and as JSON Schema."""
+    """Valid values of a plain key, in words and as JSON Schema."""
 
     expected: str
     schema: Mapping[str, Any]

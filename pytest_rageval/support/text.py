@@ -17,8 +17,8 @@ from typing import Final, Literal
 _ESCAPE_SEQUENCE: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
 """CSI sequences such as colours, removed completely so that no ``[31m`` remains."""
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-"""General categories of what is not seen but acts, or is nothing: controls, bidi marks and
-zero-width characters, lone surrogates, private use, no character at all."""
+"""General categories of invisible characters: controls, bidi marks and zero-width characters, lone
+surrogates, private use, unassigned."""
 _ELLIPSIS: Final = "..."
 
 
@@ -34,7 +34,7 @@ _WORKFLOW_COMMAND: Final = re.compile(
 def clean(text: str, limit: int | None = None) -> str:
     r"""Return text on one line without control, bidi and zero-width characters.
 
-    What GitHub Actions would take for a command of ours is broken up.
+    Commands to GitHub Actions are broken up.
 
     Args:
         text: anything a model, a document or a user wrote.
@@ -45,8 +45,8 @@ def clean(text: str, limit: int | None = None) -> str:
     >>> clean("a long answer", 8)
     'a lon...'
     """
-    # An answer may hold megabytes of which a line is shown: hidden characters are rare enough
-    # that a generous beginning decides.
+    # An answer may have megabytes, of which one line is shown: hidden characters are so rare that a
+    # generous beginning suffices.
     head = text if limit is None else text[: 1024 + 16 * limit]
     spaced = " ".join(_ESCAPE_SEQUENCE.sub("", head).split())  # first, as a newline is hidden too
     shown = "".join(c for c in spaced if unicodedata.category(c) not in _HIDDEN)
@@ -155,7 +155,7 @@ _MAX_DECIMALS: Final = 12
 
 
 def unit_of(metric: str) -> Unit:
-    """The unit of a metric key of a case or of a run."""
+    """Return the unit of a metric key of a case or of a run."""
     if metric.startswith("latency_ms"):
         return "ms"
     if metric.startswith("cost_usd"):
@@ -179,7 +179,7 @@ def _text(value: float, decimals: int) -> str:
 
 
 def format_value(value: float | None, unit: Unit = "score") -> str:
-    """A number for people, without its unit; ``-`` for no value.
+    """Return a number for display, without its unit; ``-`` for no value.
 
     A score that is not whole never looks whole: 0.9996 is not shown as 1.000.
 
@@ -201,7 +201,7 @@ def _decimals_of(limit: float) -> int:
 
 
 def format_limit_pair(value: float, limit: float, unit: Unit = "score") -> tuple[str, str]:
-    """A value and its limit, with enough decimals to distinguish them.
+    """Return a value and its limit with enough decimals to distinguish them.
 
     >>> format_limit_pair(0.7, 0.75), format_limit_pair(0.8496, 0.85)
     (('0.700', '0.750'), ('0.8496', '0.8500'))

@@ -1,8 +1,8 @@
 """Positions of the keys and values of a TOML text, and faults that point at them. Pure.
 
-``tomllib`` gives no positions, and tomlkit's tree cannot be rendered back key by key where
-tables stand out of order or inline. This scanner reads only text that ``tomllib`` has accepted,
-so it needs to tell tokens apart but never to judge them.
+``tomllib`` gives no positions, and tomlkit's tree cannot be rendered key by key if tables are out
+of order or inline. This scanner reads only text that ``tomllib`` has accepted, so it only separates
+tokens and does not validate them.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Place:
 
 
 def locate(text: str) -> dict[KeyPath, Place]:
-    """Find every key of a valid TOML text, the tables that it names on the way included.
+    """Find every key of a valid TOML text, including enclosing tables.
 
-    A table that several headers name stands where it is named first. Keys inside arrays are
+    A table that several headers name is at its first header. Keys inside arrays are
     left out. A header has its name for a value.
     """
     scanner = _Scanner(text)

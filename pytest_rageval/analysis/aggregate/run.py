@@ -1,4 +1,4 @@
-"""From the records of a run to its numbers: means with their counts, intervals and groups.
+"""The numbers of a run from its records: means with counts, intervals and groups.
 
 Sums of values are exact (``math.fsum``) and cases are taken in the order of their file and id, so
 that serial and parallel runs agree to the last digit.
@@ -41,14 +41,14 @@ def aggregate(
     registry: Mapping[str, MetricInfo] = METRICS,
     path_case: PathCase = "sensitive",
 ) -> Aggregate:
-    """All numbers of a run from its records alone, in whatever order they come.
+    """All numbers of a run from its records alone, in any order.
 
     Args:
         records: one per case and repeat.
         confidence: of the intervals, 0 to 1.
         timeout_ms: the limit at which a timed-out call enters the latency percentiles.
-        registry: the metrics; keys that only records hold are summarised as unbounded.
-        path_case: whether two documents whose paths differ by case alone are two.
+        registry: the metrics; unregistered keys of records are summarised as unbounded.
+        path_case: whether paths that differ only in case are different documents.
     """
     columns = RecordColumns(registry, path_case=path_case)
     for record in records:
@@ -158,7 +158,7 @@ def _members(table: CaseTable) -> dict[str, dict[str, Integers]]:
 
 
 def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummary]:
-    """Average ``correctness`` apart where cases with and without a reference both occur.
+    """Average ``correctness`` separately if cases with and without a reference both occur.
 
     Without one a judge cannot see that the wrong passage was retrieved, and scores higher.
     """

@@ -50,7 +50,7 @@ def summarise_metric(
 
     Args:
         values: one per case.
-        info: scale and direction; None: an unbounded metric that nothing is known of.
+        info: scale and direction; None: unknown, taken as unbounded.
         confidence: of the intervals, 0 to 1.
 
     >>> from pytest_rageval.metrics.registry import METRICS
@@ -88,8 +88,8 @@ def summarise_cases(
     Args:
         table: the cases of the run.
         column: the metric's value of every case.
-        cases: places in the table.
-        info: scale and direction of the metric; None: nothing is known.
+        cases: indices in the table.
+        info: scale and direction of the metric; None: unknown.
         confidence: of the intervals, 0 to 1.
     """
     return _summary(
@@ -202,7 +202,7 @@ def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSum
 
 
 def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
-    """Say how far repeats of a case agree; None where every case was asked once."""
+    """Summarise the agreement of repeats; None if every case was asked once."""
     most = int(table.repeats.max(initial=0))
     if most < 2:
         return None
@@ -252,7 +252,7 @@ def _variance(table: CaseTable, repeats: int) -> dict[str, dict[str, float | Non
 
 
 def summarise_translations(table: CaseTable) -> dict[str, float | int | None]:
-    """Compare what cases and their translations retrieve; empty where there are none."""
+    """Compare the documents that cases and their translations retrieve; empty: no translations."""
     pairs = list(table.translations())
     if not pairs:
         return {}

@@ -54,8 +54,8 @@ def _skip_reason(check: Check, run: GateRun, selection: Selection) -> str | None
             return "the run has no judge"
         if run.aggregate.rates.get("judge_error_rate") is None:
             return "no verdict was needed"
-    # These ask whether the measurement worked, which any part of a set can tell, and a dead target
-    # must not turn green because only a few cases were selected.
+    # These show whether the measurement worked, for any part of a set, and a dead target must not
+    # pass because only a few cases were selected.
     return None if check.metric in _MEASUREMENT_WORKED else selection.missing_for(check)
 
 
@@ -64,7 +64,7 @@ def _failed(check: Check) -> CheckStatus:
 
 
 def _proof_note(check: Check, figure: Figure, decision: LimitDecision) -> str:
-    """Say whether it is proven, with the bound that decides it."""
+    """Describe whether it is proven, with the bound that decides it."""
     lower = (check.kind == "min") == (check.decide == "prove_pass")
     bound = figure.low_one_sided if lower else figure.high_one_sided
     if bound is None:
@@ -169,7 +169,7 @@ def _first_few(texts: Sequence[str], joint: str = ", ", last: str = " and ") -> 
 
 
 def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
-    """Name the cases that fail the run whatever the checks say."""
+    """Name the cases that fail the run regardless of the checks."""
     found = []
     required = [c.first.name for c in cases if c.first.required and c.outcome == "missed"]
     erred = [c.first.name for c in cases if c.first.required and c.outcome == "error"]
@@ -197,7 +197,7 @@ def _incomplete(cases: Sequence[CaseGroup], n_expected: int, n_reported: int) ->
 
 
 def _skipped_for(results: Sequence[CheckResult], baseline: BaselineInfo | None) -> str:
-    """In a few words why checks against a baseline were skipped; empty: none was for its sake."""
+    """Describe why checks against a baseline were skipped; empty: none was."""
     problem = NO_BASELINE if baseline is None else baseline.problem
     if not any(r.status == "skip" and r.message == problem for r in results):
         return ""
@@ -206,7 +206,7 @@ def _skipped_for(results: Sequence[CheckResult], baseline: BaselineInfo | None) 
 
 
 def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[int, str]:
-    """The number of failed checks, and a sentence on all checks."""
+    """Return the number of failed checks, and a sentence on all checks."""
     failed = [r for r in results if r.status == "fail"]
     skipped = [r for r in results if r.status == "skip"]
     decided = len(results) - len(skipped)
@@ -237,12 +237,12 @@ def decide_gate(
 
     Args:
         thresholds: the checks, the implicit ones included (``with_implicit_checks``).
-        run: with a record per case and repeat; those of cases that do not count are only expected.
+        run: with a record per case and repeat; cases that do not count are only expected.
         selection: the part of the set that was selected.
-        n_expected: how many cases the run should have reported.
-        n_reported: how many it did.
-        baseline: what each check against it decides by; None, or one that cannot be compared with:
-            such checks are skipped (or fail, if thresholds require a baseline).
+        n_expected: number of cases that the run should have reported.
+        n_reported: number of cases that it reported.
+        baseline: differences of the checks against it; None or not comparable: those checks are
+            skipped (or fail, if thresholds require a baseline).
     """
     info = None if baseline is None else baseline.info
     results = _decide_checks(thresholds, run, selection, baseline)

@@ -49,11 +49,11 @@ class Difference:
     one_sided: Interval = NO_INTERVAL
     """For proofs, at the confidence of the gate."""
     two_sided: Interval = NO_INTERVAL
-    """For show."""
+    """For display."""
     p: float | None = None
-    """Of a regression beyond the limit (``stats.paired.regression_p``)."""
+    """p-value of a regression beyond the limit (``stats.paired.regression_p``)."""
     n_lost: int = 0
-    """Cases that the baseline scored, or passed, and that are an error now: not in ``estimate``."""
+    """Cases that the baseline scored or passed and that are errors now; not in ``estimate``."""
     missed_cases: tuple[str, ...] = ()
 
 
@@ -63,7 +63,7 @@ class GateBaseline:
 
     info: BaselineInfo
     differences: Mapping[Check, Difference] | None = None
-    """By check against it, what it is decided by; None: there is no baseline to compare with."""
+    """Difference by check; None: there is no baseline to compare with."""
 
 
 def decide_differences(
@@ -71,7 +71,7 @@ def decide_differences(
 ) -> dict[Check, CheckResult]:
     """Decide all baseline checks of a run, those with ``prove_fail`` as one Holm family.
 
-    Several true nulls would otherwise add up their false alarms.
+    Otherwise the false alarms of several checks would add up.
     """
     family = {
         check: difference.p
@@ -183,12 +183,12 @@ def check_differences(
     *,
     confidence: float,
 ) -> dict[Check, Difference]:
-    """Compute what each check against the baseline is to decide by.
+    """Compute the difference that decides each check against the baseline.
 
     Args:
-        checks: of the gate; those that need no baseline are left alone.
+        checks: of the gate; those without a baseline are ignored.
         pairs: cases of the same content in both runs.
-        runs: gives baseline and candidate, once, for figures that no single case has, such as
+        runs: returns baseline and candidate, for figures of a whole run such as
             ``latency_ms.p95``; not paired, and without an interval.
         confidence: of the proofs, one-sided.
     """
@@ -243,7 +243,7 @@ def _paired(
         values.scale(info),
         margin=check.limit,
         clusters=values.clusters,
-        # The limit is one of a drop or of a rise: whichever is worse for the metric.
+        # The limit is on a drop or on a rise, whichever is worse for the metric.
         direction="higher" if check.kind == "max_drop" else "lower",
     )
     return Difference(
@@ -258,7 +258,7 @@ def _paired(
 
 
 def _worst(check: Check, values: PairedValues) -> tuple[str, ...]:
-    """Return the ids of the cases that moved the wrong way, the farthest first."""
+    """Return the ids of the cases that became worse, the largest change first."""
     sign = -1.0 if check.kind == "max_drop" else 1.0
     moved = zip(values.base, values.new, values.case_ids, strict=True)
     bad = sorted((-sign * (n - b), case_id) for b, n, case_id in moved if sign * (n - b) > 0)
@@ -266,9 +266,9 @@ def _worst(check: Check, values: PairedValues) -> tuple[str, ...]:
 
 
 def margins(checks: Iterable[Check]) -> Mapping[str, float]:
-    """Return by metric the difference that thresholds call the largest to put up with.
+    """Return the largest difference by metric that thresholds accept.
 
-    Of several limits over the whole set the tighter one.
+    Of several limits over the whole set, the tighter one.
     """
     found: dict[str, float] = {}
     for check in checks:

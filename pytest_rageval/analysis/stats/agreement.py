@@ -44,7 +44,7 @@ class Auroc:
     """Discrimination of a score."""
 
     auroc: float | None
-    """Macro mean over the sources that hold both labels."""
+    """Macro mean over the sources with both labels."""
     auroc_pooled: float | None
     """Over all rows at once."""
     n_sources: int
@@ -97,7 +97,7 @@ def krippendorff_alpha(
 
     Args:
         data: one row per rater, one column per thing rated; None: not rated.
-        level: scale of measurement, which says how far two values lie apart.
+        level: scale of measurement, which defines the distance of two values.
 
     Returns:
         At most 1; None: nothing was rated twice, or only one value was used.
@@ -164,7 +164,7 @@ def auroc(
     Args:
         scores: higher means more likely good.
         labels: whether it is good.
-        sources: where each row comes from; None: all from one.
+        sources: source of each row; None: a single source.
 
     >>> auroc([0.9, 0.4, 0.4], [True, True, False]).auroc
     0.75

@@ -2,8 +2,8 @@
 
 Defined in docs/statistics.md#agreement-with-people.
 
-A second opinion on some cases, means corrected by people's labels, answers judged again after a
-while, and the validation of a judge that was compared with people before.
+A second opinion on some cases, means corrected by human labels, drift between two times, and
+validation by stored calibrations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pytest_rageval.support.text import counted
 
 SCALE: Final = (0.0, 5.0)
 MIN_LABELS: Final = 50
-"""Fewer labels than this validate nothing."""
+"""Minimum number of labels that validate a judge."""
 MIN_CANARIES: Final = 30
 NOT_VALIDATED: Final = "judge not validated"
 
@@ -32,7 +32,7 @@ _MAX_WORST: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotCheck:
-    """Disagreements of a second judge with the first."""
+    """Disagreements between a second judge and the first."""
 
     n: int
     """Cases with two valid scores."""
@@ -94,11 +94,11 @@ class CorrectedMean:
     low: float | None
     high: float | None
     judge_mean: float | None
-    """Of every score, uncorrected."""
+    """Mean of all scores, uncorrected."""
     human_mean: float | None
-    """Of the labels alone."""
+    """Mean of the labels alone."""
     weight: float
-    """0 (the labels alone) to 1: how much the judge is relied on."""
+    """Weight of the judge, from 0 (only the labels count) to 1."""
     n_labels: int
     """Cases with a label and a score."""
     n_judge_only: int
@@ -127,13 +127,12 @@ def corrected_mean(
 ) -> CorrectedMean:
     """Correct a judge's mean by prediction-powered inference (``stats.calibration.ppi_mean``).
 
-    The labelled cases have to be a random sample of all: choosing the doubtful ones corrects
-    towards those.
+    The labelled cases must be a random sample: a choice of doubtful ones biases the result.
 
     Args:
         labels: people's scores, by case.
-        scores: the judge's scores of all cases, on the same scale; None: no valid verdict, which
-            has no part in any mean.
+        scores: the judge's scores of all cases, on the same scale; None: no valid verdict, left out
+            of every mean.
         scale: ends of both.
         confidence: two-sided.
 
@@ -182,13 +181,13 @@ class Drift:
     n: int
     """Answers scored both times."""
     n_lost: int
-    """Answers scored then that have no score now."""
+    """Answers that were scored before and are not now."""
     found: CanaryDrift
-    """Its ``drift`` withholds comparisons of judged scores."""
+    """If its ``drift`` is true, judged scores should not be compared."""
 
     @property
     def enough(self) -> bool:
-        """Whether there are as many answers as a statement takes."""
+        """Whether there are enough answers for a statement."""
         return self.n >= MIN_CANARIES
 
     def __str__(self) -> str:
@@ -213,7 +212,7 @@ def measure_drift(
 
     Args:
         before: stored scores by answer.
-        now: today's; answers that are not in ``before`` have no part; None: no valid verdict.
+        now: today's; answers that are not in ``before`` are ignored; None: no valid verdict.
         scale: ends of both.
     """
     pairs = [(score, new) for key, score in before.items() if (new := now.get(key)) is not None]
@@ -232,13 +231,13 @@ def validation_of(
     *,
     rubric_versions: Mapping[str, str] | None = None,
 ) -> str:
-    """Say in one line whether a judge was compared with people, and with what result.
+    """Describe in one line the result of a judge's calibrations.
 
     Args:
         judge_identity: of the judge in use.
         reports: stored calibrations, of any judge (``rageval calibrate --save``).
-        rubric_versions: version in use by rubric; a calibration of another one says nothing, and
-            rubrics that are not in use are left out. None: any rubric, any version.
+        rubric_versions: version in use by rubric; calibrations of other versions, and rubrics not
+            in use, are ignored. None: any rubric, any version.
 
     Returns:
         ``judge validated: groundedness AUROC 0.87, kappa 0.61 on 1666 labels``, with one part per

@@ -1,6 +1,6 @@
-"""Reliability of a run's judge: a second judge's view, and means that people correct.
+"""Reliability of a run's judge: a second judge's scores, and means corrected by labels.
 
-Pure. Nothing here changes a metric or the gate: it stands beside them.
+Pure. Nothing here changes a metric or the gate.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.record import CaseRecord
 
 LABELLED: Final = ("groundedness", "correctness")
-"""Rubrics, and metrics, that people's labels correct."""
+"""Rubrics, and metrics of the same names, that human labels correct."""
 
 PASS_LINE: Final = SCALE[0] + PASS_SHARE * (SCALE[1] - SCALE[0])
 _TOLERANCE: Final = 1e-9
@@ -47,12 +47,12 @@ class HumanLabel:
     file: str | None = None
     """Case file; None: the only one that holds the case."""
     line: int = 0
-    """In the label file, from 1."""
+    """Line of the label file, from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeLabels:
-    """The labels of one file; those of a rubric are all scores, or all true and false."""
+    """The labels of one file; those of a rubric are all scores or all booleans."""
 
     labels: tuple[HumanLabel, ...]
     display: str
@@ -75,7 +75,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeReliability:
-    """Evidence of a run about its judge besides its scores; both by metric key."""
+    """Figures about the judge of a run; both by metric key."""
 
     spot_check: Mapping[str, SpotCheck] = field(default_factory=dict)
     corrected: Mapping[str, Correction] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class JudgeReliability:
         return apart / n if n else None
 
     def document(self) -> dict[str, Any] | None:
-        """Return it as JSON values; None: nothing is known."""
+        """Return the figures as JSON values; None: there are none."""
         document: dict[str, Any] = {}
         if self.spot_check:
             document["disagreement_rate"] = self.disagreement_rate
@@ -122,7 +122,7 @@ def judge_reliability(
         confidence: of the intervals.
 
     Raises:
-        DatasetError: a label does not say which of several cases it is about.
+        DatasetError: a label matches several cases.
     """
     kept = list(records)
     return JudgeReliability(
@@ -172,15 +172,15 @@ def labels_by_case(
 ) -> dict[str, dict[CaseKey, float | bool]]:
     """Find the case of every label, by rubric.
 
-    A label of a case that is not there stays, under its own id: a run may have left it out.
+    A label of a missing case is kept under its own id: a run may have left the case out.
 
     Args:
         labels: as read.
         cases: file and id of those that are known.
 
     Raises:
-        DatasetError: an id stands in several files and the label names none, or two labels of a
-            rubric are about the same case.
+        DatasetError: an id is in several files and the label names none, or a case has two labels
+            of one rubric.
     """
     files: dict[str, list[str]] = {}
     for file, case_id in cases:
@@ -215,7 +215,7 @@ def _fault(labels: JudgeLabels, label: HumanLabel, name: str, message: str) -> F
 
 
 def reliability_lines(found: JudgeReliability) -> Iterator[str]:
-    """Say it in sentences of numbers alone, for the summary."""
+    """Yield sentences for the summary, with numbers only."""
     parts = [f"{key} {_disagreement(one)}" for key, one in found.spot_check.items()]
     if parts:
         yield f"second judge disagrees: {', '.join(parts)}"
@@ -247,7 +247,7 @@ def summarise_spot_checks(
     """Compare first and second scores of a run, by metric key.
 
     Args:
-        records: of the run; those that were judged once have no part.
+        records: of the run; those judged once are ignored.
         confidence: of the intervals.
     """
     pairs: dict[str, list[_Pair]] = {}
@@ -275,6 +275,6 @@ def _pairs(record: CaseRecord) -> Iterator[tuple[str, float | None, float | None
         first = (record.judgements.get(rubric) or {}).get("scores")
         for key in COMPARED.get(rubric, ()):
             if first is not None and key not in first:
-                continue  # The first judge found nothing to score.
+                continue  # The first judge had nothing to score.
             one = None if first is None else valid_score(first.get(key), _scale(key))
             yield key, one, valid_score(found.get("scores", {}).get(key), _scale(key))

@@ -2,9 +2,8 @@
 
 Support of a claim is a fitted probability over the features of ``support``. The answer's log odds
 are the mean over its distinct claims, drawn towards the worst one; the score grows with them, is 4
-where the fitted probability is a half, and what lies above 4 is half closed to answers without
-citations. 5 is an answer that is word for word in the context and cited throughout; 0 shares no
-word with it.
+where the fitted probability is a half, and answers without citations reach only 4.5. 5 is an answer
+that is word for word in the context and cited throughout; 0 shares no word with it.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class JudgedClaim:
     support: Support
     log_odds: float
     cited: bool
-    """Whether it cites something that exists."""
+    """Whether it has a valid citation."""
 
     @property
     def supported(self) -> bool:
