@@ -20,6 +20,7 @@ from pytest_rageval.engine.finish import (
     finish_run,
     open_gate,
     regression_checks,
+    with_page,
 )
 from pytest_rageval.engine.merge import merge_parts
 from pytest_rageval.engine.scored import ScoredRun
@@ -64,11 +65,11 @@ def ended(project: Settings, records: list[CaseRecord], *checks: Check, **fields
 
 
 def finished(run: EndedRun, words: EndWords | None = None, **fields: Any) -> FinishedRun:
-    """Write the records and finish the run."""
+    """Write the records, the documents and the page of a run."""
     with RunWriter(run.run.folder.parent, run.run.run_id) as writer:
         for one in run.run.records:
             writer.append(one)
-        return finish_run(run, writer, words or EndWords(wall_s=1.0), **fields)
+        return with_page(finish_run(run, writer, words or EndWords(wall_s=1.0), **fields))
 
 
 # --- the decision and the files -------------------------------------------------------------
@@ -125,11 +126,19 @@ def test_the_files_are_written_in_an_order_in_which_a_verdict_has_its_numbers(
     assert replaced == FILES
 
 
-def test_a_run_without_a_page_writes_and_names_none(project: Settings) -> None:
-    found = finished(ended(replace(project, no_report=True), run_of(20)))
+def test_the_documents_are_complete_before_the_page_is_drawn(project: Settings) -> None:
+    run = ended(project, run_of(20))
+    with RunWriter(results(project), "now") as writer:
+        found = finish_run(run, writer, EndWords(wall_s=1.0))
+    names = {path.name for path in found.run.folder.iterdir()}
+    assert names == {*FILES, "results.jsonl"} - {"report.html"}
+    assert (found.view.report, list(found.view.notes)) == ("", [])
+
+
+def test_a_merge_without_a_page_writes_and_names_none(project: Settings) -> None:
+    found = merge_parts(parts_of(project, run_of(20)), replace(project, no_report=True))
     assert not (found.run.folder / "report.html").exists()
     assert found.view.report == ""
-    assert list(found.view.notes) == []
 
 
 def test_an_interrupted_run_keeps_its_numbers_and_is_not_decided(project: Settings) -> None:
