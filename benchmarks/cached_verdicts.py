@@ -82,7 +82,7 @@ def questions(n: int, seed: int = 0) -> list[Ask]:
 
 
 def verdict(rubric: str, chance: random.Random) -> Judgement:
-    """What a model could have said, about 2 kB of it."""
+    """Return a possible verdict of a model, of about 2 kB."""
     claims = tuple(
         Claim(text=_text(chance, 20), supported=True, passage=i + 1, reason=_text(chance, 12))
         for i in range(PASSAGES)
@@ -171,7 +171,7 @@ def read_cache(file: Path, keys: Sequence[str]) -> list[Any]:
 
 
 def read_plainly(file: Path, keys: Sequence[str]) -> list[Any]:
-    """What one would write by hand."""
+    """Read each verdict by one query, as plain code without the package does."""
     query = "SELECT document, used_at FROM rageval_judge_verdicts WHERE key = ?"
     connection = sqlite3.connect(file)
     try:
@@ -185,7 +185,7 @@ def read_plainly(file: Path, keys: Sequence[str]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What one way of reading all verdicts cost."""
+    """Cost of reading all verdicts in one way."""
 
     name: str
     cpu_s: float

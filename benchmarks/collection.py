@@ -1,4 +1,4 @@
-"""What does collecting many cases cost, beside parametrizing a test over the same lines?
+"""Cost of collecting many cases, compared with a test parametrized over the same lines.
 
 Each contender lists its tests (``--collect-only -q``) in a process of its own, in turns: ours from
 the case file, and a test function parametrized over the same JSON lines, each read by

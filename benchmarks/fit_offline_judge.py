@@ -63,7 +63,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How far the judge agrees with people on one source."""
+    """Agreement of the judge with people on one source."""
 
     name: str
     n: int
@@ -160,7 +160,7 @@ class Answer:
     row: Row
     good: bool
     group: str
-    """What is left out together: source, or fold of questions."""
+    """Group of rows that is left out together: a source, or a fold of questions."""
     vectors: Matrix
     """One row of features per claim, or per reference; may be empty."""
     request: JudgeRequest

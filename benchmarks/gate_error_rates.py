@@ -1,4 +1,4 @@
-"""How often the checks of a gate err: simulated runs, decided by the package itself.
+"""Error rates of the checks of a gate, over simulated runs that the package decides.
 
 Two systems answer the same cases; each gold of a case is found or not by a latent score, part of
 which the systems share (hard cases are hard for both) and part of which is their own (churn).
@@ -167,7 +167,7 @@ def hold(
     clusters: Sequence[int] | None = None,
     limits: Sequence[float] = (0.0,),
 ) -> list[Difference]:
-    """What a check of each limit holds: estimate, one-sided interval and p of a regression."""
+    """Return estimate, one-sided interval and p of a regression, for a check of each limit."""
     scale = Scale(binary=binary)
     found = paired_difference(base, cand, scale, clusters=clusters, confidence=CONFIDENCE, sided=1)
     return [
@@ -182,7 +182,7 @@ def hold(
 
 
 def decide(check: Check, difference: Difference) -> CheckResult:
-    """What the gate says of one check that is alone in its run."""
+    """Return the result of a check that is alone in its run."""
     return decide_differences({check: difference}, confidence=CONFIDENCE)[check]
 
 
@@ -362,7 +362,7 @@ def simulate_family(n: int, runs: int) -> FamilyRow:
 
 
 def broken_promises(rows: Sequence[Row], families: Sequence[FamilyRow]) -> list[str]:
-    """What lies on the wrong side of a promise by more than Monte-Carlo error."""
+    """Name the rates that break their promise by more than Monte-Carlo error."""
     alpha = 1 - CONFIDENCE
     alarms = [
         alarm

@@ -1,4 +1,4 @@
-"""What benchmarks of whole processes share: run one, and say what it took."""
+"""Running of a whole process, with its time and memory, for several benchmarks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MB: Final = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a process and those that it waited for took."""
+    """Time and memory of a process and of the processes that it waited for."""
 
     exit_code: int
     wall_s: float

@@ -1,4 +1,4 @@
-"""How many answers a second does the offline judge decide?
+"""Number of answers per second that the offline judge decides.
 
 Answers of four sentences against five passages of 200 words, judged in one process for
 groundedness, against passages that are all new and against passages that were read before, as most

@@ -79,7 +79,7 @@ def ours(queries: Sequence[Query], k: int) -> Values:
 
 
 def plain_loop(queries: Sequence[Query], k: int) -> Values:
-    """What one would write by hand for judged documents, without anchors, copies or groups."""
+    """Scores by plain code for judged documents, without anchors, copies or groups."""
     discount = [1 / log2(i + 2) for i in range(k)]
     rows: Values = []
     for query in queries:
@@ -169,7 +169,7 @@ def read_trec(qrels: Path, run: Path) -> list[Query]:
 
 
 def recorded_folder() -> Path:
-    """Where the recorded runs lie: below RAGEVAL_SHARED, else ``shared`` beside the repository."""
+    """Folder of the recorded runs: in RAGEVAL_SHARED, else in ``shared`` beside the repository."""
     beside = Path(__file__).resolve().parents[2] / "shared"
     return Path(os.environ.get("RAGEVAL_SHARED", beside)) / "data" / "ir" / "claude_docs"
 
@@ -179,7 +179,7 @@ def recorded_folder() -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """How one contender did."""
+    """Result of one contender."""
 
     name: str
     us_per_query: float

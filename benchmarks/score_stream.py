@@ -286,7 +286,7 @@ STAGES: Final[Mapping[str, Callable[[], Contender]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one process says of its work."""
+    """Figures that one process reports."""
 
     n: int
     means: Mapping[str, float]
@@ -328,7 +328,7 @@ def in_fresh_process(name: str, cases: Path, responses: Path) -> Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """How one contender did."""
+    """Result of one contender."""
 
     name: str
     us_per_case: float

@@ -1,4 +1,4 @@
-"""How close does a run come to the time that its requests take, and what does a case cost?
+"""Time of a run, compared with the time of its requests, and the cost of a case.
 
 Contenders do the same work in turns, each in a process of its own, against a target and a judge on
 the loopback interface: per case one question, two verdicts, retrieval scored, one record written.
@@ -72,10 +72,10 @@ class Mock:
 
     url: str
     case_ms: float
-    """What a question and two verdicts take one after the other."""
+    """Time of a question and two verdicts, one after the other."""
 
     def take_stats(self) -> dict[str, int]:
-        """What it was asked since this was last called."""
+        """Return the numbers of requests since the last call."""
         with urllib.request.urlopen(f"{self.url}/stats", timeout=10) as reply:
             found: dict[str, int] = json.load(reply)
             return found
@@ -167,7 +167,7 @@ def slopes(results: Sequence[Result]) -> dict[str, float]:
 
 
 def render(results: Sequence[Result], left_out: Mapping[str, str]) -> str:
-    """A table; below it what one more case costs, who asked too much at once, and who is left out.
+    """Return a table, the cost of one more case, and contenders over the limit or left out.
 
     Args:
         results: of whom and what was measured.

@@ -1,4 +1,4 @@
-"""Who takes part in ``throughput.py``: the package, what a person writes by hand, and other tools.
+"""Contenders of ``throughput.py``: the package, a script without it, and other tools.
 
 Another tool is started in an environment of its own, a folder of its name in ``ENVIRONMENTS`` or
 in what ``RAGEVAL_BENCH_ENVS`` names. It gets a home of its own and none of the caller's variables,
@@ -98,7 +98,7 @@ class Contender:
     command: Callable[[str, int], list[str]]
     """From the URL of the mock and what may be in flight."""
     most: int | None = None
-    """What it ever has in flight; None: what it is told."""
+    """Largest number of requests that it has in flight; None: as many as it is allowed."""
     missed: bool = False
     """No case finds its gold."""
     variables: Mapping[str, str] | None = None
@@ -161,7 +161,7 @@ class Rival:
         return self.script.endswith(".mjs")
 
     def program(self, folder: Path) -> Path:
-        """What is started, in the environment of a folder."""
+        """Return the program to start, in the environment of a folder."""
         return folder / ("node_modules/.bin/promptfoo" if self.of_node else "bin/python")
 
     def installation(self, folder: Path) -> str:

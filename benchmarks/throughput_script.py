@@ -1,4 +1,4 @@
-"""What a person writes without the package: ask and judge with asyncio and httpx.
+"""Evaluation without the package: ask and judge with asyncio and httpx.
 
 Started by ``throughput.py``: URL of the mock, file of cases, requests in flight, file of records.
 """

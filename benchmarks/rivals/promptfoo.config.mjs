@@ -1,4 +1,4 @@
-// What a person writes for promptfoo: an HTTP provider, two rubrics of a model, one assertion.
+// Evaluation with promptfoo: an HTTP provider, two rubrics of a model, one assertion.
 //
 // Started by throughput.py in the folder of its project; MOCK_URL names target and judge.
 

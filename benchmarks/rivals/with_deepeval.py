@@ -1,4 +1,4 @@
-"""What a person writes with deepeval: ask the target, then evaluate the test cases by two metrics.
+"""Evaluation with deepeval: ask the target, then evaluate the test cases by two metrics.
 
 Started by ``throughput.py`` with the Python of an environment of its own: URL of the mock, file of
 cases, test cases at once, folder of records. deepeval judges answers that are there already.

@@ -1,4 +1,4 @@
-"""What a person writes with inspect-ai: a task whose solver asks the target, and three scorers.
+"""Evaluation with inspect-ai: a task whose solver asks the target, and three scorers.
 
 Started by ``throughput.py`` with the Python of an environment of its own: URL of the mock, file of
 cases, samples and judge requests at once, folder of records.

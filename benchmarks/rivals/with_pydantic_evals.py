@@ -1,4 +1,4 @@
-"""What a person writes with pydantic-evals: a dataset, a task, and three evaluators a case.
+"""Evaluation with pydantic-evals: a dataset, a task, and three evaluators per case.
 
 Started by ``throughput.py`` with the Python of an environment of its own: URL of the mock, file of
 cases, cases at once, file of records.

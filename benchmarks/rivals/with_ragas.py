@@ -1,4 +1,4 @@
-"""What a person writes with ragas: an experiment over a dataset, with two metrics of a model.
+"""Evaluation with ragas: an experiment over a dataset, with two metrics of a model.
 
 Started by ``throughput.py`` with the Python of an environment of its own: URL of the mock, file of
 cases, requests at once, folder of records. ragas starts all rows at once and leaves a limit to the

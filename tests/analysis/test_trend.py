@@ -1,4 +1,4 @@
-"""Where the line of a trend breaks, and where it does not."""
+"""Breaks in the line of a trend."""
 
 from __future__ import annotations
 

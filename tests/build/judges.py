@@ -1,4 +1,4 @@
-"""Judges for tests: one that counts words, one that says what it is told."""
+"""Judges for tests: one counts words, one gives prepared verdicts."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ BACKLOG: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked: of the target or of a judge."""
+    """Request to the target or to a judge."""
 
     text: str
     """Of the target: the question. Of a judge: the prompt."""
     nth: int
-    """How often it was asked before."""
+    """Number of times that it was asked before."""
     of_judge: bool
     body: dict[str, Any]
 
@@ -39,7 +39,7 @@ Answer = Callable[[Question, asyncio.StreamWriter], Awaitable[bytes | None]]
 
 @dataclass
 class LoopbackServer:
-    """What was asked so far, and how it is answered."""
+    """A target and judge on loopback: the requests so far, and the function that answers them."""
 
     answer: Answer
     port: int = 0
@@ -153,7 +153,7 @@ def http_json(payload: object, status: str = "200 OK", *headers: str) -> bytes:
 
 
 def good_reply(question: Question) -> bytes:
-    """What a target that works, or a judge that is pleased, replies."""
+    """Reply of a target that works, or of a judge that gives high scores."""
     if question.of_judge:
         return http(completion(question.body))
     return http_json(hit_or_miss(question.text, question.nth))

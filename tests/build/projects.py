@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 _OF_THE_TESTS = "RAGEVAL_REQUIRE_", "RAGEVAL_SHARED"
-"""What says which tests run, and no setting."""
+"""Beginnings of environment variables that select tests and are not settings."""
 
 
 def clear_settings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Where the shared evaluation data lies, for the tests that read it."""
+"""Folder of the shared evaluation data, for the tests that read it."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ cp "$FORGE/main.zip" "$out"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """What came of a job."""
+    """Result of a job."""
 
     ok: bool
     codes: Mapping[str, int]

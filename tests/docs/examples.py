@@ -24,7 +24,7 @@ class Block:
     line: int
     """Line of the first line of its text, from 1."""
     between: str
-    """What stands between the block before it and this one."""
+    """Text between the block before it and this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

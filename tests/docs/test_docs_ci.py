@@ -114,7 +114,7 @@ def test_pull_requests_are_held_against_the_last_good_run_of_main(
     assert forge.artifact("3", "junit").joinpath("junit.xml").is_file()
     assert forge.artifact("3", "rageval-run").joinpath("report.html").is_file()
 
-    # What failed is no baseline: the next one is still held against the first.
+    # A run that failed is not a baseline: the next one is still compared with the first.
     system.broken = set()
     assert forge.run_workflow(github(), branch="change-3")["evals"].ok
     baseline = gate_of(forge.artifact("4", "rageval-run"))["baseline"]

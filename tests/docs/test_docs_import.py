@@ -1,4 +1,4 @@
-"""What docs/import.md says is so."""
+"""The statements of docs/import.md hold."""
 
 from __future__ import annotations
 

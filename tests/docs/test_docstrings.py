@@ -1,8 +1,10 @@
-"""The worked examples in the docstrings hold."""
+"""The worked examples in the docstrings hold, and docstrings begin as CONTRIBUTING.md asks."""
 
 from __future__ import annotations
 
+import ast
 import doctest
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -14,6 +16,35 @@ WITH_EXAMPLES = [
     for file in sorted((ROOT / "pytest_rageval").rglob("*.py"))
     if ">>> " in file.read_text(encoding="utf-8")
 ]
+
+
+RIDDLE = re.compile(r"(What|Who|How|Where|Why)\b")
+FOLDERS = ("pytest_rageval", "tests", "benchmarks")
+
+
+def first_lines(file: Path) -> list[str]:
+    """Return the first line of every docstring and described value of a file."""
+    texts = (
+        node.value.value.strip()
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node.value.value, str)
+    )
+    return [text.split("\n", 1)[0] for text in texts]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_docstring_begins_with_a_noun_or_a_verb(folder: str) -> None:
+    files = [file for file in (ROOT / folder).rglob("*.py") if ".envs" not in file.parts]
+    found = {file: first_lines(file) for file in files}
+    assert sum(map(len, found.values())) > 50, "the docstrings are found"
+    riddles = [
+        f"{file.relative_to(ROOT)}: {line}"
+        for file, lines in found.items()
+        for line in lines
+        if RIDDLE.match(line)
+    ]
+    assert riddles == []
 
 
 def test_some_modules_have_examples() -> None:

@@ -1,4 +1,4 @@
-"""What sources and pages refer to exists, and can be read by whoever has this repository."""
+"""References of sources and pages exist, and anyone with the repository can read them."""
 
 from __future__ import annotations
 

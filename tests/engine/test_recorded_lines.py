@@ -1,4 +1,4 @@
-"""What is read in one go is what reading with care would have found."""
+"""Reading a line in one go gives the result of reading it field by field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a stored run stands when it goes on."""
+"""Records of a stored run that are kept when it continues."""
 
 from __future__ import annotations
 

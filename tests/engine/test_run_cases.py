@@ -1,4 +1,4 @@
-"""What a run expects and what it has, whatever order records come in."""
+"""Expected and present cases of a run, in any order of records."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def anchor(rng: Random) -> Values:
 
 
 def identity(one: Values) -> tuple[object, ...]:
-    """What makes two anchors equal at load."""
+    """Return the parts that two anchors share if they are equal at load."""
     segments = tuple(anchor_segments(one))
     snippets = tuple(sorted(map(norm_text, one.get("snippets") or [])))
     return norm_path(one["rel_path"]), segments, snippets
@@ -251,7 +251,7 @@ def answer(rng: Random, anchors: list[Values]) -> str:
 
 
 def folder_selection(rng: Random, anchors: list[Values]) -> Values:
-    """What the folder selector reports; now and then a gold's file, which is no folder."""
+    """Return a report of the folder selector; at times it names a gold's file, not a folder."""
     made: Values = {}
     if chance(rng, 0.85):
         pool = FOLDERS[: rng.choice((5, len(FOLDERS)))]
@@ -343,7 +343,7 @@ def score(rng: Random) -> Values:
 
 
 def verdict(rng: Random) -> Values:
-    """What a judge says; null or absent: no verdict."""
+    """Return a judge's fields; null or absent: no verdict."""
     keys = [key for key in ("acknowledges_conflict", "abstained") if chance(rng, 0.7)]
     return {key: rng.choice((True, False, None)) for key in keys}
 

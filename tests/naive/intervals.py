@@ -131,7 +131,7 @@ def quantile_ci(xs: Floats, p: float, conf: float = 0.95) -> Values:
 def bootstrap_ends(
     values: Floats, clusters: Clusters = None, conf: float = 0.95, draws: int = 10_000
 ) -> Values:
-    """Where an honest percentile bootstrap may land: exact quantiles, five deviations apart.
+    """Range of a correct percentile bootstrap: exact quantiles, five deviations apart.
 
     Returns ``low`` and ``high`` as pairs of allowed ends, from every resample of few clusters.
     """

@@ -1,4 +1,4 @@
-"""What repeats, raters and judges tell, by definition: through all pairs, subsets and squares."""
+"""Figures of repeats, raters and judges by definition: over all pairs, subsets and squares."""
 
 from __future__ import annotations
 

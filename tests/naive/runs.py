@@ -112,7 +112,7 @@ def operational(row: Values) -> Values:
 
 
 def cost(row: Values) -> Values:
-    """What the judge's calls cost."""
+    """Return the cost of the judge's calls."""
     paid = [call for call in row["calls"] if not call.get("cached")]
 
     def tokens(calls: list[Values], key: str) -> int:

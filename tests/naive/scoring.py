@@ -290,7 +290,7 @@ def answer_side(of: Row) -> dict[str, Cell]:
 
 
 def attribution(of: Row) -> dict[str, Cell]:
-    """What the citations hit."""
+    """Return the metrics of the citations."""
     ranked = None if of.chunks is None else rank_order(of.chunks)
     citations = cited(of.response, ranked, of.settings)
     keys = (*ATTRIBUTION, "citation_in_context_rate", "recency_conflict_accuracy")

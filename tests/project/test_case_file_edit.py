@@ -301,7 +301,7 @@ SAVER = """
 
 
 def content(data: bytes) -> list[str]:
-    """What must be there whatever happened: every other line, and a whole line of ours."""
+    """Check that every line is whole and unmixed, and return the ids."""
     documents = [json.loads(line) for line in data.decode("utf-8").splitlines()]
     for document in documents:
         n = document.get("n", 0)

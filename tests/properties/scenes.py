@@ -169,7 +169,7 @@ def _vector(dice: Random) -> list[Any]:
 
 
 def make_verdicts(dice: Random) -> Verdicts:
-    """What a judge may have said, scores outside their scale and missing ones included."""
+    """Draw a judge's verdict, with scores that may be missing or outside their scale."""
     odd = (None, math.nan, math.inf, -0.1, 5.0, 5.1, 1e308)
     pool = dice.choice(((1.0,), (0.0, 0.7, 1), odd))
     scores = {key: dice.choice(pool) for key in JUDGED}

@@ -1,4 +1,4 @@
-"""What must hold between the scores of two rankings of one case, whatever the case is."""
+"""Relations between the scores of two rankings that hold for every case."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_junk_at_the_end_lowers_only_the_precision_of_the_returned(scene: Scene)
 
 
 def copyable(chunk: RetrievedChunk) -> bool:
-    """Whether a copy can be told from another chunk of the section: by its id or its text."""
+    """Whether a copy differs from another chunk of the section, by its id or its text."""
     return bool(chunk.chunk_id) or chunk.text is not None
 
 

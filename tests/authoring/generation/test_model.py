@@ -1,4 +1,4 @@
-"""A real model on loopback whose words are held against the notes."""
+"""A model server on loopback whose texts are compared with the notes."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class FakeDesk:
     chunks: Sequence[RetrievedChunk] = CHUNKS
     saved: list[tuple[str, dict[str, Any], bool]] = field(default_factory=list)
     results: list[SaveResult] = field(default_factory=list)
-    """What saving comes to, first things first; then everything is fine."""
+    """Results of saving, in order; after them every save succeeds."""
     reloaded: LabelCase | None = None
 
     def fetch(self, case: LabelCase) -> Fetched:

@@ -110,7 +110,7 @@ kpctl move --now
 
 @given(st.text(alphabet="ab .!\n-#>|`1*é", max_size=80))
 def test_every_sentence_is_found_word_for_word(text: str) -> None:
-    """Where it does not go over a marked line, which a snippet would have to hold as well."""
+    """Except across a marked line, whose mark a snippet would have to hold as well."""
     for passage in split_passages(text):
         if "\n" not in text:
             assert norm_text(passage) in norm_text(text)

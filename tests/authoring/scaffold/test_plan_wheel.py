@@ -1,4 +1,4 @@
-"""What a project starts from is in the package that users install."""
+"""The files of a new project are in the package that users install."""
 
 from __future__ import annotations
 

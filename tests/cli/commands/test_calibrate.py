@@ -20,7 +20,7 @@ Output = pytest.CaptureFixture[str]
 Open = Callable[[Judge], Opened]
 PAGE = read_document("calibration.md")
 LABELS, _, _ = PAGE.partition("\n## Corrected means\n")
-"""What the page says of this command's labels: those of a run are others."""
+"""The part of the page about this command's labels; those of a run are others."""
 
 ROWS = [
     {"id": "a", "answer": "One. Two.", "label": "grounded", "source": "s"},

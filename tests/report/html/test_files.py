@@ -1,4 +1,4 @@
-"""What the page reads from a results folder, and ``rageval report`` from the command line."""
+"""Files that the page reads from a results folder, and the command ``rageval report``."""
 
 from __future__ import annotations
 

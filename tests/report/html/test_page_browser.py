@@ -41,7 +41,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Watched:
-    """What a page did that it should not have done."""
+    """Forbidden actions of a page."""
 
     def __init__(self) -> None:
         self.faults: list[str] = []

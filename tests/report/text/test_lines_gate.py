@@ -1,4 +1,4 @@
-"""How small a change a check could have seen, in words."""
+"""The smallest change that a check could have shown, in words."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from tests.build.projects import work_in
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where an index may lie."""
+    """Return the place of an index: a file, and a database of PostgreSQL."""
     if request.param == "sqlite":
         return str(tmp_path / "index" / "history.sqlite")
     found: str = request.getfixturevalue("postgres")

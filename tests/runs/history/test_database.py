@@ -1,4 +1,4 @@
-"""Where an index lies, who is let in, and what is said when it cannot be opened."""
+"""The place of an index, access to it, and the error if it cannot be opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runs of a project and of a folder are known by."""
+"""Keys of the runs of a project and of a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gets in, over HTTP on the loopback interface."""
+"""Admission of browsers, over HTTP on the loopback interface."""
 
 from __future__ import annotations
 

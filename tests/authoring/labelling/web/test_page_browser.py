@@ -57,7 +57,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Watched:
-    """What pages did that they should not have done."""
+    """Forbidden actions of pages."""
 
     def __init__(self) -> None:
         self.faults: list[str] = []
