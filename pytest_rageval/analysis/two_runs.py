@@ -195,7 +195,7 @@ class Baseline(GateBaseline):
         return self.comparison is not None and not self.comparison.comparable
 
 
-def hold_against(
+def compare_with_baseline(
     base: StoredRun,
     new: StoredRun,
     thresholds: Thresholds,

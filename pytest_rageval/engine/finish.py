@@ -16,8 +16,8 @@ from pytest_rageval.analysis.two_runs import (
     Baseline,
     RunComparison,
     RunNumbers,
+    compare_with_baseline,
     gate_run,
-    hold_against,
     run_numbers,
 )
 from pytest_rageval.engine.parts import selection_of
@@ -96,7 +96,7 @@ class EndedRun:
             reason = str(error).replace(f"{Path(self.project.rootdir)}/", "")
             problem = f"no baseline: {reason}; {_MAKE_ONE}"
             return Baseline(info=BaselineInfo(name=name, problem=problem))
-        return hold_against(base, self.run, self.thresholds, name=name, numbers=numbers)
+        return compare_with_baseline(base, self.run, self.thresholds, name=name, numbers=numbers)
 
     def _read_baseline(self, name: str) -> StoredRun:
         rootdir, run_id = Path(self.project.rootdir), self.run.run_id
@@ -304,5 +304,7 @@ def regression_checks(gate: EndedRun, found: RunComparison) -> tuple[CheckResult
         return ()
     only = replace(gate, thresholds=replace(gate.thresholds, checks=checks))
     numbers, name = only.numbers(), found.base.run_id
-    baseline = hold_against(found.base, found.new, only.thresholds, name=name, numbers=numbers)
+    baseline = compare_with_baseline(
+        found.base, found.new, only.thresholds, name=name, numbers=numbers
+    )
     return only.decide(baseline, numbers).checks

@@ -22,11 +22,11 @@ from pytest_rageval.metrics.scoring import headings_reported, score_settings
 from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.options import SETTINGS
 from pytest_rageval.project.thresholds import project_thresholds
-from pytest_rageval.runs.documents import RunFacts
+from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.values.documents import items, part
 from pytest_rageval.values.gate import Thresholds
-from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
+from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 
@@ -125,20 +125,13 @@ def _git(parts: Sequence[StoredRun]) -> dict[str, Any]:
 
 
 def _config_document(parts: Sequence[StoredRun], records: Sequence[CaseRecord]) -> dict[str, Any]:
-    facts = RunFacts.of(records)
     first = parts[0]
     of_a_part = [setting.name for setting in SETTINGS if setting.role == "part"]
     settings = {**first.given, **dict.fromkeys(of_a_part)}
     hashed = dataset_hash({(r.file, r.case_id): r.case_hash for r in records}.values())
     return {
         **first.config,
-        "schema_version": SCHEMA_VERSION,
-        "dataset_hash": hashed,
-        "dataset_version": settings.get("dataset_version") or hashed,
-        "settings": settings,
-        "judges": list(facts.judges.values()),
-        "second_judges": list(facts.second_judges.values()),
-        "target_models": dict(facts.models),
+        **recorded_fields(settings, RunFacts.of(records), hashed),
         "git": _git(parts),
         "asked": _all_of(parts, "asked"),
         "skipped": sorted(skipped_cases(parts)),

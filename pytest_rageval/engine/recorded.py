@@ -24,7 +24,7 @@ from pytest_rageval.metrics.scoring import any_heading
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.target.calling import answered
-from pytest_rageval.target.contract import Reply, ask_response, parse_ask_response
+from pytest_rageval.target.contract import ReplyBody, ask_response, parse_ask_response
 from pytest_rageval.values.errors import (
     TARGET_ERROR_KINDS,
     DatasetError,
@@ -174,7 +174,7 @@ class _RecordedLine(TypedDict, total=False):
     id: Required[StrictStr]
     repeat: Annotated[StrictInt, Field(ge=0)]
     error: None
-    response: Required[Reply]
+    response: Required[ReplyBody]
 
 
 class _NamedLine(TypedDict):

@@ -1,6 +1,6 @@
-"""Asks an OpenAI-compatible ``/v1/embeddings`` endpoint for vectors; imports httpx.
+"""Vectors of texts: from an OpenAI-compatible ``/v1/embeddings`` endpoint, or from a file.
 
-Nothing here runs unless a user names an endpoint. Batches are sent one by one on the session's
+Nothing is sent unless a user names an endpoint. Batches are sent one by one on the session's
 event loop, since only there one limit can cover connecting, sending and reading.
 """
 

@@ -1,7 +1,7 @@
 """The registry of metrics: title, direction, scale and population of every key.
 
 Aggregation, thresholds.toml, comparison, reports and the documentation all read this list, so a
-key exists everywhere or nowhere. Standard library only.
+key exists everywhere or nowhere.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
+
+from pytest_rageval.support.text import Unit
 
 Direction = Literal["higher", "lower", "neutral"]
 Level = Literal["anchor", "document", "list", "scope", "embedding", "answer", "judged", "run"]
@@ -344,3 +346,12 @@ def metric_info(name: str) -> MetricInfo | None:
     """Return the definition of a metric of a case or a run, by key or alias."""
     key = ALIASES.get(name, name)
     return METRICS.get(key) or RUN_METRICS.get(key)
+
+
+def unit_of(metric: str) -> Unit:
+    """Return the unit of a metric key of a case or of a run."""
+    if metric.startswith("latency_ms"):
+        return "ms"
+    if metric.startswith("cost_usd"):
+        return "usd"
+    return "count" if metric in {"newly_missed", "judge_tokens"} else "score"

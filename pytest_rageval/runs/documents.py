@@ -82,25 +82,40 @@ def config_document(
         git: state of the repository, empty outside one.
     """
     return {
-        "schema_version": SCHEMA_VERSION,
         "run_id": run_id,
         "timestamp": started_at.isoformat(timespec="seconds"),
         "config_hash": config_hash(settings),
-        "dataset_hash": dataset_hash,
         "metric_definitions_version": DEFINITIONS_VERSION,
-        "settings": settings_document(settings),
         "judge": None if settings.judge == "none" else settings.judge,
-        "judges": list(facts.judges.values()),
-        "second_judges": list(facts.second_judges.values()),
-        "target_models": dict(facts.models),
-        # The four versions of an experiment: from settings, else as reported.
-        "dataset_version": settings.dataset_version or dataset_hash,
+        **recorded_fields(settings_document(settings), facts, dataset_hash),
+        # With the version of the dataset those of an experiment: from settings, else as reported.
         "index_build_version": settings.index_build_version or facts.index_version,
         "retriever_version": settings.retriever_version or facts.models.get("embedding_model"),
         "answerer_version": settings.answerer_version or facts.models.get("llm_model"),
         "versions": versions(),
         "hardware": hardware(),
         "git": dict(git),
+    }
+
+
+def recorded_fields(
+    settings: Mapping[str, Any], facts: RunFacts, dataset_hash: str | None
+) -> dict[str, Any]:
+    """Return the fields of ``config.json`` that also the merging of runs makes anew.
+
+    Args:
+        settings: as ``settings_document`` returns them.
+        facts: of the records.
+        dataset_hash: over the cases; None: unknown before the first case.
+    """
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "dataset_hash": dataset_hash,
+        "dataset_version": settings.get("dataset_version") or dataset_hash,
+        "settings": settings,
+        "judges": list(facts.judges.values()),
+        "second_judges": list(facts.second_judges.values()),
+        "target_models": dict(facts.models),
     }
 
 

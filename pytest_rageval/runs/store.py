@@ -20,6 +20,7 @@ from typing import IO, Any, Final, Self
 from pytest_rageval.runs.record_json import record_from_json, record_to_json
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, write_file
+from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.text import counted, nearest
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
@@ -211,19 +212,11 @@ def _cut_torn_line(path: Path) -> None:
     if kept == len(data):
         return
     with path.open("r+b") as file:
-        if _is_json(data[kept:]):
+        if is_json(data[kept:]):
             file.seek(0, os.SEEK_END)
             file.write(b"\n")
         else:
             file.truncate(kept)
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
 
 
 # --- reading -------------------------------------------------------------------------------
@@ -244,7 +237,7 @@ def read_records(path: Path) -> list[CaseRecord]:
         *lines, last = file.read_bytes().split(b"\n")
     except OSError as error:
         raise StorageError(f"{file}: cannot be read: {error.strerror}") from error
-    if last and _is_json(last):
+    if last and is_json(last):
         lines.append(last)
     return [_read_line(file, number, line) for number, line in enumerate(lines, start=1) if line]
 

@@ -304,6 +304,15 @@ Loc = tuple[int | str, ...]
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
+def is_json(text: str | bytes) -> bool:
+    """Whether a text is one JSON value."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 class UnfitJsonError(ValueError):
     """Readable, but not by every JSON reader alike: ``survey`` names the places."""
 

@@ -154,15 +154,6 @@ TOLERANCE: Final = 1e-9
 _MAX_DECIMALS: Final = 12
 
 
-def unit_of(metric: str) -> Unit:
-    """Return the unit of a metric key of a case or of a run."""
-    if metric.startswith("latency_ms"):
-        return "ms"
-    if metric.startswith("cost_usd"):
-        return "usd"
-    return "count" if metric in {"newly_missed", "judge_tokens"} else "score"
-
-
 def _decimals(value: float, unit: Unit) -> int:
     if unit == "usd":
         return 4 if 0 < abs(value) < 1 else 2

@@ -272,7 +272,7 @@ class ReplyDebug(TypedDict, total=False):
 
 
 @with_config(_KNOWN_NAMES)
-class Reply(TypedDict, total=False):
+class ReplyBody(TypedDict, total=False):
     """A reply in the shape of the contract."""
 
     answer: Required[_Text]
@@ -282,9 +282,12 @@ class Reply(TypedDict, total=False):
     debug: ReplyDebug | None
 
 
-_REPLY: Final = TypeAdapter(Reply)
+_REPLY: Final = TypeAdapter(ReplyBody)
 _FIELDS: Final = frozenset().union(
-    *(of.__annotations__ for of in (Reply, ReplyReference, ReplyDebug, ReplyChunk, ReplyFolders))
+    *(
+        of.__annotations__
+        for of in (ReplyBody, ReplyReference, ReplyDebug, ReplyChunk, ReplyFolders)
+    )
 )
 
 
@@ -332,7 +335,7 @@ def parse_ask_response(payload: object) -> AskResponse:
         raise _protocol("the reply is nested too deeply to be read") from error
 
 
-def ask_response(reply: Reply) -> AskResponse:
+def ask_response(reply: ReplyBody) -> AskResponse:
     """Return the response for a reply in the shape of the contract."""
     debug = reply.get("debug") or ReplyDebug()
     references = reply.get("references")

@@ -12,7 +12,9 @@ from pytest_rageval.metrics.registry import (
     RUN_METRICS,
     metric_info,
     resolve_metric_key,
+    unit_of,
 )
+from pytest_rageval.support.text import Unit
 
 
 @pytest.mark.parametrize(
@@ -103,3 +105,19 @@ def test_the_registry_imports_only_the_standard_library() -> None:
         check=True,
     )
     assert shown.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit"),
+    [
+        ("recall_at_k", "score"),
+        ("error_rate", "score"),
+        ("latency_ms.p95", "ms"),
+        ("latency_ms.retrieval.p95", "ms"),
+        ("cost_usd.total", "usd"),
+        ("newly_missed", "count"),
+        ("judge_tokens", "count"),
+    ],
+)
+def test_unit_of_a_metric(metric: str, unit: Unit) -> None:
+    assert unit_of(metric) == unit

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.support.text import Unit, format_limit_pair, format_value, unit_of
+from pytest_rageval.support.text import Unit, format_limit_pair, format_value
 
 
 @pytest.mark.parametrize(
@@ -71,19 +71,3 @@ def test_texts_compare_as_the_numbers_do(value: float, limit: float, unit: Unit)
 def test_a_score_that_is_not_whole_never_looks_whole(value: float) -> None:
     if abs(value - round(value)) > 1e-9:
         assert float(format_value(value)) != round(value)
-
-
-@pytest.mark.parametrize(
-    ("metric", "unit"),
-    [
-        ("recall_at_k", "score"),
-        ("error_rate", "score"),
-        ("latency_ms.p95", "ms"),
-        ("latency_ms.retrieval.p95", "ms"),
-        ("cost_usd.total", "usd"),
-        ("newly_missed", "count"),
-        ("judge_tokens", "count"),
-    ],
-)
-def test_unit_of_a_metric(metric: str, unit: Unit) -> None:
-    assert unit_of(metric) == unit

@@ -12,14 +12,14 @@ from typing import Final, Literal
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.gate.differences import GateBaseline, decide_differences
 from pytest_rageval.analysis.gate.figures import (
-    Figure,
+    CheckFigure,
     GateRun,
     LimitDecision,
     decide_limit,
     find_figure,
 )
-from pytest_rageval.metrics.registry import metric_info
-from pytest_rageval.support.text import counted, format_limit_pair, format_value, unit_of
+from pytest_rageval.metrics.registry import metric_info, unit_of
+from pytest_rageval.support.text import counted, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
     BaselineInfo,
     Check,
@@ -63,7 +63,7 @@ def _failed(check: Check) -> CheckStatus:
     return "warn" if check.severity == "warn" else "fail"
 
 
-def _proof_note(check: Check, figure: Figure, decision: LimitDecision) -> str:
+def _proof_note(check: Check, figure: CheckFigure, decision: LimitDecision) -> str:
     """Describe whether it is proven, with the bound that decides it."""
     lower = (check.kind == "min") == (check.decide == "prove_pass")
     bound = figure.low_one_sided if lower else figure.high_one_sided
@@ -74,7 +74,7 @@ def _proof_note(check: Check, figure: Figure, decision: LimitDecision) -> str:
     return f"{'proven' if proven else 'not proven'}: {'lower' if lower else 'upper'} bound {text}"
 
 
-def _message(check: Check, figure: Figure, decision: LimitDecision) -> str:
+def _message(check: Check, figure: CheckFigure, decision: LimitDecision) -> str:
     estimate = figure.estimate
     if estimate is None:
         return f"no data: {figure.no_data}"

@@ -26,8 +26,8 @@ from pytest_rageval.analysis.gate.figures import (
 )
 from pytest_rageval.analysis.stats.intervals import NO_INTERVAL, Interval
 from pytest_rageval.analysis.stats.paired import holm, minimum_detectable_effect, regression_p
-from pytest_rageval.metrics.registry import METRICS, MetricInfo
-from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, format_value, unit_of
+from pytest_rageval.metrics.registry import METRICS, MetricInfo, unit_of
+from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
     CHANGE_WORDS,
     BaselineInfo,

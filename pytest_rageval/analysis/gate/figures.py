@@ -48,7 +48,7 @@ class GateRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class CheckFigure:
     """A number with its uncertainty; None: no data, or no interval."""
 
     estimate: float | None
@@ -68,12 +68,12 @@ class Figure:
     missed_cases: tuple[str, ...] = ()
 
 
-def find_figure(check: Check, run: GateRun) -> Figure:
+def find_figure(check: Check, run: GateRun) -> CheckFigure:
     """Return the figure of an absolute check, over the cases of its table."""
     counted = (record for record in run.records if record.counted)
     cases = [case for case in group_repeats(counted) if in_table(case.first, check)]
     if check.metric in run.extra_figures:
-        return Figure(estimate=run.extra_figures[check.metric])
+        return CheckFigure(estimate=run.extra_figures[check.metric])
     if check.metric.startswith("latency_ms."):
         return _latency_figure(check, run, cases)
     info = metric_info(check.metric)
@@ -116,13 +116,13 @@ def _beyond(check: Check, values: Iterable[tuple[float, str]]) -> tuple[str, ...
 
 def _mean_figure(
     check: Check, run: GateRun, cases: Sequence[CaseGroup], info: MetricInfo | None
-) -> Figure:
+) -> CheckFigure:
     key = check.metric if info is None else info.key
     values = [case.value(key) for case in cases]
     summary = _summary(check, run, key)
     if summary is None:
         where = "the run" if check.table == "overall" else f"{check.table} {check.group}"
-        return Figure(estimate=None, n=0, is_mean=True, no_data=f"no case of {where} was run")
+        return CheckFigure(estimate=None, n=0, is_mean=True, no_data=f"no case of {where} was run")
     missed = _beyond(check, [(v.value, v.case_id) for v in values if v.value is not None])
     found = _of_summary(summary, run.confidence, no_data_reason(summary), missed)
     return replace(found, is_mean=True)
@@ -130,8 +130,8 @@ def _mean_figure(
 
 def _of_summary(
     summary: MetricSummary, confidence: float, no_data: str, missed_cases: tuple[str, ...]
-) -> Figure:
-    return Figure(
+) -> CheckFigure:
+    return CheckFigure(
         estimate=summary.mean,
         n=summary.n,
         low=summary.low,
@@ -147,7 +147,7 @@ def _of_summary(
 # --- latency ---------------------------------------------------------------------------------
 
 
-def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Figure:
+def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> CheckFigure:
     """Return ``p50``, ``p95`` or ``sum`` of ``latency_ms``, or of ``latency_ms.<phase>``."""
     *_, what = check.metric.split(".")
     phase = check.metric.removeprefix("latency_ms").removesuffix(what).strip(".")
@@ -162,19 +162,19 @@ def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> F
         timed = [(r.latency[key], r.name) for r in answered for key in names if key in r.latency]
         summary = summarise_latency(LatencyObservation(status="ok", ms=ms) for ms, _ in timed)
     if summary.n == 0:
-        return Figure(estimate=None, n=0, no_data="no call was timed")
+        return CheckFigure(estimate=None, n=0, no_data="no call was timed")
     if what == "sum":
-        return Figure(estimate=summary.sum_ms, n=summary.n, censored=summary.n_censored > 0)
+        return CheckFigure(estimate=summary.sum_ms, n=summary.n, censored=summary.n_censored > 0)
     estimate, censored = {
         "p50": (summary.p50_ms, summary.p50_censored),
         "p95": (summary.p95_ms, summary.p95_censored),
     }.get(what, (None, False))
     if estimate is None:
-        return Figure(estimate=None, n=0, no_data=f"latency has no {what}")
+        return CheckFigure(estimate=None, n=0, no_data=f"latency has no {what}")
     durations = [ms for ms, _ in timed]
     two = quantile_interval(durations, _PERCENTILES[what], confidence=run.confidence)
     one = quantile_interval(durations, _PERCENTILES[what], confidence=run.confidence, sided=1)
-    return Figure(
+    return CheckFigure(
         estimate=estimate,
         n=summary.n,
         low=_finite(two.low),
@@ -206,7 +206,7 @@ def _rate_figure(
     share: Callable[[CaseGroup], float | None],
     is_bad: Callable[[float], bool],
     confidence: float,
-) -> Figure:
+) -> CheckFigure:
     """Return the mean over cases of a share of their repeats."""
     # Imports numpy, which is too slow to load before a run has ended.
     from pytest_rageval.analysis.aggregate.summaries import summarise_metric
@@ -238,7 +238,7 @@ def _pass_share(case: CaseGroup) -> float | None:
     return None if case.outcome == "unchecked" else float(case.outcome == "passed")
 
 
-def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Figure:
+def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> CheckFigure:
     metric = check.metric
     if metric in _ERROR_KINDS:
         kinds = _ERROR_KINDS[metric]
@@ -251,19 +251,19 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Figur
     if metric == "judge_error_rate":
         failed, needed = judge_verdicts(records)
         if not needed:
-            return Figure(estimate=None, n=0, no_data="no verdict was needed")
-        return Figure(estimate=failed / needed, n=needed)
+            return CheckFigure(estimate=None, n=0, no_data="no verdict was needed")
+        return CheckFigure(estimate=failed / needed, n=needed)
     if metric in {"cost_usd.total", "cost_usd.uncached", "judge_tokens"}:
         cost = sum_costs(record.cost for record in records)
         totals = {"cost_usd.total": cost.cost_usd, "cost_usd.uncached": cost.cost_usd_uncached}
         estimate = totals.get(metric, float(cost.tokens))
-        return Figure(estimate=estimate, no_data="the price of the judge's tokens is unknown")
+        return CheckFigure(estimate=estimate, no_data="the price of the judge's tokens is unknown")
     if metric == "cross_lingual_consistency":
         pairs = run.aggregate.cross_lingual
         no_pairs = "no case of the run is a translation of another"
-        return Figure(estimate=pairs.get("mean"), n=int(pairs.get("n") or 0), no_data=no_pairs)
+        return CheckFigure(estimate=pairs.get("mean"), n=int(pairs.get("n") or 0), no_data=no_pairs)
     found = run.aggregate.rates.get(metric, run.aggregate.indexing.get(metric))
-    return Figure(estimate=found, no_data=f"the run did not measure {metric}")
+    return CheckFigure(estimate=found, no_data=f"the run did not measure {metric}")
 
 
 # --- one limit -------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pytest_rageval.authoring.generation.drafts import Draft, passages_of
+from pytest_rageval.authoring.generation.drafts import Question, passages_of
 from pytest_rageval.authoring.linting.duplicates import find_alike, words
 from pytest_rageval.metrics.matching import anchor_segments, norm_text, starts_with
-from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.case import Case
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.notes import Note, Section
@@ -30,20 +30,13 @@ def comparable(text: str) -> str:
     return norm_text(_MARKUP.sub(lambda found: found["text"] or "", text))
 
 
-def anchor_of(draft: Draft) -> Anchor:
-    """Return the evidence of a draft."""
-    return Anchor(
-        rel_path=draft.rel_path, heading_path=draft.heading_path, snippets=(draft.snippet,)
-    )
-
-
-def grounded(drafts: Iterable[Draft], note: Note, dropped: Counter[str]) -> Iterator[Draft]:
+def grounded(drafts: Iterable[Question], note: Note, dropped: Counter[str]) -> Iterator[Question]:
     """Yield the drafts whose snippet and facts are in the note under their heading.
 
     Missing facts are removed, and a draft without any facts left is dropped and counted by reason.
     """
     for draft in drafts:
-        wanted = anchor_segments(anchor_of(draft))
+        wanted = anchor_segments(draft.anchor)
         within = [one for one in note.sections if starts_with(one.segments, wanted)]
         snippet = norm_text(draft.snippet)
         if not snippet or not any(snippet in section.normal_text for section in within):
@@ -68,8 +61,8 @@ def _readings(section: Section) -> Iterator[str]:
 
 
 def unambiguous(
-    drafts: Sequence[Draft], titles: Mapping[str, str], dropped: Counter[str]
-) -> list[Draft]:
+    drafts: Sequence[Question], titles: Mapping[str, str], dropped: Counter[str]
+) -> list[Question]:
     """Return the drafts whose question is unambiguous.
 
     A term that several sections define is dropped. Another question that several sections answer

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from pytest_rageval.authoring.notes import inline_tokens
+from pytest_rageval.values.case import Anchor
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -27,7 +28,7 @@ _SENTENCE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class Paragraph:
     """One paragraph of a section."""
 
     kind: Literal["paragraph", "item", "summary"]
@@ -41,7 +42,7 @@ class Passage:
     """Line in the note, from 1."""
 
 
-def passages_of(section: Section) -> Iterator[Passage]:
+def passages_of(section: Section) -> Iterator[Paragraph]:
     """Yield the passages of a section, without tables, quotes and code."""
     quotes, items = 0, 0
     tokens = section.body
@@ -55,7 +56,7 @@ def passages_of(section: Section) -> Iterator[Passage]:
             yield from _summaries(token.content, line)
         elif token.type == "inline" and tokens[position - 1].type == "paragraph_open":
             children = inline_tokens(token.content)
-            yield Passage(
+            yield Paragraph(
                 kind="item" if items else "paragraph",
                 plain=plain_text(children),
                 raw=token.content,
@@ -64,11 +65,11 @@ def passages_of(section: Section) -> Iterator[Passage]:
             )
 
 
-def _summaries(content: str, line: int) -> Iterator[Passage]:
+def _summaries(content: str, line: int) -> Iterator[Paragraph]:
     for found in _SUMMARY.finditer(content[:_MAX_HTML_CHARS]):
         title = " ".join(without_tags(found["title"]).split())
         rest = without_tags(found["rest"]).strip()
-        yield Passage(kind="summary", plain=rest, raw=rest, lead=title, line=line)
+        yield Paragraph(kind="summary", plain=rest, raw=rest, lead=title, line=line)
 
 
 def without_tags(text: str) -> str:
@@ -146,7 +147,7 @@ _NO_TERM: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Question:
     """A question with the location of its answer."""
 
     question: str
@@ -163,8 +164,15 @@ class Draft:
     term: str = ""
     """Subject of the question, if known; a part of its text."""
 
+    @property
+    def anchor(self) -> Anchor:
+        """The evidence of the answer."""
+        return Anchor(
+            rel_path=self.rel_path, heading_path=self.heading_path, snippets=(self.snippet,)
+        )
 
-def drafts_of(note: Note) -> Iterator[Draft]:
+
+def drafts_of(note: Note) -> Iterator[Question]:
     """Yield the questions of a note, in its order."""
     title = title_of(note)
     for section in note.sections:
@@ -221,8 +229,8 @@ def as_question(text: str, title: str) -> str | None:
 
 
 def _heading(
-    note: Note, section: Section, title: str, passages: Sequence[Passage]
-) -> Iterator[Draft]:
+    note: Note, section: Section, title: str, passages: Sequence[Paragraph]
+) -> Iterator[Question]:
     question = as_question(section.title, title)
     if question is None or not passages:
         return
@@ -239,7 +247,9 @@ def _heading(
         yield _draft(note, section, question, "heading", first)
 
 
-def _qa(note: Note, section: Section, title: str, passages: Sequence[Passage]) -> Iterator[Draft]:
+def _qa(
+    note: Note, section: Section, title: str, passages: Sequence[Paragraph]
+) -> Iterator[Question]:
     question: str | None = None
     for passage in _lines(passages):
         asked, answered = _ASKS.fullmatch(passage.plain), _ANSWERS.fullmatch(passage.plain)
@@ -252,7 +262,7 @@ def _qa(note: Note, section: Section, title: str, passages: Sequence[Passage]) -
                 section,
                 question,
                 "qa",
-                Passage(
+                Paragraph(
                     kind="paragraph",
                     plain=answered["text"],
                     raw=raw["text"] if raw else passage.raw,
@@ -262,7 +272,7 @@ def _qa(note: Note, section: Section, title: str, passages: Sequence[Passage]) -
             question = None
 
 
-def _lines(passages: Sequence[Passage]) -> Iterator[Passage]:
+def _lines(passages: Sequence[Paragraph]) -> Iterator[Paragraph]:
     """Split passages at lines that begin a question or an answer."""
     for passage in passages:
         plain, raw = passage.plain.split("\n"), passage.raw.split("\n")
@@ -272,7 +282,7 @@ def _lines(passages: Sequence[Passage]) -> Iterator[Passage]:
         starts = [i for i, text in enumerate(plain) if _ASKS.match(text) or _ANSWERS.match(text)]
         for start, end in zip([0, *starts], [*starts, len(plain)], strict=True):
             if start < end:
-                yield Passage(
+                yield Paragraph(
                     kind=passage.kind,
                     plain="\n".join(plain[start:end]),
                     raw="\n".join(raw[start:end]),
@@ -280,7 +290,9 @@ def _lines(passages: Sequence[Passage]) -> Iterator[Passage]:
                 )
 
 
-def _faq(note: Note, section: Section, title: str, passages: Sequence[Passage]) -> Iterator[Draft]:
+def _faq(
+    note: Note, section: Section, title: str, passages: Sequence[Paragraph]
+) -> Iterator[Question]:
     for number, passage in enumerate(passages):
         asked, answer = _asked_in(passage)
         question = as_question(asked, title) if asked else None
@@ -294,7 +306,7 @@ def _faq(note: Note, section: Section, title: str, passages: Sequence[Passage]) 
         yield _draft(note, section, question, "faq", answer)
 
 
-def _asked_in(passage: Passage) -> tuple[str, Passage | None]:
+def _asked_in(passage: Paragraph) -> tuple[str, Paragraph | None]:
     """Return the leading question of a passage, and the rest as its answer.
 
     None for the answer: the passage is only the question. An empty question: there is none.
@@ -313,10 +325,10 @@ def _asked_in(passage: Passage) -> tuple[str, Passage | None]:
     if not rest:
         return asked, None
     raw = passage.raw.partition("?")[2].lstrip(" :*_\n–—-") or rest
-    return asked, Passage(kind=passage.kind, plain=rest, raw=raw, line=passage.line)
+    return asked, Paragraph(kind=passage.kind, plain=rest, raw=raw, line=passage.line)
 
 
-def _definitions(note: Note, section: Section, passages: Sequence[Passage]) -> Iterator[Draft]:
+def _definitions(note: Note, section: Section, passages: Sequence[Paragraph]) -> Iterator[Question]:
     for passage in passages:
         plain = " ".join(passage.plain.split())
         if passage.lead:
@@ -328,7 +340,7 @@ def _definitions(note: Note, section: Section, passages: Sequence[Passage]) -> I
                 yield replace(_draft(note, section, question, "definition", passage), term=term)
 
 
-def _labelled(note: Note, section: Section, passage: Passage, plain: str) -> Iterator[Draft]:
+def _labelled(note: Note, section: Section, passage: Paragraph, plain: str) -> Iterator[Question]:
     """Yield drafts from ``**Term**: its meaning``."""
     term = passage.lead.rstrip(" :–—-")
     names = [word.casefold() for word in term.split()]
@@ -338,7 +350,7 @@ def _labelled(note: Note, section: Section, passage: Passage, plain: str) -> Ite
     no_term = names[0] in _NO_TERM | _NO_SUBJECT or not term[-1].isalnum()
     if label and not no_term:
         meaning = plain[label.end() :]
-        answer = Passage(kind=passage.kind, plain=meaning, raw=passage.raw, line=passage.line)
+        answer = Paragraph(kind=passage.kind, plain=meaning, raw=passage.raw, line=passage.line)
         shown = re.sub(r"^(The|An?)(?= )", lambda found: found[0].lower(), term)
         yield replace(_draft(note, section, f"What is {shown}?", "definition", answer), term=shown)
 
@@ -366,15 +378,15 @@ def _draft(
     section: Section,
     question: str,
     kind: Kind,
-    answer: Passage,
-    items: Sequence[Passage] = (),
-) -> Draft:
+    answer: Paragraph,
+    items: Sequence[Paragraph] = (),
+) -> Question:
     plain = " ".join(answer.plain.split())
     facts = tuple(
         _first(" ".join(one.plain.split()), MAX_FACT_CHARS) for one in (items or [answer])
     )
     whole = "; ".join(facts) if items else _whole(plain)
-    return Draft(
+    return Question(
         question=question,
         kind=kind,
         rel_path=note.rel_path,

@@ -14,13 +14,12 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.authoring.generation.checks import (
-    anchor_of,
     comparable,
     distinct,
     grounded,
     unambiguous,
 )
-from pytest_rageval.authoring.generation.drafts import Draft, drafts_of, title_of
+from pytest_rageval.authoring.generation.drafts import Question, drafts_of, title_of
 from pytest_rageval.authoring.generation.model import PROMPT_VERSION, ask_about, worth_asking
 from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.metrics.matching import norm_text
@@ -118,7 +117,7 @@ def _is_withheld(note: Note, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(note.rel_path, pattern) for pattern in patterns)
 
 
-def _structured(notes: Sequence[Note], dropped: Counter[str]) -> Iterator[Draft]:
+def _structured(notes: Sequence[Note], dropped: Counter[str]) -> Iterator[Question]:
     for note in notes:
         yield from grounded(drafts_of(note), note, dropped)
 
@@ -140,7 +139,7 @@ def _modelled(
     sections: Sequence[tuple[Note, Section]],
     dropped: Counter[str],
     progress: Callable[[int, int], None],
-) -> Iterator[Draft]:
+) -> Iterator[Question]:
     for number, (note, section) in enumerate(sections, 1):
         yield from ask_about(model, note, section, dropped)
         progress(number, len(sections))
@@ -160,7 +159,7 @@ _SLUG_CHARS: Final = 40
 _NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
-def _case(draft: Draft, model: str) -> Case:
+def _case(draft: Question, model: str) -> Case:
     """Return a draft as a case that must be reviewed; the model made those of its kind."""
     by = model if draft.kind == "model" else _STRUCTURE
     return Case(
@@ -168,7 +167,7 @@ def _case(draft: Draft, model: str) -> Case:
         question=draft.question,
         expected_key_facts=draft.facts,
         expected_answer=draft.answer,
-        gold_supports=(anchor_of(draft),),
+        gold_supports=(draft.anchor,),
         category="factual",
         tags=("generated", draft.kind),
         review="generated",
@@ -198,7 +197,7 @@ def _id(question: str, *place: str) -> str:
     return f"{slug}-{digest[:6]}"
 
 
-def spread(drafts: Sequence[Draft], limit: int | None, rng: random.Random) -> list[Draft]:
+def spread(drafts: Sequence[Question], limit: int | None, rng: random.Random) -> list[Question]:
     """Choose drafts from as many notes as possible, in their order.
 
     Args:
@@ -242,13 +241,13 @@ class Unanswerable:
     """An unanswerable question, and the reason."""
 
     question: str
-    draft: Draft
+    draft: Question
     """Its source question."""
     why: str
 
 
 def swap_subjects(
-    drafts: Sequence[Draft], notes: Iterable[Note], count: int, rng: random.Random
+    drafts: Sequence[Question], notes: Iterable[Note], count: int, rng: random.Random
 ) -> Iterator[Unanswerable]:
     """Yield questions about invented names that are in none of the notes.
 
@@ -270,7 +269,7 @@ def swap_subjects(
             yield Unanswerable(question=question, draft=draft, why=why)
 
 
-def _subject(draft: Draft) -> str:
+def _subject(draft: Question) -> str:
     if draft.term and draft.term in draft.question:
         return draft.term
     found = _SUBJECT.search(draft.question)
@@ -278,7 +277,7 @@ def _subject(draft: Draft) -> str:
 
 
 def withhold(
-    drafts: Iterable[Draft], kept: Sequence[Note], dropped: Counter[str]
+    drafts: Iterable[Question], kept: Sequence[Note], dropped: Counter[str]
 ) -> Iterator[Unanswerable]:
     """Yield the questions of withheld notes that the other notes do not answer.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.authoring.generation.checks import comparable
-from pytest_rageval.authoring.generation.drafts import MAX_ANSWER_CHARS, MAX_FACT_CHARS, Draft
+from pytest_rageval.authoring.generation.drafts import MAX_ANSWER_CHARS, MAX_FACT_CHARS, Question
 from pytest_rageval.judges.rubrics.fence import clean_text, derive_boundary, fence, one_line
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.values.errors import JudgeError
@@ -67,7 +67,7 @@ def worth_asking(section: Section) -> bool:
 
 def ask_about(
     model: ChatModel, note: Note, section: Section, dropped: Counter[str]
-) -> Iterator[Draft]:
+) -> Iterator[Question]:
     """Ask a model about one section and yield the drafts that the section supports.
 
     Raises:
@@ -128,7 +128,7 @@ def _is_case(value: object) -> bool:
 
 def _draft(
     note: Note, section: Section, said: dict[str, Any], dropped: Counter[str]
-) -> Draft | None:
+) -> Question | None:
     """Return a model's reply as a draft; None: the section does not support it."""
     question = one_line(said["question"])
     quote = " ".join(said["quote"].split())
@@ -144,7 +144,7 @@ def _draft(
     if not kept:
         dropped["no key fact of the model's is in its quote"] += 1
         return None
-    return Draft(
+    return Question(
         question=question,
         kind="model",
         rel_path=note.rel_path,

@@ -178,9 +178,9 @@ class LabelApp(App[None]):
 def _foot(view: SessionView, width: int) -> list[str]:
     if view.prompt:
         said = f"{view.prompt}: {view.typed}_"
-        return [*screen.wrapped(said, width)[-2:], screen.key_line(view, width)]
+        return [*screen.wrap_text(said, width)[-2:], screen.key_line(view, width)]
     said = view.notice or (f"filter: {view.filter}" if view.filter else "")
-    return [screen.wrapped(said, width)[0] if said.strip() else "", screen.key_line(view, width)]
+    return [screen.wrap_text(said, width)[0] if said.strip() else "", screen.key_line(view, width)]
 
 
 def _body(view: SessionView, width: int) -> tuple[list[str], int]:

@@ -35,7 +35,7 @@ def run_plain(session: LabelSession, lines: Iterable[str], echo: Echo, *, width:
     """
     face = _PlainFace(session, echo, width)
     for line in INTRODUCTION, "":
-        for part in screen.wrapped(line, width) or [""]:
+        for part in screen.wrap_text(line, width) or [""]:
             echo(part)
     face.show()
     for line in lines:
@@ -104,12 +104,12 @@ class _PlainFace:
         self._seen = view
         lines = list(self._news(view, seen))
         if view.notice:
-            lines += screen.wrapped(view.notice, self._width)
+            lines += screen.wrap_text(view.notice, self._width)
         if self._left_out:
-            lines += screen.wrapped(f"left out: {self._left_out}", self._width)
+            lines += screen.wrap_text(f"left out: {self._left_out}", self._width)
             self._left_out = ""
         if view.prompt:
-            lines += screen.wrapped(f"{view.prompt}:", self._width)
+            lines += screen.wrap_text(f"{view.prompt}:", self._width)
         for line in lines:
             self._echo(line)
 

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor_of, matches
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
+from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines
 from pytest_rageval.values.errors import (
     ConfigError,
@@ -344,7 +345,7 @@ def _read_file(path: Path, faults: list[Fault], notes: list[str]) -> list[LabelE
     except OSError as error:
         raise cannot_be_read(shown, error) from error
     torn = data[data.rfind(b"\n") + 1 :]
-    if torn and not _is_json(torn):
+    if torn and not is_json(torn):
         # Its writer was killed; the lines before are complete.
         data = data[: len(data) - len(torn)]
         notes.append(f"{shown}: the last line is cut short and left out")
@@ -357,14 +358,6 @@ def _read_file(path: Path, faults: list[Fault], notes: list[str]) -> list[LabelE
         except ValueError as error:
             faults.append(Fault(file=shown, line=line.number, message=str(error)))
     return entries
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        json.loads(data)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def append_entry(path: Path, document: Mapping[str, Any]) -> None:

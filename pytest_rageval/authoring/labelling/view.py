@@ -222,7 +222,7 @@ def head_lines(view: SessionView, width: int, *, most: int | None = None) -> lis
     title = f"{view.position}/{view.total} {clean(view.case.id)}  [{', '.join(state)}]"
     lines = [cut_columns(title, width)]
     for label, text in _facts(view):
-        lines += wrapped(f"{label}: {text}" if label else text, width)
+        lines += wrap_text(f"{label}: {text}" if label else text, width)
     if most is not None and len(lines) > most:
         lines = [*lines[: most - 1], cut_columns(f"{lines[most - 1]} ...", width)]
     return lines
@@ -244,7 +244,7 @@ def _facts(view: SessionView) -> Iterator[tuple[str, str]]:
         yield "notes", view.draft.notes
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap_text(text: str, width: int) -> list[str]:
     """Return a text as lines of at most ``width`` columns, without control characters."""
     width, harmless = max(width, 10), clean(text)
     if harmless.isascii():
@@ -303,9 +303,9 @@ def row_line(row: RowView, width: int) -> str:
 
 def row_text(row: RowView, width: int) -> list[str]:
     """Return the text of a row with its scores, paragraph by paragraph."""
-    lines = wrapped(row.place, width)
+    lines = wrap_text(row.place, width)
     if row.scores:
-        lines += wrapped(", ".join(f"{name} {value:.4f}" for name, value in row.scores), width)
+        lines += wrap_text(", ".join(f"{name} {value:.4f}" for name, value in row.scores), width)
     return lines + body_lines(row, width, blank=True)
 
 
@@ -313,7 +313,7 @@ def body_lines(row: RowView, width: int, *, blank: bool = False) -> list[str]:
     """Return the text of a row, with or without its blank lines."""
     lines = []
     for paragraph in row.text.splitlines():
-        lines += wrapped(paragraph, width) or ([""] if blank else [])
+        lines += wrap_text(paragraph, width) or ([""] if blank else [])
     return lines
 
 
@@ -322,7 +322,7 @@ def passage_lines(passage: PassageView, width: int) -> list[str]:
     start = f"{'>' if passage.current else ' '} [{'x' if passage.marked else ' '}] "
     start += f"{passage.number:>2} "
     room = width - len(start)
-    first, *rest = wrapped(passage.text, room) or [""]
+    first, *rest = wrap_text(passage.text, room) or [""]
     return [start + first, *(" " * len(start) + line for line in rest)]
 
 
@@ -332,15 +332,15 @@ def gold_lines(view: SessionView, width: int) -> list[str]:
         return ["golds: none"]
     lines = ["golds:"]
     for number, gold in enumerate(view.golds, 1):
-        first, *rest = wrapped(f"{number} {gold}", width - 2) or [str(number)]
+        first, *rest = wrap_text(f"{number} {gold}", width - 2) or [str(number)]
         lines += [f"  {first}", *(f"    {line}"[:width] for line in rest)]
     return lines
 
 
 def conflict_lines(view: SessionView, width: int) -> list[str]:
     """Return the line that another program changed, and the options."""
-    lines = wrapped("CONFLICT: another program changed the line of this case. It is now:", width)
-    return lines + wrapped(view.conflict, width)
+    lines = wrap_text("CONFLICT: another program changed the line of this case. It is now:", width)
+    return lines + wrap_text(view.conflict, width)
 
 
 def help_lines(width: int) -> list[str]:

@@ -12,7 +12,7 @@ from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.endpoint import Answer, ChatEndpoint
 from pytest_rageval.judges.model.wire import (
     Form,
-    Reply,
+    ModelReply,
     after_refusal,
     first_form,
     no_completion,
@@ -154,6 +154,6 @@ class ChatModel:
             model=reply.model,
         )
 
-    def _settle(self, expected: int, reply: Reply) -> None:
+    def _settle(self, expected: int, reply: ModelReply) -> None:
         if reply.prompt_tokens is not None and reply.completion_tokens is not None:
             self._endpoint.settle(expected, reply.prompt_tokens + reply.completion_tokens)

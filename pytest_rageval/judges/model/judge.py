@@ -27,7 +27,7 @@ from pytest_rageval.judges.model.memory import (
 )
 from pytest_rageval.judges.model.wire import (
     Form,
-    Reply,
+    ModelReply,
     after_refusal,
     first_form,
     is_filtered,
@@ -78,7 +78,7 @@ class _Said:
     """Outcome of a question, after repairs."""
 
     outcome: Verdict | JudgeFailure
-    reply: Reply | None = None
+    reply: ModelReply | None = None
     repaired: bool = False
 
 
@@ -291,7 +291,7 @@ class OpenAIJudge:
         return payload if shape is None else {**payload, "response_format": shape}
 
     def _conclude(self, question: _Question, said: _Said, tally: Tally) -> Judgement:
-        reply = said.reply or Reply()
+        reply = said.reply or ModelReply()
         verdict = said.outcome if isinstance(said.outcome, Verdict) else None
         failure = said.outcome if isinstance(said.outcome, JudgeFailure) else None
         judgement = Judgement(

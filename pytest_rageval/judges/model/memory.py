@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pytest_rageval.judges.cost import Price
 from pytest_rageval.judges.model.endpoint import Answer
-from pytest_rageval.judges.model.wire import LADDER, Form, Reply
+from pytest_rageval.judges.model.wire import LADDER, Form, ModelReply
 from pytest_rageval.support.http.address import blot_out_of_reply
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.verdict import Claim, Judgement, JudgeUsage, Verdict
@@ -131,7 +131,7 @@ class Tally:
         self.calls += answer.calls
         self.duration_ms += answer.duration_ms
 
-    def add_reply(self, reply: Reply, price: Price) -> None:
+    def add_reply(self, reply: ModelReply, price: Price) -> None:
         """Count the tokens of a reply and what they cost."""
         prompt, completion = reply.prompt_tokens, reply.completion_tokens
         cost = None

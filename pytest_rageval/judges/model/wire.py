@@ -116,7 +116,7 @@ def without_controls(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ModelReply:
     """One chat completion."""
 
     text: str = ""
@@ -130,7 +130,7 @@ class Reply:
     completion_tokens: int | None = None
 
 
-def read_completion(body: Any) -> Reply | None:
+def read_completion(body: Any) -> ModelReply | None:
     """Read the JSON value of a reply's body.
 
     Args:
@@ -150,7 +150,7 @@ def read_completion(body: Any) -> Reply | None:
     text = _content(message.get("content"))
     usage = body.get("usage")
     usage = usage if isinstance(usage, dict) else {}
-    return Reply(
+    return ModelReply(
         text=text,
         failure=_stopped(choices[0].get("finish_reason"), message.get("refusal"), text),
         model=_string(body.get("model")),

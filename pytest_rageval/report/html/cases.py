@@ -25,8 +25,8 @@ from pytest_rageval.report.html.values import (
     BaseDetail,
     CaseDetail,
     CaseKey,
+    CaseRow,
     CasesView,
-    CaseView,
     ChunkView,
     ReportOptions,
 )
@@ -113,9 +113,9 @@ def _row(
     repeated: set[str],
     flip: str,
     options: ReportOptions,
-) -> CaseView:
+) -> CaseRow:
     total = record.latency.get("total_ms")
-    return CaseView(
+    return CaseRow(
         record=record,
         anchor=anchor,
         case_id=record.name,

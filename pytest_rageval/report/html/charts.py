@@ -145,7 +145,7 @@ def _latency(rows: Sequence[LatencyView], longest: float, layout: _Layout) -> El
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrendPoint:
+class ChartPoint:
     """One run's mean of one metric."""
 
     run_id: str
@@ -162,7 +162,7 @@ _MARGIN: Final = (10, 26, 60, 14)
 """Left, top, right, bottom."""
 
 
-def trend_panel(name: str, key: str, points: Sequence[TrendPoint]) -> Element:
+def trend_panel(name: str, key: str, points: Sequence[ChartPoint]) -> Element:
     """Draw one metric over the runs, oldest first; the line breaks where the invariants changed.
 
     Args:

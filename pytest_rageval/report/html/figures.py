@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pytest_rageval.metrics.registry import METRICS, MetricInfo
+from pytest_rageval.metrics.registry import METRICS, MetricInfo, unit_of
 from pytest_rageval.report.html.values import (
     ChangeView,
     CheckView,
@@ -16,7 +16,7 @@ from pytest_rageval.report.html.values import (
     MetricView,
 )
 from pytest_rageval.report.text.summary import HEADLINE, interval_text
-from pytest_rageval.support.text import format_limit_pair, format_value, unit_of
+from pytest_rageval.support.text import format_limit_pair, format_value
 from pytest_rageval.values.documents import count, items, number, part, text
 
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}

@@ -204,7 +204,7 @@ class BaseDetail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseView:
+class CaseRow:
     """One row of the case table."""
 
     record: CaseRecord
@@ -235,7 +235,7 @@ class CasesView:
 
     columns: tuple[str, ...]
     """Metric columns."""
-    rows: tuple[CaseView, ...]
+    rows: tuple[CaseRow, ...]
     anchors: Mapping[CaseKey, str]
     n_hidden: int
     """Number of cases without details."""

@@ -16,7 +16,7 @@ from pytest_rageval.analysis.trend import TrendRun, differences
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.report.html.cases import case_key, view_cases
-from pytest_rageval.report.html.charts import TrendPoint, forest_plot, latency_bars, trend_panel
+from pytest_rageval.report.html.charts import ChartPoint, forest_plot, latency_bars, trend_panel
 from pytest_rageval.report.html.figures import (
     known_metrics,
     place_on_scale,
@@ -183,7 +183,7 @@ def view_trend(runs: Sequence[StoredRun], current: str) -> Trend | None:
                 f"trend-{number}",
                 key,
                 [
-                    TrendPoint(
+                    ChartPoint(
                         run_id=run.run_id,
                         place=place_on_scale(_mean(run.metrics, key), METRICS[key]),
                         text=format_value(_mean(run.metrics, key)),

@@ -7,10 +7,12 @@ from typing import Final
 
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.two_runs import RunComparison
+from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.markdown.summary import LISTED_CASES, escape
 from pytest_rageval.report.text.comparison import (
     BANNER,
     ComparisonView,
+    change_interval,
     conclusion,
     describe_side,
     difference_text,
@@ -18,14 +20,13 @@ from pytest_rageval.report.text.comparison import (
     flip_value,
     group_verdict,
     groups_text,
-    interval_text,
     noise_text,
     p_text,
     pairing_text,
 )
 from pytest_rageval.report.text.lines import detectable_text
 from pytest_rageval.report.text.summary import change_text
-from pytest_rageval.support.text import format_value, unit_of
+from pytest_rageval.support.text import format_value
 
 GROUP_ROWS: Final = 200
 """Maximum rows by category and tag: a pull request comment has a size limit."""
@@ -87,7 +88,7 @@ def _metrics(found: RunComparison) -> Iterator[str]:
         noise = noise_text(one)
         yield (
             f"| {one.key} | {one.n} | {format_value(one.base)} | {format_value(one.new)} "
-            f"| {change_text(one.key, one.delta)} | {interval_text(one)} | {p_text(one.p)} "
+            f"| {change_text(one.key, one.delta)} | {change_interval(one)} | {p_text(one.p)} "
             f"| {p_text(one.p_holm)} | {one.verdict}{f' ({noise})' if noise else ''} |"
         )
     for late in comparison.latency.values():
@@ -117,7 +118,7 @@ def _groups(view: ComparisonView) -> Iterator[str]:
         yield (
             f"| {escape(one.name)} | {change.key} | {change.n} | {format_value(change.base)} "
             f"| {format_value(change.new)} | {change_text(change.key, change.delta)} "
-            f"| {interval_text(change)} | {group_verdict(one)} |"
+            f"| {change_interval(change)} | {group_verdict(one)} |"
         )
     more = len(view.groups) - GROUP_ROWS
     if more > 0:

@@ -14,9 +14,10 @@ from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
 from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
 from pytest_rageval.analysis.two_runs import RunComparison
+from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.text.lines import Line, Style, check_lines, fit_line, wrapped
 from pytest_rageval.report.text.summary import HEADLINE, change_text
-from pytest_rageval.support.text import clean, counted, cut_columns, format_value, unit_of
+from pytest_rageval.support.text import clean, counted, cut_columns, format_value
 from pytest_rageval.values.documents import part
 from pytest_rageval.values.gate import CheckResult
 from pytest_rageval.values.run import StoredRun
@@ -182,7 +183,7 @@ def _metric_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[L
             format_value(change.base),
             format_value(change.new),
             change_text(change.key, change.delta),
-            interval_text(change),
+            change_interval(change),
             p_text(change.p),
             p_text(change.p_holm),
         )
@@ -257,7 +258,7 @@ def _group_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Li
         change, style = one.change, _STYLES[one.verdict] if one.verdict else "dim"
         name = cut_columns(clean(f"{change.key} [{one.name}]"), room - 1)
         delta = change_text(change.key, change.delta)
-        row = f"{name:<{room}}{change.n:>5}{delta:>8}{interval_text(change):>17}  "
+        row = f"{name:<{room}}{change.n:>5}{delta:>8}{change_interval(change):>17}  "
         yield ((row, ""), (group_verdict(one), style))
     hidden = len(view.groups) - len(rows)
     if hidden:
@@ -364,7 +365,7 @@ def telling(groups: Sequence[GroupChange]) -> list[GroupChange]:
     return [one for one in groups if one.verdict in {"better", "worse"} or one in changed]
 
 
-def interval_text(change: MetricChange) -> str:
+def change_interval(change: MetricChange) -> str:
     """Show the interval of a difference as ``-0.09 .. +0.05``; ``-`` where there is none."""
     if change.low is None or change.high is None:
         return "-"

@@ -7,10 +7,10 @@ from typing import Final
 
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
-from pytest_rageval.metrics.registry import metric_info
+from pytest_rageval.metrics.registry import metric_info, unit_of
 from pytest_rageval.report.text.lines import Line
 from pytest_rageval.report.text.summary import interval_text
-from pytest_rageval.support.text import clean, format_value, unit_of
+from pytest_rageval.support.text import clean, format_value
 
 _SHOWN_RUNS: Final = 10
 

@@ -16,7 +16,7 @@ from pytest_rageval.analysis.trust.reliability import (
     reliability_lines,
     worst_disagreements,
 )
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.registry import METRICS, unit_of
 from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.verdict import missing_facts, unsupported_claims
 from pytest_rageval.report.text.lines import (
@@ -33,7 +33,6 @@ from pytest_rageval.support.text import (
     cut_columns,
     format_limit_pair,
     format_value,
-    unit_of,
 )
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.numbers import Aggregate, MetricSummary

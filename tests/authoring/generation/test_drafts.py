@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.authoring.generation.checks import comparable, grounded
-from pytest_rageval.authoring.generation.drafts import Draft, as_question, drafts_of
+from pytest_rageval.authoring.generation.drafts import Question, as_question, drafts_of
 from pytest_rageval.authoring.notes import parse_note
 
 
-def drafts(text: str, path: str = "notes/bike.md") -> list[Draft]:
+def drafts(text: str, path: str = "notes/bike.md") -> list[Question]:
     note = parse_note(path, text.encode())
     dropped: Counter[str] = Counter()
     found = list(grounded(drafts_of(note), note, dropped))
@@ -19,7 +19,7 @@ def drafts(text: str, path: str = "notes/bike.md") -> list[Draft]:
     return found
 
 
-def only(text: str) -> Draft:
+def only(text: str) -> Question:
     [found] = drafts(text)
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.generation.drafts import Draft
+from pytest_rageval.authoring.generation.drafts import Question
 from pytest_rageval.authoring.generation.generate import (
     NAMES,
     Generated,
@@ -192,7 +192,7 @@ def test_a_name_that_no_note_holds_takes_the_place_of_a_subject() -> None:
 def test_a_name_that_a_note_happens_to_hold_is_never_used() -> None:
     everywhere = "# X\n\n" + " ".join(NAMES[1:])
     vault = [*VAULT, parse_note("x.md", everywhere.encode())]
-    draft = Draft(
+    draft = Question(
         question="What is Kestrel?", kind="definition", rel_path="a.md", heading_path="",
         snippet="", facts=(), answer="", line=1, term="Kestrel",
     )  # fmt: skip
@@ -251,8 +251,8 @@ def test_spread_keeps_the_order_and_takes_from_every_note() -> None:
     base: dict[str, Any] = {
         "kind": "qa", "heading_path": "", "snippet": "", "facts": (), "answer": "", "line": 1,
     }  # fmt: skip
-    many = [Draft(question=f"a{n}", rel_path="a.md", **base) for n in range(20)]
-    few = [Draft(question="b", rel_path="b.md", **base)]
+    many = [Question(question=f"a{n}", rel_path="a.md", **base) for n in range(20)]
+    few = [Question(question="b", rel_path="b.md", **base)]
     chosen = spread([*many, *few], 4, random.Random(3))
     assert len(chosen) == 4
     assert chosen[-1].rel_path == "b.md"

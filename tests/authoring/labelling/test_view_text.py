@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.authoring.labelling.snippets import split_passages
-from pytest_rageval.authoring.labelling.view import RowView, row_line, window, wrapped
+from pytest_rageval.authoring.labelling.view import RowView, row_line, window, wrap_text
 from pytest_rageval.metrics.matching import norm_text
 
 
@@ -30,7 +30,7 @@ PLAIN = st.text(st.characters(exclude_characters=SEQUENCE_STARTS), max_size=200)
 
 @given(PLAIN, st.integers(10, 40))
 def test_wrapped_lines_fit_and_hold_every_word(text: str, width: int) -> None:
-    lines = wrapped(text, width)
+    lines = wrap_text(text, width)
     assert all(columns(line) <= width for line in lines)
     assert all(unicodedata.category(c) not in {"Cc", "Cf", "Cs"} for c in "".join(lines))
     shown = {c for c in text if c.isalnum()}
@@ -38,7 +38,7 @@ def test_wrapped_lines_fit_and_hold_every_word(text: str, width: int) -> None:
 
 
 def test_wide_characters_fill_their_lines() -> None:
-    assert wrapped("日本語" * 10, 20) == [
+    assert wrap_text("日本語" * 10, 20) == [
         "日本語" * 3 + "日",
         "本語日" * 3 + "本",
         "語日本語日本語日本語",

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from pytest_rageval.report.html.cases import case_anchors, view_cases
-from pytest_rageval.report.html.values import CaseDetail, CaseView, ReportOptions
+from pytest_rageval.report.html.values import CaseDetail, CaseRow, ReportOptions
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
 from tests.report.html.builders import chunk, errored, missed, passed, run
 
 
-def rows(*records: CaseRecord) -> tuple[CaseView, ...]:
+def rows(*records: CaseRecord) -> tuple[CaseRow, ...]:
     return view_cases(run([*records]), ReportOptions()).rows
 
 

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from pytest_rageval.report.html.charts import TrendPoint, forest_plot, latency_bars, trend_panel
+from pytest_rageval.report.html.charts import ChartPoint, forest_plot, latency_bars, trend_panel
 from pytest_rageval.report.html.figures import view_metrics
 from pytest_rageval.report.html.markup import element
 from pytest_rageval.report.html.values import LatencyView
@@ -58,7 +58,7 @@ def test_no_time_draws_no_bars() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE[:-1], ids=range(len(HOSTILE) - 1))
 def test_hostile_names_stay_text_in_a_chart(text: str) -> None:
-    point = TrendPoint(run_id=text, place=0.5, text=text, breaks=True, current=True)
+    point = ChartPoint(run_id=text, place=0.5, text=text, breaks=True, current=True)
     chart = trend_panel("t", text, [point, point])
     bars = latency_bars([phase(text, 1.0, 2.0)])
 
