@@ -1,4 +1,4 @@
-"""Labels: scores that people gave, read from JSONL, and notes on a judge that was not compared.
+"""Labels: human scores, read from JSONL, and notes on a judge that was not validated.
 
 A file gives all of its labels or one error with all of its faults.
 """
@@ -55,7 +55,7 @@ _ANSWER_LINE: Final = ObjectLine(
 def load_labels(
     path: Path, rubric: CalibrationRubric, *, display: str | None = None
 ) -> tuple[LabelledAnswer, ...]:
-    """Read a file of labelled answers whole.
+    """Read a whole file of labelled answers.
 
     Every line is an object with ``id``, ``question`` (may be empty), ``answer`` and ``label``, and
     where known ``context``, ``history``, ``reference`` and ``source`` (by default the name of the
@@ -120,7 +120,7 @@ _SCORE_LINE: Final = ObjectLine(
 
 
 def load_judge_labels(path: Path, *, display: str | None = None) -> JudgeLabels:
-    """Read people's scores of cases of a run whole.
+    """Read a whole file of human scores of cases.
 
     Every line is an object with ``id`` (of a case), ``rubric`` (``groundedness`` or
     ``correctness``) and ``label`` (a score from 0 to 5, or true or false), and ``file`` (the case

@@ -35,7 +35,7 @@ class ResumedRun:
     repeats: int = 1
     """Number of times that each case is asked."""
     n_lines: int = 0
-    """Lines of ``results.jsonl``, those that are not kept included."""
+    """Lines of ``results.jsonl``, including those that are not kept."""
     refreshed: bool = False
     """Whether a kept record differs from its line because the case file was changed."""
     n_again: int = 0
@@ -45,11 +45,11 @@ class ResumedRun:
     gone: tuple[str, ...] = ()
     """Ids of cases that the set no longer holds."""
     config: Mapping[str, Any] = field(default_factory=dict)
-    """The ``config.json`` so far; empty: the run was killed before it had one."""
+    """The existing ``config.json``; empty: the run was killed before it was written."""
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether ``results.jsonl`` holds what is kept, and nothing else."""
+        """Whether ``results.jsonl`` holds exactly the kept records."""
         return self.n_lines == len(self.kept) and not self.refreshed
 
     @property
@@ -168,7 +168,7 @@ def _sorted_out(
 
 
 def is_finished(record: CaseRecord) -> bool:
-    """Say whether a continued run keeps a record: every one in which the target took part.
+    """Whether a continued run keeps a record: every one in which the target took part.
 
     A time-out or a refusal is a fact about the target; a failed connection and a case that was
     never asked only show that the run was cut short.

@@ -36,9 +36,9 @@ def open_judge(
 
     Args:
         settings: the run's settings.
-        environ: where the judge's key comes from.
+        environ: source of the judge's key.
         sleep: pauses between a model's attempts, in seconds.
-        slots: of which each of its requests holds one; None: no limit.
+        slots: held by its requests; None: no limit.
 
     Raises:
         ConfigError: the judge cannot work as it is set up.
@@ -69,7 +69,7 @@ def open_model(
 
     Args:
         settings: the run's settings, which name a model.
-        environ: where the judge's key comes from.
+        environ: source of the judge's key.
         pacing: of its requests.
         alternate: whether to ask in the other wording of the rubrics.
         needs_key: False: it will only plan.
@@ -116,9 +116,9 @@ def open_second_judge(
 
     Args:
         settings: the run's settings.
-        environ: where the judge's key comes from.
+        environ: source of the judge's key.
         sleep: pauses between a model's attempts, in seconds.
-        slots: of which each of its requests holds one; None: no limit.
+        slots: held by its requests; None: no limit.
     """
     if not asks_second_judge(settings):
         yield None

@@ -1,4 +1,4 @@
-"""Rules of judged scores: which are valid, where they apply, how they combine.
+"""Rules of judged scores: validity, population, combination.
 
 Defined in docs/metrics.md#judged.
 """
@@ -35,7 +35,7 @@ def valid_score(score: object, scale: tuple[float, float]) -> float | None:
 def composite(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:
     """Return the weighted mean, or None if any dimension of positive weight has no value.
 
-    Renormalising over what is left would compare different things.
+    A mean over the remaining dimensions would be a different metric.
 
     >>> round(composite({"a": 1.0, "b": 0.5}, {"a": 3, "b": 1}) or 0, 3)
     0.875

@@ -120,10 +120,9 @@ def recorded_fields(
 
 
 def set_document(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> dict[str, Any]:
-    """Describe the set that the cases of a run were selected from, for its ``config.json``.
+    """Describe the set of cases from which a run selects, for its ``config.json``.
 
-    With it the runs of several shards can be put together, and a check of a group can be decided,
-    without the case files.
+    With it, shards can be merged and checks of groups decided without the case files.
 
     Args:
         whole: every case file of the test paths, and those named on the command line.
@@ -160,7 +159,7 @@ REPORTED_PACKAGES = ("pytest-rageval", "pytest", "pytest-xdist", "httpx", "numpy
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that measuring depends on."""
+    """Return the versions of Python and of the packages that affect measurements."""
     found = {"python": platform.python_version()}
     for package in REPORTED_PACKAGES:
         try:

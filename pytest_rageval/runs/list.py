@@ -71,9 +71,9 @@ def run_entry(run: StoredRun) -> RunEntry:
 
 
 def is_partial(run: StoredRun) -> bool:
-    """Say whether a run asked only some cases of its set, as with ``-k`` or for a single file.
+    """Whether a run asked only some cases of its set, as with ``-k`` or for a single file.
 
-    A run that does not store its set counts as whole.
+    A run that does not store its set counts as complete.
     """
     of_set = word(run.set, "hash")
     asked = run.dataset_hash
@@ -141,11 +141,11 @@ class TrendSource:
     """Runs of a trend, with the known names for a hint about a misspelled one."""
 
     runs: tuple[TrendRun, ...]
-    """Every run with figures, in any order, with the one that was asked for."""
+    """Every run with figures, in any order, with the requested one."""
     metrics: frozenset[str]
-    """Names of all figures that any of them has."""
+    """Names of all figures of any of them."""
     groups: frozenset[str]
-    """Categories, tags, ... of the scope that was asked for."""
+    """Categories, tags, ... of the requested scope."""
 
 
 def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
@@ -153,7 +153,7 @@ def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
 
     Args:
         results_dir: folder of all runs.
-        query: which figure is asked for.
+        query: the requested figure.
     """
     runs: list[TrendRun] = []
     metrics: set[str] = set()

@@ -1,4 +1,4 @@
-"""Reading of stored runs, whole or their documents alone."""
+"""Reading of stored runs, or of their documents only."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def records_of_run(folder: Path) -> list[CaseRecord]:
 
 
 def latest_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
-    """Keep the last record of each case and repeat: a resumed run asks again what erred."""
+    """Keep the last record of each case and repeat, since a resumed run asks failed cases again."""
     found = {(record.file, record.name, record.repeat): record for record in records}
     return sorted(found.values(), key=lambda r: (r.file, r.lineno, r.repeat))
 

@@ -1,4 +1,4 @@
-"""Records to JSON values and back, and the cutting of their texts. Pure.
+"""Conversion of records to JSON values and back, with truncation of texts. Pure.
 
 A line is flat: ``schema_version``, then the facts of a record and of its parts side by side, then
 the whole case. Lines from other tools may lack the case; it is then made from their other fields.
@@ -107,7 +107,7 @@ def record_to_json(record: CaseRecord) -> dict[str, Any]:
 
 
 def to_plain(value: Any) -> Any:
-    """Turn dataclasses and mappings into dicts, and tuples into lists, all the way down."""
+    """Turn dataclasses and mappings into dicts, and tuples into lists, recursively."""
     kind: Any = type(value)
     if kind in _PLAIN:  # nearly all values, so it is tested first
         return value
@@ -156,7 +156,7 @@ def record_from_json(document: Mapping[str, Any]) -> CaseRecord:
 
 
 def _nested(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the fields of a line where a record holds them."""
+    """Move the fields of a line to their places in a record."""
     nested: dict[str, Any] = {name: line[name] for name in _OWN if name in line}
     stored = line.get("case")
     for part, names in PARTS.items():
@@ -174,7 +174,7 @@ def _nested(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _place(path: tuple[int | str, ...], line: Mapping[str, Any]) -> tuple[int | str, ...]:
-    """Return the place in a line of a place in a record."""
+    """Return the path in a line for a path in a record."""
     part, *inner = path
     if part not in PARTS or not inner or (part == "case" and line.get("case") is not None):
         return path
@@ -183,7 +183,7 @@ def _place(path: tuple[int | str, ...], line: Mapping[str, Any]) -> tuple[int | 
 
 
 def _check_score(key: str, value: float | None) -> None:
-    """Refuse a value outside the scale of its metric, which would spoil every figure over it."""
+    """Refuse a value outside the scale of its metric, which would distort every mean."""
     if value is None:
         return
     info = METRICS.get(key)

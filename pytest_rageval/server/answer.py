@@ -140,7 +140,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield runs of lines that belong together: a paragraph, a list item, a table row."""
+    """Yield groups of lines: a paragraph, a list item, a table row."""
     run: list[str] = []
     in_fence = False
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""The searchable form of a vault: chunks, full text, vectors and what was left out."""
+"""The search index of a vault: chunks, full text, vectors and findings about omitted files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Index:
     vectors: NDArray[np.float32]
     """One unit vector for each chunk; zeros where there is none."""
     lsa: LsaModel | None
-    """None where an endpoint embeds."""
+    """None: an endpoint embeds."""
     embedder: EndpointEmbedder | None
     coverage: Mapping[str, Any]
     """`debug.indexing_coverage`."""
@@ -59,8 +59,8 @@ class Index:
             vector = self.embedder.embed([question])[0]
         if vector is None or vector.shape != self.vectors.shape[1:]:
             return np.zeros(len(self.chunks))
-        # Not `@`: threads of BLAS cost more than they gain on one vector, and its sums depend on
-        # their number, so a rank could differ between machines.
+        # Not `@`: threads of BLAS are slower on one vector, and its sums depend on their number, so
+        # ranks could differ between machines.
         cosines = np.einsum("ij,j->i", self.vectors, unit_rows(vector[None, :])[0])
         similarities: NDArray[np.float64] = cosines.astype(np.float64)
         return similarities
@@ -90,9 +90,9 @@ def build_index(
 
     Args:
         config: Chunk sizes and embedder.
-        notes: In the order in which equal scores shall rank.
-        version: What `index_version` reports.
-        findings: On files left out or read with loss, reported with the coverage.
+        notes: In the order that breaks ties of scores.
+        version: Value of `index_version`.
+        findings: Files left out or read with loss, reported with the coverage.
         known: An earlier index of the same settings whose vectors from an endpoint are reused.
     """
     by_note = [_chunks_of(config, note) for note in notes]
@@ -124,7 +124,7 @@ def build_index(
 
 
 def with_findings(index: Index, notes: Sequence[Note], findings: Sequence[Finding]) -> Index:
-    """Return the index with other findings: they depend on the folder, not on what was read."""
+    """Return the index with other findings, which depend on the folder, not on the notes read."""
     warnings = _warnings(findings, notes, index.chunks)
     return replace(index, coverage={**index.coverage, "warnings": warnings})
 

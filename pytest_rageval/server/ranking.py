@@ -73,7 +73,7 @@ def rerank(
 
 
 def nearness(question_terms: Sequence[str], body: Sequence[str]) -> float:
-    """Return the share, 0 to 1, of neighbouring question terms that stand within `NEAR` words.
+    """Return the share, 0 to 1, of neighbouring question terms that are within `NEAR` words.
 
     >>> nearness(["retri", "limit", "queu"], ["limit", "of", "retri", "x", "x", "x", "x", "queu"])
     0.5

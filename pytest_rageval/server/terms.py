@@ -88,7 +88,7 @@ def query_terms(question: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TermFrequencies:
-    """In how many chunks each stem occurs."""
+    """Number of chunks in which each stem occurs."""
 
     n_chunks: int
     by_term: Mapping[str, int]

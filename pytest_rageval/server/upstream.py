@@ -27,7 +27,7 @@ class UpstreamError(RuntimeError):
     """The configured model endpoint failed; the message holds no key."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
-        """Keep the HTTP status, None where there was no answer."""
+        """Keep the HTTP status; None: no reply."""
         super().__init__(message)
         self.status = status
 
@@ -155,7 +155,7 @@ _CITATION = re.compile(r"\s?\[(\d+)\]")
 
 
 def generate(endpoint: Endpoint, question: str, chunks: Sequence[Chunk]) -> Answer:
-    """Ask the model; a citation of a passage it was not shown is taken out of the answer.
+    """Ask the model; citations of passages that it was not shown are removed from the answer.
 
     Raises:
         UpstreamError: The endpoint failed or replied without text.
@@ -181,7 +181,7 @@ def generate(endpoint: Endpoint, question: str, chunks: Sequence[Chunk]) -> Answ
 
 
 def checked(text: str, n_chunks: int) -> Answer:
-    """Turn a model's reply into an answer whose citations all exist.
+    """Return a model's reply as an answer with only valid citations.
 
     >>> checked("Paris [1]. Founded by Romans [7].", n_chunks=3).text
     'Paris [1]. Founded by Romans.'

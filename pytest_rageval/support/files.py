@@ -15,7 +15,7 @@ from typing import Final, Self
 from pytest_rageval.values.errors import StorageError
 
 FOLDER_LOCK: Final = ".lock"
-"""Lock file in a folder that is locked, or that was when its process was killed."""
+"""Lock file of a folder; it remains after its process was killed."""
 
 _POLL_S: Final = 0.01
 

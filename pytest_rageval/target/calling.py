@@ -1,4 +1,4 @@
-"""Calls the client that a ``rag_client`` fixture returned: object or function, sync or async.
+"""Calls to the client of a ``rag_client`` fixture: object or function, sync or async.
 
 A failure of a user's client is a property of the target, so it is returned as data; only a
 fixture that is not a client, and settings that are wrong, stop the run.
@@ -44,7 +44,7 @@ def call_client(
         request: the question.
         clock: monotonic seconds.
         loop: where coroutines run; None: the loop of the session.
-        slots: requests in flight; held here for a client that takes none; None: no limit.
+        slots: requests in flight; held here unless the client takes them; None: no limit.
 
     Returns:
         The response, the error, or both for an empty answer. A TimeoutError is ``timeout``,
@@ -52,12 +52,12 @@ def call_client(
         raised or returned ``protocol``.
 
     Raises:
-        ConfigError: the fixture returned something that cannot be asked, or the client says
-            that its own settings are wrong.
+        ConfigError: the fixture returned something that cannot be asked, or the client reports
+            wrong settings.
     """
     ask = _ask_function(client)
     takes_none = slots is not None and not getattr(client, "takes_slots", False)
-    # The length and the reason of the waits of a user's client are unknown.
+    # The duration and reason of waits in a user's client are unknown.
     with (
         slots.hold() if slots is not None and takes_none else nullcontext(),
         waiting() if takes_none else nullcontext(),
@@ -82,9 +82,9 @@ def answered(response: AskResponse, *, total_ms: float | None, attempts: int = 1
     """Wrap a response; an empty answer carries its error beside it.
 
     Args:
-        response: what the target said.
+        response: reply of the target.
         total_ms: milliseconds of the final attempt; None: nothing was timed.
-        attempts: how many requests it took.
+        attempts: number of requests made.
     """
     error = None
     if is_empty_answer(response):
@@ -120,7 +120,7 @@ def _reply_or_error(
 
 def _response(reply: object, client: object) -> AskResponse:
     if isinstance(reply, AskResponse):
-        # Built by hand, so it may hold NaN, a wrong type or ranks out of order like any other.
+        # Built by user code, so it may contain NaN, a wrong type or ranks out of order.
         return parse_ask_response(_payload(reply))
     if isinstance(reply, Mapping):
         return parse_ask_response(reply)
@@ -173,9 +173,9 @@ def _kind(error: Exception) -> TargetErrorKind:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Follow ``raise … from``: HTTP libraries hide an OSError beneath types of their own."""
+    """Follow ``raise … from``, because HTTP libraries wrap an OSError in their own types."""
     cause: BaseException | None = error
-    for _ in range(10):  # a chain may be a circle
+    for _ in range(10):  # a chain may be circular
         if cause is None:
             return
         yield cause

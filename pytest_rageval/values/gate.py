@@ -16,7 +16,7 @@ Decide = Literal["estimate", "prove_pass", "prove_fail"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One limit of thresholds.toml: a metric of a table against one number."""
+    """One limit of thresholds.toml on a metric of a table."""
 
     metric: str
     kind: CheckKind
@@ -29,7 +29,7 @@ class Check:
     min_n: int = 20
     on_small_n: Literal["warn", "skip", "fail"] = "warn"
     line: int = 0
-    """Line in thresholds.toml from 1; 0 for a check that no file holds."""
+    """Line in thresholds.toml from 1; 0 for a check that is not in a file."""
     implicit: bool = False
     """True for checks that apply without being in the file."""
     beside_min: bool = False
@@ -77,10 +77,10 @@ class CheckResult:
     n: int | None = None
     proof: Proof | None = None
     mde: float | None = None
-    """Smallest difference that this check could have detected at 80 % power."""
+    """Smallest difference that this check detects with 80 % power."""
     small_n: bool = False
     missed_cases: tuple[str, ...] = ()
-    """Ids of up to ten cases that pulled the value down, worst first."""
+    """Ids of up to ten cases that made the value worse, worst first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +129,7 @@ class GateResult:
     n_expected: int | None = None
     n_reported: int | None = None
     baseline: BaselineInfo | None = None
-    """None: no comparison was asked for."""
+    """None: no comparison was requested."""
 
 
 CHANGE_WORDS: Final = {"max_drop": "drop", "max_rise": "rise"}

@@ -38,7 +38,7 @@ class ScoreSettings:
     """Settings of scoring besides the case and the response; invariants of a run."""
 
     k: int = 5
-    """The run's cutoff, at least 1; a case's own ``k`` wins."""
+    """The run's cutoff, at least 1; a case's own ``k`` overrides it."""
     path_case: Literal["sensitive", "insensitive"] = "sensitive"
     snippets: Literal["off", "any", "all"] = "off"
     coarse_chunks: bool = False
@@ -91,7 +91,7 @@ _T = TypeVar("_T")
 
 
 class _Part(property, Generic[_T]):
-    """Read-only access to a fact that one of a record's parts holds, such as ``case.id``."""
+    """Read-only access to a field of one of a record's parts, such as ``case.id``."""
 
     def __init__(self, path: str) -> None:
         super().__init__(attrgetter(path))
@@ -102,7 +102,7 @@ class _Part(property, Generic[_T]):
 
 
 class _Reply(_Part[_T]):
-    """Read-only access to a field of the response; None where there is no response."""
+    """Read-only access to a field of the response; None without a response."""
 
     def __init__(self, name: str) -> None:
         read = attrgetter(name)
@@ -111,7 +111,7 @@ class _Reply(_Part[_T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRecord:
-    """Everything kept about one case of a run: one line of ``results.jsonl``."""
+    """All data of one case of a run: one line of ``results.jsonl``."""
 
     case: Case
     """The case as it was asked and scored, so that a stored run can be explained, judged and
@@ -174,7 +174,7 @@ class CaseRecord:
 
     @property
     def models(self) -> Mapping[str, str]:
-        """Models that the target says it used, by role."""
+        """Models that the target reports, by role."""
         return {} if self.response is None else self.response.models
 
     @property

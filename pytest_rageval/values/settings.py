@@ -46,7 +46,7 @@ class JudgeSettings:
     temperature: float = 0.0
     """Sent explicitly, and dropped where the server refuses it."""
     seed: int | None = 0
-    """Sent where it is honoured; None: not sent."""
+    """Sent if the server supports it; None: not sent."""
     max_tokens: int = 1024
     """Longest reply; a longer one is ``truncated``."""
     timeout_s: float = 60.0
@@ -70,7 +70,7 @@ class JudgeSettings:
     spot_check_model: str | None = None
     """The second judge; None: the same one under another wording of the prompt."""
     labels: str | None = None
-    """File of people's labels of some cases, relative to the rootdir; None: nothing corrects."""
+    """File of human labels of some cases, relative to the rootdir; None: no correction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,10 +146,10 @@ _FILES: Final = (".json", ".jsonl", ".md")
 
 
 def is_run_id(text: str) -> bool:
-    """Say whether a text may name a run (``RUN_ID_RULE``)."""
+    """Whether a text is a valid run id (``RUN_ID_RULE``)."""
     return _NAME.fullmatch(text) is not None and text not in _RESERVED
 
 
 def is_tag(text: str) -> bool:
-    """Say whether a text may be a tag (``TAG_RULE``)."""
+    """Whether a text is a valid tag (``TAG_RULE``)."""
     return is_run_id(text) and not text.endswith(_FILES)

@@ -19,7 +19,7 @@ requests after retries; the model declined; no JSON of the rubric's shape after 
 by length; a score that is not a number or lies outside its scale."""
 
 OutputLevel = Literal["json_schema", "json_object", "text", "offline"]
-"""Way in which the reply's structure was asked for; ``offline``: no model was asked."""
+"""Form in which the reply's structure was requested; ``offline``: no model was asked."""
 
 RUBRICS: Final = (
     "groundedness",
@@ -55,7 +55,7 @@ class JudgeRequest:
     citations: tuple[Citation, ...] = ()
     """From references and answer text, distinct."""
     asks_conflict: bool = False
-    """Whether the judge is also to say if the answer states that its sources differ."""
+    """Whether the judge should also decide if the answer states that its sources differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,9 @@ class Claim:
     text: str
     supported: bool
     passage: int | None = None
-    """1-based place in the context of the passage that supports it best; None: none does."""
+    """1-based position of the passage that supports it best; None: none does."""
     reason: str = ""
-    """A few words for people: what supports it, or what is missing or contradicted."""
+    """A few words for people: the support found, or the fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeFailure:
-    """Reason for which there is no verdict."""
+    """Reason for a missing verdict."""
 
     kind: JudgeErrorKind
     message: str

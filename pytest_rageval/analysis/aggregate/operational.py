@@ -43,11 +43,11 @@ class CostSummary:
     """Money and tokens of judge calls."""
 
     cost_usd: float | None
-    """Of the calls that were sent; None: a price is unknown, which is never 0."""
+    """Cost of the calls sent; None, never 0: a price is unknown."""
     cost_usd_uncached: float | None
-    """As if no call had been answered from the cache."""
+    """Cost without the cache."""
     tokens: int
-    """Of the calls that were sent."""
+    """Tokens of the calls sent."""
     n_calls: int = 0
     n_cached: int = 0
 
@@ -56,7 +56,7 @@ class CostSummary:
 
 
 def attempt_status(record: CaseRecord) -> AttemptStatus:
-    """Return the way in which the attempt to ask ended."""
+    """Return the outcome of the attempt to ask."""
     if record.status == "ok":
         return "ok"
     kind = record.error.kind if record.error is not None else None
@@ -69,7 +69,7 @@ def operational_rates(cases: Iterable[Sequence[AttemptStatus]]) -> OperationalRa
     """Error, timeout and empty-answer rates.
 
     Args:
-        cases: per case the status of each of its repeats. A case weighs 1 whatever their
+        cases: per case the status of each of its repeats. A case weighs 1 regardless of their
             number; its share is the mean over its repeats.
     """
     attempted = [asked for case in cases if (asked := [s for s in case if s != "not_attempted"])]
@@ -86,8 +86,8 @@ def operational_rates(cases: Iterable[Sequence[AttemptStatus]]) -> OperationalRa
     )
 
 
-# In records of other tools one key stands for each verdict, since a verdict that fails takes all
-# its metrics with it.
+# In records of other tools one key represents each verdict, since all metrics of a failed verdict
+# fail.
 _VERDICT_KEYS = ("groundedness", "correctness", "quality.overall", "five.faithfulness")
 _ABSTENTION_KEYS = ("abstention_accuracy", "over_abstention_rate")
 
@@ -130,8 +130,8 @@ def _censored_percentile(
 ) -> tuple[float | None, bool]:
     """Type 7 percentile of (ms, censored) pairs, and whether it is only a lower bound.
 
-    A timeout's true duration lies anywhere above its limit, so every place from the first
-    censored one upwards is a lower bound.
+    The true duration of a timeout is unknown but above its limit, so every rank from the first
+    censored one is a lower bound.
     """
     if not ordered:
         return None, False
@@ -182,7 +182,7 @@ def summarise_latency(
 
 
 def record_latency(records: Sequence[CaseRecord], timeout_ms: float | None) -> LatencySummary:
-    """Durations of the calls at the client; every repeat is a call of its own."""
+    """Return the durations of the calls at the client; every repeat is a separate call."""
     calls = (
         LatencyObservation(status=attempt_status(r), ms=r.latency.get("total_ms")) for r in records
     )
@@ -195,8 +195,8 @@ def record_latency(records: Sequence[CaseRecord], timeout_ms: float | None) -> L
 def sum_costs(costs: Iterable[Mapping[str, float | None]]) -> CostSummary:
     """Sum the ``cost`` of records, where a cached verdict costs nothing.
 
-    ``judge_cost_usd_uncached`` is read for what a cached verdict once cost; without it a
-    cached verdict leaves the uncached total unknown.
+    ``judge_cost_usd_uncached`` is the original cost of a cached verdict; if it is missing, the
+    uncached total is unknown.
     """
     spent: list[float | None] = []
     uncached: list[float | None] = []

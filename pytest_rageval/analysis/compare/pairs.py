@@ -1,4 +1,4 @@
-"""The cases that two runs have in common, and what each metric is on both sides. Pure."""
+"""The common cases of two runs, and the values of each metric on both sides. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CasePair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A case that cannot be compared, and why."""
+    """A case that cannot be compared, and the reason."""
 
     file: str
     case_id: str
@@ -34,7 +34,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """The cases of two runs, sorted out by file, id, content and cutoff."""
+    """The cases of two runs, matched by file, id, content and cutoff."""
 
     pairs: tuple[CasePair, ...]
     """In the order of file and id."""
@@ -47,7 +47,7 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedValues:
-    """One metric of every pair that has it on both sides."""
+    """One metric over the pairs that were scored on both sides."""
 
     base: tuple[float, ...]
     new: tuple[float, ...]
@@ -64,16 +64,16 @@ class PairedValues:
         return len(self.base)
 
     def scale(self, info: MetricInfo) -> Scale:
-        """The scale of the metric, on which means over repeats are not binary."""
+        """The scale of the metric; not binary for means over repeats."""
         return Scale(*info.scale, binary=info.binary and not self.repeated)
 
 
 def pair_cases(
     base: Iterable[CaseRecord], new: Iterable[CaseRecord], *, any_k: bool = False
 ) -> Pairing:
-    """Pair the cases of two runs by file and id, where content and cutoff are the same.
+    """Pair the cases of two runs by file and id, if content and cutoff are the same.
 
-    A case that does not count in a run is as if that run had not asked it.
+    Cases that do not count are ignored.
 
     Args:
         base: records of the earlier run.
@@ -100,7 +100,7 @@ def pair_cases(
 
 
 def paired_values(pairs: Iterable[CasePair], key: str) -> PairedValues:
-    """Take one metric of the pairs, repeats as their mean, and count what only one side has."""
+    """Return one metric over the pairs, repeats averaged, with counts of one-sided scores."""
     base: list[float] = []
     new: list[float] = []
     clusters: list[str | None] = []
@@ -131,7 +131,7 @@ def paired_values(pairs: Iterable[CasePair], key: str) -> PairedValues:
 def difference(
     values: PairedValues, info: MetricInfo, *, confidence: float, sided: Sided
 ) -> PairedDifference:
-    """Return the mean of new - base with its interval, as the scale of the metric asks for."""
+    """Return the mean of new - base with an interval that suits the metric's scale."""
     return paired_difference(
         values.base,
         values.new,
@@ -167,7 +167,7 @@ def verdict(
         low: lower bound; None: there is none.
         high: upper bound.
         margin: differences smaller than this do not matter.
-        direction: which way is better; of a neutral metric nothing is better or worse.
+        direction: direction of improvement; a neutral metric is neither better nor worse.
 
     >>> verdict(-0.02, 0.03, margin=0.05)
     'same'

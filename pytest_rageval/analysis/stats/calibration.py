@@ -1,4 +1,4 @@
-"""A judge against people over time: bias-corrected means and canaries.
+"""Judge and human scores: bias-corrected means, and drift on canaries.
 
 Defined in docs/statistics.md#agreement-with-people.
 """
@@ -24,7 +24,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PpiMean:
-    """A mean of people's scores, sharpened by a judge's scores of many more answers."""
+    """A mean of human scores, made more precise by a judge's scores of other answers."""
 
     estimate: float | None
     """None: no human label."""
@@ -32,7 +32,7 @@ class PpiMean:
     high: float | None
     se: float | None
     weight: float
-    """Lambda: how much the judge is relied on, 0 (not at all) to 1."""
+    """Lambda, the weight of the judge, from 0 to 1."""
     human_only: float | None
 
 
@@ -53,7 +53,7 @@ class CanaryDrift:
 def _variance(values: Sequence[float]) -> float:
     if len(values) < 2:
         return 0.0
-    # From one of the values, equal ones have no spread at all, not even by rounding.
+    # Relative to one of the values, equal values have exactly zero spread, without rounding.
     shifted = [v - values[0] for v in values]
     mean = math.fsum(shifted) / len(shifted)
     return math.fsum((v - mean) ** 2 for v in shifted) / (len(values) - 1)

@@ -66,14 +66,14 @@ def beta_cdf(x: float, a: float, b: float) -> float:
         math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     )
     front = math.exp(log_front)
-    # The fraction converges fast only on this side of the mean; the other follows by symmetry.
+    # The fraction converges fast only on this side of the mean; the other side is symmetric.
     if x < (a + 1) / (a + b + 2):
         return front * _beta_fraction(a, b, x) / a
     return 1.0 - front * _beta_fraction(b, a, 1.0 - x) / b
 
 
 def _bisect(is_left: Callable[[float], bool], low: float, high: float) -> float:
-    """The point where ``is_left`` turns false, to the last bit that floats can tell apart."""
+    """Return the point where ``is_left`` turns false, to the precision of floats."""
     while True:
         middle = 0.5 * (low + high)
         if middle in {low, high}:
@@ -173,7 +173,7 @@ class ClusterSums:
 
 
 def is_binary(values: Iterable[float]) -> bool:
-    """Tell whether every value is 0 or 1."""
+    """Whether every value is 0 or 1."""
     return all(value == 0 or value == 1 for value in values)
 
 

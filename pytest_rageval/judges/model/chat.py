@@ -47,7 +47,7 @@ class ChatModel:
     Args:
         model: its name as the endpoint knows it.
         settings: address, key, limits and parameters, as of a judge.
-        environ: where the key is, looked up once.
+        environ: source of the key, read once.
         sleep: pauses between attempts, in seconds.
 
     Raises:

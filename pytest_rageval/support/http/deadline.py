@@ -1,7 +1,7 @@
 """One limit for a whole request over a blocking socket: resolving, connecting, sending, reading.
 
-httpx limits each wait by itself, so a server that drips one byte a second is never too slow. Here
-no wait lasts longer than what is left of the whole.
+httpx limits each wait separately, so a server that sends one byte per second is never too slow.
+Here no wait is longer than the time left for the whole request.
 """
 
 from __future__ import annotations
