@@ -74,7 +74,9 @@ def test_every_example_gives_what_it_shows() -> None:
 
 def test_every_link_leads_somewhere() -> None:
     slugs = {heading_slug(section.title) for section in sections(PAGE)}
-    for target in link_targets(PAGE):
+    targets = list(link_targets(PAGE))
+    assert targets
+    for target in targets:
         file, _, fragment = target.partition("#")
         assert (DOCS / file).exists(), target
         assert file or fragment in slugs, target
@@ -119,6 +121,7 @@ def test_the_page_names_the_command_the_seed_and_the_number_of_runs() -> None:
 def test_the_regression_check_keeps_its_stated_rate_in_the_tables() -> None:
     (alarms,), (several,) = tables_under(SIMULATED[0][0]), tables_under(SIMULATED[3][0])
     shown = [line[4] for line in alarms[1:]] + [line[3] for line in several[1:]]
+    assert len(shown) > 10
     for cell in shown:
         rate = RATE.fullmatch(cell)
         assert rate is not None

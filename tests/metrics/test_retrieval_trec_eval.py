@@ -120,6 +120,7 @@ def show(name: str, value: float) -> str:
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_every_printed_value_of_every_topic_and_mean_is_reproduced(output: str) -> None:
     qrels, level = OUTPUTS[output]
+    assert "all" in printed(output)
     for topic, values in printed(output).items():
         theirs = {name: value for name, value in values.items() if is_ours(name)}
         of = topics(qrels)[0] if topic == "all" else [topic]

@@ -89,6 +89,15 @@ def test_arguments_count_from_where_pytest_was_called(tree: Path) -> None:
     assert selected_files(["."], known, invocation_dir=tree / "evals/deep") == known[1:]
 
 
+def test_what_a_killed_command_left_beside_a_case_file_is_no_case_file(tmp_path: Path) -> None:
+    (tmp_path / "evals").mkdir()
+    for name in ("set.jsonl", ".set.jsonl.lock", ".set.jsonl.rageval-7.tmp"):
+        (tmp_path / "evals" / name).touch()
+    assert list(iter_case_files(rootdir=tmp_path, testpaths=["evals"])) == [
+        tmp_path / "evals/set.jsonl"
+    ]
+
+
 def test_the_file_of_labels_is_no_case_file(tmp_path: Path) -> None:
     for name in ("set.jsonl", "judge_labels.jsonl"):
         (tmp_path / "evals").mkdir(exist_ok=True)

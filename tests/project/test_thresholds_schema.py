@@ -81,5 +81,6 @@ def test_words_of_the_schema_are_words_of_the_parser() -> None:
 
 
 def test_every_reference_of_the_schema_leads_somewhere() -> None:
-    for name in set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(SCHEMA))):
-        assert name in SCHEMA["$defs"]
+    named = set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(SCHEMA)))
+    assert named
+    assert named <= SCHEMA["$defs"].keys()

@@ -30,9 +30,7 @@ def test_a_tag_is_not_named_like_a_file_of_a_run(name: str) -> None:
     assert not is_tag(name)
 
 
-@given(st.text(max_size=8))
+@given(st.text(alphabet="aZ09._-/\\: \n\0\u00e9\u0661", max_size=6))
 def test_a_run_id_is_one_plain_part_of_a_path(name: str) -> None:
-    if is_run_id(name):
-        assert name.isascii()
-        assert not set(name) & set("/\\: \n\0")
-        assert name[0].isalnum()
+    plain = name.isascii() and name.replace(".", "a").replace("-", "a").replace("_", "a").isalnum()
+    assert is_run_id(name) == (plain and name[0].isalnum())

@@ -228,7 +228,9 @@ def test_what_another_note_holds_word_for_word_is_not_taken_for_unanswerable() -
 def test_anchors_of_real_notes_are_sound(folder: str) -> None:
     read = read_notes(ROOT / folder)
     index = AnchorIndex(read.notes)
-    for case in generate(read.notes, Wish()).cases:
+    cases = generate(read.notes, Wish()).cases
+    assert cases
+    for case in cases:
         parse_case({"id": case.id, "question": case.question})
         assert list(index.check(PlacedCase(case=case, file="g.jsonl", lineno=1))) == []
 
@@ -239,7 +241,9 @@ def test_the_embedded_server_retrieves_the_gold_of_every_case(tmp_path: Path) ->
     settings = ScoreSettings(snippets="all")
     with start_in_thread(ReferenceConfig(vault=tmp_path)) as handle:
         client = HttpRagClient(TargetSettings(url=handle.url), environ={})
-        for case in generate(VAULT, Wish(unanswerable=0)).cases:
+        cases = generate(VAULT, Wish(unanswerable=0)).cases
+        assert cases
+        for case in cases:
             response = call_client(client, AskRequest(question=case.question, k=5)).response
             assert response is not None
             decided = decide_chunks(case, response.retrieved_chunks or (), settings)

@@ -43,6 +43,7 @@ def test_every_template_is_used_by_one_of_the_two_plans() -> None:
 
 
 def test_no_template_holds_a_path_of_a_machine() -> None:
+    assert len(TEMPLATES) > 5
     for name, data in TEMPLATES.items():
         assert not any(part in data for part in (b"/home", b"/tmp", b"/work", b"C:\\")), name
 

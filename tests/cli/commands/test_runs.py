@@ -12,7 +12,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.store import list_runs, resolve_run
 from pytest_rageval.runs.tags import read_tags, tags_by_run, write_tag
-from pytest_rageval.support.files import Lock
+from pytest_rageval.support.files import FOLDER_LOCK, Lock
 from pytest_rageval.values.errors import StorageError
 from tests.build.runs import run_of, write_run
 
@@ -219,10 +219,19 @@ def test_a_run_that_is_being_written_stays(capsys: Output) -> None:
     assert "r1" in names()
 
 
+def test_a_lock_file_that_a_killed_session_left_is_no_part_of_a_run(capsys: Output) -> None:
+    before = run(capsys, "list")
+    (RESULTS / "r5" / FOLDER_LOCK).touch()
+    (RESULTS / "killed").mkdir()
+    (RESULTS / "killed" / FOLDER_LOCK).touch()
+    assert run(capsys, "list") == before
+    assert resolve_run(RESULTS, "last").name == "r5"
+
+
 def test_a_run_is_removed_with_what_a_killed_session_and_a_user_left_in_it() -> None:
     kept = Path("kept")
     kept.mkdir()
-    (RESULTS / "r1" / ".lock").touch()
+    (RESULTS / "r1" / FOLDER_LOCK).touch()
     (RESULTS / "r1" / "notes" / "deep").mkdir(parents=True)
     (RESULTS / "r1" / "link").symlink_to(kept.resolve(), target_is_directory=True)
     assert cli.run(["runs", "prune", "--keep", "4"]) == ExitCode.YES

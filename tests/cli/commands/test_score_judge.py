@@ -78,6 +78,8 @@ def test_the_judge_of_the_project_is_not_asked(
 def test_judged_and_unjudged_scores_differ_in_what_is_judged_alone(capsys: Output) -> None:
     plain = document(capsys=capsys)["cases"]
     judged = document("--judge", "offline", capsys=capsys)["cases"]
+    assert plain
+    assert judged != plain
     for before, after in zip(plain, judged, strict=True):
         known = {key: value for key, value in before["metrics"].items() if value is not None}
         assert after["metrics"].items() >= known.items()

@@ -153,6 +153,7 @@ def test_every_mode_has_its_controls_and_every_key_of_the_help_one() -> None:
 
 
 def test_every_control_does_something() -> None:
+    assert len(CONTROLS["browse"]) > 10
     for control in CONTROLS["browse"]:
         session = session_of()
         session.press(control.key)
