@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from pytest_rageval.project.case_fields import AnchorLine, CaseLine
 from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file_lines
 from pytest_rageval.project.case_reader import parse_case
-from pytest_rageval.support.jsonl import Line, ObjectLine
+from pytest_rageval.support.jsonl import Line, ObjectLine, repeated_id
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
@@ -65,9 +65,7 @@ def load_editable(path: Path, *, display: str | None = None) -> EditableSet:
         except DatasetError as error:
             faults += [replace(f, file=shown, line=line.number) for f in error.faults]
             continue
-        same = first.setdefault(one.case.id, line.number)
-        if same != line.number:
-            message = f"{one.case.id!r} is already the id of line {same}, expected a unique id"
+        for _, message in repeated_id({"id": one.case.id}, line.number, first):
             faults.append(Fault(file=shown, line=line.number, field="id", message=message))
         for key in unknown_keys(one.values):
             number, n = unknown.get(key, (line.number, 0))

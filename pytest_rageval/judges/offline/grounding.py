@@ -86,7 +86,8 @@ def judge_grounding(request: JudgeRequest, layer: Layer) -> Grounding:
     log_odds = combine(claims)
     cited = math.fsum(c.support.weight for c in claims if c.cited)
     share = cited / math.fsum(c.support.weight for c in claims)
-    score = 0.0 if not any(_touches(c) for c in claims) else _score(log_odds, share, layer)
+    touched = any(claim.support.best is not None for claim in claims)
+    score = _score(log_odds, share, layer) if touched else 0.0
     shown = tuple(_show(claim, index) for claim in claims)
     supported = sum(claim.supported for claim in shown)
     return Grounding(
@@ -102,10 +103,6 @@ def _by_scale(score: float, supported: float) -> float:
     if supported > 0.5 or score < PASS:
         return score
     return _SOME + (score - PASS) * (PASS - _SOME) * _BELOW
-
-
-def _touches(claim: JudgedClaim) -> bool:
-    return claim.support.best is not None
 
 
 def _without_claims(request: JudgeRequest) -> Grounding:

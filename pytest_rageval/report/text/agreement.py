@@ -1,4 +1,4 @@
-"""A judge's calibration as text of at most 80 columns."""
+"""Agreement as text of at most 80 columns: of a judge with people, and among annotators."""
 
 from __future__ import annotations
 

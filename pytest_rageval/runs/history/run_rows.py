@@ -7,7 +7,7 @@ import json
 import platform
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -170,7 +170,7 @@ def _result_row(record: CaseRecord) -> Row:
         "case_hash": _text(record.case_hash),
         "category": _text(record.category),
         "difficulty": _text(record.difficulty),
-        "tags": _joined(record.tags),
+        "tags": " ".join(_text(tag) or "" for tag in record.tags),
         "answerable": record.answerable,
         "required": record.required,
         "counted": record.counted,
@@ -194,10 +194,6 @@ def _result_row(record: CaseRecord) -> Row:
 def _tokens(value: float | None) -> int | None:
     found = number(value)
     return None if found is None else whole(int(found))
-
-
-def _joined(names: Iterable[str]) -> str:
-    return " ".join(_text(name) or "" for name in names)
 
 
 def _flag(value: object) -> bool | None:
