@@ -18,7 +18,7 @@ from pytest_rageval.analysis.compare.settings import (
     shown,
 )
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.values.documents import number, part, whole
+from pytest_rageval.values.json_documents import number, part, whole
 
 Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault"]
 """Cases that a figure covers."""

@@ -30,8 +30,8 @@ from pytest_rageval.analysis.trust.reliability import (
     judge_reliability,
 )
 from pytest_rageval.judges.spot_check import DISAGREEMENT
-from pytest_rageval.values.documents import whole
 from pytest_rageval.values.gate import BaselineInfo, Thresholds
+from pytest_rageval.values.json_documents import whole
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.run import StoredRun
 

@@ -34,7 +34,6 @@ from pytest_rageval.runs.store import (
     write_document,
     write_text_document,
 )
-from pytest_rageval.values.documents import items, whole
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import (
     BaselineInfo,
@@ -44,6 +43,7 @@ from pytest_rageval.values.gate import (
     Thresholds,
     needs_baseline,
 )
+from pytest_rageval.values.json_documents import items, whole
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 

@@ -24,8 +24,8 @@ from pytest_rageval.project.options import SETTINGS
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.store import RunWriter, new_run_id
-from pytest_rageval.values.documents import items, part
 from pytest_rageval.values.gate import Thresholds
+from pytest_rageval.values.json_documents import items, part
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings

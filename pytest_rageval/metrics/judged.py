@@ -12,7 +12,7 @@ from typing import Final
 
 from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
 from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores
-from pytest_rageval.values.documents import number
+from pytest_rageval.values.json_documents import number
 
 PASS_SHARE: Final = 0.8
 """Pass line of a judged score as a share of its scale: 4 of 5."""

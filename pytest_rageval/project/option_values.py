@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pytest_rageval.project.options import Kind, Setting
 from pytest_rageval.support.text import shown
-from pytest_rageval.values.documents import number as finite
+from pytest_rageval.values.json_documents import number as finite
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
 """Fields of the ask request that other options or cases set."""

@@ -21,8 +21,8 @@ from pytest_rageval.metrics.registry import (
     resolve_metric_key,
 )
 from pytest_rageval.support.text import nearest
-from pytest_rageval.values.documents import number
 from pytest_rageval.values.gate import CheckKind, CheckTable, Decide
+from pytest_rageval.values.json_documents import number
 
 LIMITS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
 LIMIT_TEXT: Final = r"\s*(>=|<=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"

@@ -11,8 +11,8 @@ from pytest_rageval.analysis.compare.metrics import GroupChange, LatencyChange, 
 from pytest_rageval.analysis.compare.settings import ConfigDifference
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.runs.record_json import to_plain
-from pytest_rageval.values.documents import value
 from pytest_rageval.values.gate import CheckResult
+from pytest_rageval.values.json_documents import value
 from pytest_rageval.values.run import StoredRun
 
 _MEANS: Final = ("base", "new", "delta", "low", "high")

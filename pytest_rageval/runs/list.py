@@ -15,8 +15,8 @@ from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import RESULTS, list_runs, run_time
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.files import FOLDER_LOCK, Lock
-from pytest_rageval.values.documents import whole, word
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.json_documents import whole, word
 from pytest_rageval.values.run import StoredRun
 
 

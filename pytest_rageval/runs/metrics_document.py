@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.documents import value
+from pytest_rageval.values.json_documents import value
 from pytest_rageval.values.numbers import (
     Aggregate,
     LatencySummary,

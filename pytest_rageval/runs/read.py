@@ -16,8 +16,8 @@ from pytest_rageval.runs.store import RESULTS, read_json, read_records, resolve_
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.text import first_of
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.documents import part
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import ASSUMED, StoredRun
 from pytest_rageval.values.settings import Settings

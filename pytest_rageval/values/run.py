@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.values.documents import items, number, part
+from pytest_rageval.values.json_documents import items, number, part
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 

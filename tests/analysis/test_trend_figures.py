@@ -12,7 +12,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS
 from pytest_rageval.runs.metrics_document import metrics_document
-from pytest_rageval.values.documents import number, whole
+from pytest_rageval.values.json_documents import number, whole
 from tests.build.records import changed, failed, hits
 
 JSON = st.recursive(

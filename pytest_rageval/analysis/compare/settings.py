@@ -16,7 +16,7 @@ from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
 from pytest_rageval.project.settings import compared_settings, settings_document
 from pytest_rageval.support.text import counted, cut
 from pytest_rageval.support.text import shown as shown_value
-from pytest_rageval.values.documents import items, part
+from pytest_rageval.values.json_documents import items, part
 from pytest_rageval.values.settings import Settings
 
 _MISSING: Final = object()

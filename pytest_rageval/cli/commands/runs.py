@@ -23,7 +23,7 @@ from pytest_rageval.cli.output import (
     print_result,
 )
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.documents import part
+from pytest_rageval.values.json_documents import part
 
 if TYPE_CHECKING:
     from pytest_rageval.report.text.lines import Line, Style

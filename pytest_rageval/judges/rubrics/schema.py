@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.support.text import counted, shown
-from pytest_rageval.values.documents import number
+from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.verdict import JudgeRequest
 
 if TYPE_CHECKING:

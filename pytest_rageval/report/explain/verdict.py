@@ -26,7 +26,7 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.documents import items, part
+from pytest_rageval.values.json_documents import items, part
 from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.reply import RetrievedChunk
 

@@ -32,7 +32,7 @@ from pytest_rageval.report.html.values import (
 )
 from pytest_rageval.report.html.word_diff import diff_words
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.documents import text as text_at
+from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.run import StoredRun

@@ -17,7 +17,7 @@ from pytest_rageval.report.html.values import (
 )
 from pytest_rageval.report.text.summary import HEADLINE, interval_text
 from pytest_rageval.support.text import format_limit_pair, format_value
-from pytest_rageval.values.documents import count, items, number, part, text
+from pytest_rageval.values.json_documents import count, items, number, part, text
 
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
 _BETTER: Final = {"higher": "higher is better", "lower": "lower is better", "neutral": ""}

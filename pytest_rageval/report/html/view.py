@@ -38,7 +38,7 @@ from pytest_rageval.report.html.values import (
 )
 from pytest_rageval.report.text.summary import HEADLINE, change_text
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.documents import count, items, number, text, value
+from pytest_rageval.values.json_documents import count, items, number, text, value
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 

@@ -18,8 +18,8 @@ from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.text.lines import Line, Style, check_lines, fit_line, wrapped
 from pytest_rageval.report.text.summary import HEADLINE, change_text
 from pytest_rageval.support.text import clean, counted, cut_columns, format_value
-from pytest_rageval.values.documents import part
 from pytest_rageval.values.gate import CheckResult
+from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.run import StoredRun
 
 BANNER: Final = "NOT COMPARABLE"

@@ -20,8 +20,8 @@ from pytest_rageval.runs.list import is_partial, ran_at, run_entry
 from pytest_rageval.runs.read import DOCUMENTS, read_documents, records_of_run
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.http.address import without_secrets
-from pytest_rageval.values.documents import number, value, whole
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.json_documents import number, value, whole
 from pytest_rageval.values.record import CaseRecord
 
 _SETTLED_S: Final = 2.0

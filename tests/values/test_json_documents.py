@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.values.documents import count, items, number, part, text, value, whole, word
+from pytest_rageval.values.json_documents import (
+    count,
+    items,
+    number,
+    part,
+    text,
+    value,
+    whole,
+    word,
+)
 
 DOCUMENT: dict[str, Any] = {
     "a": {"b": {"c": 3}},
