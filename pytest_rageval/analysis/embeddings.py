@@ -296,8 +296,9 @@ def _distinct_chunks(records: Iterable[CaseRecord], path_case: PathCase) -> list
 
 def _gold_sections(record: CaseRecord, chunk: RetrievedChunk) -> Iterator[Segments]:
     if record.case_stored:
-        for index in chunk.matched_golds or ():
-            yield anchor_segments(record.case.gold_supports[index])
+        for index, gold in enumerate(record.case.gold_supports):
+            if index in (chunk.matched_golds or ()):
+                yield anchor_segments(gold)
 
 
 def _silhouette(chunks: Sequence[tuple[_LabelledChunk, Floats]], name: str) -> SilhouetteSummary:

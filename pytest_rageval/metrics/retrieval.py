@@ -170,8 +170,9 @@ def anchor_ranking(
 ) -> Ranking:
     """Cut decided chunks in rank order at k, and reduce them to the golds that they match."""
     cut = chunks[:k]
+    known = frozenset(range(len(case.gold_supports)))  # another tool may have stored others
     return Ranking(
-        matched=tuple([frozenset(c.matched_golds) if c.matched_golds else _NOTHING for c in cut]),
+        matched=tuple([known.intersection(c.matched_golds or ()) for c in cut]),
         duplicate=duplicate_flags(cut, settings.path_case),
         grades=tuple([gold.grade for gold in case.gold_supports]),
         k=k,

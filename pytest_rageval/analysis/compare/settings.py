@@ -16,7 +16,7 @@ from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
 from pytest_rageval.project.settings import compared_settings, settings_document
 from pytest_rageval.support.text import counted, cut
 from pytest_rageval.support.text import shown as shown_value
-from pytest_rageval.values.json_documents import items, part
+from pytest_rageval.values.json_documents import items, part, word
 from pytest_rageval.values.settings import Settings
 
 _MISSING: Final = object()
@@ -280,9 +280,9 @@ def _rubrics(config: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a run, missing ones at their defaults."""
-    stored = part(config, "settings")
+    stored = _sound_settings(part(config, "settings"))
     # The judge of a run of another tool is not known, so it has no default.
-    whole = {**_DEFAULTS, "judge": config.get("judge") or "none", **stored}
+    whole = {**_DEFAULTS, "judge": word(config, "judge") or "none", **stored}
     for section in ("target", "judging"):
         whole[section] = {**_DEFAULTS[section], **part(stored, section)}
     return whole
@@ -293,7 +293,7 @@ def _other_things(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     settings = _settings(config)
     yield dict(_flat({k: v for k, v in settings.items() if k not in _NOT_LISTED}))
     judged = settings["judge"] != "none"
-    yield {"judge.rubrics": list(settings["judging"].get("rubrics") or ()) if judged else []}
+    yield {"judge.rubrics": list(items(settings, "judging", "rubrics")) if judged else []}
     yield dict(_flat({"target_models": config.get("target_models")}))
     yield dict(_flat({"asked": config.get("asked")}))
     yield {_PACKAGE: part(config, "versions").get(_PACKAGE)}

@@ -110,7 +110,7 @@ def _golds(
     seen: set[int] = set()
     exact = True
     for chunk, duplicate in zip(chunks, duplicates, strict=True):
-        matched = set(chunk.matched_golds or ())
+        matched = set(range(len(gold_names))).intersection(chunk.matched_golds or ())
         new = matched - seen
         seen |= matched
         if new and not duplicate:

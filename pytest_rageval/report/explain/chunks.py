@@ -292,9 +292,10 @@ def _unknown_case(chunk: RetrievedChunk) -> _Ruling:
 
 def _matched(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> _Ruling:
     golds = chunk.matched_golds or ()
-    relations = [_to_gold(case, index, chunk, settings) for index in golds]
+    known = [index for index in golds if 0 <= index < len(case.gold_supports)]
+    relations = [_to_gold(case, index, chunk, settings) for index in known]
     there = [relation for relation in relations if relation.lies_there]
-    if len(there) < len(relations):  # other settings now, or a record from another tool
+    if len(there) < len(golds):  # other settings now, or a record from another tool
         text = f"matches gold {indices(golds)}, as decided when it was scored"
         return _Ruling(role="relevant", rule="decided_at_capture", text=text, golds=golds)
     text = "; ".join(relation.text for relation in there)

@@ -11,8 +11,10 @@ import pytest
 from pytest_rageval.analysis.compare.settings import (
     Comparability,
     compare_configs,
+    compared_config,
     current_config,
     judge_dependent_keys,
+    listed,
     setting_differences,
     shown,
     unaffected_keys,
@@ -253,3 +255,30 @@ def test_what_a_run_does_not_tell_was_at_its_default() -> None:
 )
 def test_values_are_shown_in_one_short_piece(value: object, text: str) -> None:
     assert shown(value) == text
+
+
+@pytest.mark.parametrize("odd", [3, 1.5, "x", [1], [[1]], {"x": [1]}, True, None], ids=repr)
+def test_a_value_of_any_type_in_the_config_of_another_tool_is_compared(odd: object) -> None:
+    sound = {**current_config(Settings(rootdir=".")), "judge": "m-1"}
+    settings = sound["settings"]
+    sections = {
+        (section, key): {
+            **sound,
+            "settings": {**settings, section: {**settings[section], key: odd}},
+        }
+        for section in ("target", "judging")
+        for key in settings[section]
+    }
+    others = ("judge", "judges", "versions", "target_models", "asked", "dataset_hash", *sound)
+    mutated = [
+        *({**sound, key: odd} for key in others),
+        *({**sound, "settings": {**settings, key: odd}} for key in settings),
+        *sections.values(),
+        {"judge": odd},
+    ]
+    for config in mutated:
+        for one, other in ((config, sound), (sound, config), (config, config)):
+            compare_configs(one, other).sentence()
+            listed(setting_differences(one, other, also=("shard",)), "in one", "in other")
+        assert compare_configs(config, config).comparable
+        assert compare_configs(compared_config(config), config).comparable
