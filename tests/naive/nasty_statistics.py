@@ -207,6 +207,11 @@ def krippendorff_alpha(rng: Random) -> Values:
     return {"data": data, "level": rng.choice(["nominal", "ordinal", "interval"])}
 
 
+def spearman(rng: Random) -> Values:
+    n, (lo, hi) = rng.choice(SIZES), rng.choice(SCALES)
+    return {"a": some_values(rng, n, lo, hi), "b": some_values(rng, n, lo, hi)}
+
+
 def prf(rng: Random) -> Values:
     n, share = rng.choice([0, 1, 2, 3, 20]), rng.choice([0.0, 0.2, 1.0])
     truth = [rng.random() < share for _ in range(n)]
@@ -286,6 +291,8 @@ OPERATIONS: dict[str, Callable[[Random], Values]] = {
 
 STATISTICS: dict[str, Callable[[Random], Values]] = {
     "wilson": proportion,
+    "clopper_pearson": proportion,
+    "beta_credible": proportion,
     "mean_interval": mean_interval,
     "clustered_se": clustered_se,
     "quantile_ci": quantile_ci,
@@ -294,6 +301,7 @@ STATISTICS: dict[str, Callable[[Random], Values]] = {
     "mcnemar": lambda rng: {"gained": rng.randint(0, 30), "lost": rng.randint(0, 30)},
     "sign_flip": sign_flip,
     "holm": p_values,
+    "bh": p_values,
     "variance_components": variance_components,
     "pass_at_k": repeats_at_k,
     "pass_hat_k": repeats_at_k,
@@ -302,6 +310,7 @@ STATISTICS: dict[str, Callable[[Random], Values]] = {
     "n_required": n_required,
     "kappa": kappa,
     "krippendorff_alpha": krippendorff_alpha,
+    "spearman": spearman,
     "prf": prf,
     "ppi_mean": ppi_mean,
     "canary": canary,

@@ -129,6 +129,16 @@ def distance_of(one: float, other: float, every: Floats, level: str) -> float:
     return (between - (every.count(low) + every.count(high)) / 2) ** 2 if low != high else 0.0
 
 
+def spearman(a: Floats, b: Floats) -> Values:
+    if len(set(a)) < 2 or len(set(b)) < 2:
+        return {"value": None}
+    return {"value": float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])}
+
+
+def average_ranks(values: Floats) -> list[float]:
+    return [sum(y < x for y in values) + (values.count(x) + 1) / 2 for x in values]
+
+
 def auroc(good: Floats, bad: Floats) -> float | None:
     """Count the pairs in which the good answer scores above the bad one, ties half."""
     pairs = [(g > b) + (g == b) / 2 for g in good for b in bad]

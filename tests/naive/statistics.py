@@ -103,12 +103,27 @@ def holm(ps: Floats) -> Values:
     return {"adjusted": smallest_levels(ps, rejected)}
 
 
+def bh(ps: Floats) -> Values:
+    """Adjusted p = the smallest rate at which stepping up rejects the hypothesis."""
+
+    def rejected(level: float) -> set[int]:
+        order = sorted(range(len(ps)), key=lambda i: ps[i])
+        last = max((r for r, i in enumerate(order, 1) if ps[i] * len(ps) / r <= level), default=0)
+        return set(order[:last])
+
+    return {"adjusted": smallest_levels(ps, rejected)}
+
+
 def smallest_levels(ps: Floats, rejected: Callable[[float], set[int]]) -> list[float]:
     m = len(ps)
-    levels = sorted({1.0} | {p * (m - r) for p in ps for r in range(m)})
+    levels = sorted({1.0} | {p * (m - r) for p in ps for r in range(m)} | step_ups(ps))
     return [
         next((min(1.0, level) for level in levels if i in rejected(level)), 1.0) for i in range(m)
     ]
+
+
+def step_ups(ps: Floats) -> set[float]:
+    return {p * len(ps) / rank for p in ps for rank in range(1, len(ps) + 1)}
 
 
 def holm_family(ps: Floats, level: float) -> list[bool]:
@@ -142,6 +157,8 @@ OPERATIONS: dict[str, Callable[..., Values]] = {
 
 STATISTICS: dict[str, Callable[..., Values]] = {
     "wilson": intervals.wilson,
+    "clopper_pearson": intervals.clopper_pearson,
+    "beta_credible": intervals.beta_credible,
     "mean_interval": intervals.mean_interval,
     "clustered_se": intervals.clustered_se,
     "quantile_ci": intervals.quantile_ci,
@@ -150,6 +167,7 @@ STATISTICS: dict[str, Callable[..., Values]] = {
     "mcnemar": intervals.mcnemar,
     "sign_flip": intervals.sign_flip,
     "holm": holm,
+    "bh": bh,
     "variance_components": raters.variance_components,
     "pass_at_k": raters.pass_at_k,
     "pass_hat_k": raters.pass_hat_k,
@@ -158,6 +176,7 @@ STATISTICS: dict[str, Callable[..., Values]] = {
     "n_required": n_required,
     "kappa": raters.kappa,
     "krippendorff_alpha": raters.krippendorff_alpha,
+    "spearman": raters.spearman,
     "prf": raters.prf,
     "ppi_mean": raters.ppi_mean,
     "canary": raters.canary,

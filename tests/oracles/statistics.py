@@ -194,6 +194,8 @@ def _flakiness(args: Values) -> Values:
 
 _STATISTICS: dict[str, Callable[[Values], Values]] = {
     "wilson": _proportion(intervals.wilson),
+    "clopper_pearson": _proportion(intervals.clopper_pearson),
+    "beta_credible": _proportion(intervals.beta_credible),
     "mean_interval": _mean_interval,
     "clustered_se": _clustered_se,
     "quantile_ci": lambda args: _bounds(
@@ -207,6 +209,7 @@ _STATISTICS: dict[str, Callable[[Values], Values]] = {
     "mcnemar": lambda args: asdict(paired.mcnemar(**args)),
     "sign_flip": lambda args: asdict(paired.sign_flip(**args)),
     "holm": lambda args: {"adjusted": paired.holm(args["ps"])},
+    "bh": lambda args: {"adjusted": paired.benjamini_hochberg(args["ps"])},
     "variance_components": lambda args: asdict(repetition.variance_components(**args)),
     "pass_at_k": _repeat_value(repetition.pass_at_k),
     "pass_hat_k": _repeat_value(repetition.pass_hat_k),
@@ -215,6 +218,7 @@ _STATISTICS: dict[str, Callable[[Values], Values]] = {
     "n_required": _n_required,
     "kappa": lambda args: {"value": agreement.kappa(**args)},
     "krippendorff_alpha": lambda args: {"value": agreement.krippendorff_alpha(**args)},
+    "spearman": lambda args: {"value": agreement.spearman(**args)},
     "auroc": _auroc,
     "prf": lambda args: asdict(agreement.precision_recall_f1(**_options(args, pred="predicted"))),
     "ppi_mean": _ppi_mean,

@@ -142,6 +142,18 @@ def average_ranks(values: Sequence[float]) -> list[float]:
     return [rank[v] for v in values]
 
 
+def spearman(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Spearman's rank correlation with average ranks, -1 to 1; None: one side is constant."""
+    if len(a) != len(b):
+        raise ValueError(f"{len(a)} values against {len(b)}")
+    x, y = average_ranks(a), average_ranks(b)
+    middle = (len(a) + 1) / 2
+    xy = math.fsum((p - middle) * (q - middle) for p, q in zip(x, y, strict=True))
+    xx = math.fsum((p - middle) ** 2 for p in x)
+    yy = math.fsum((q - middle) ** 2 for q in y)
+    return xy / math.sqrt(xx * yy) if xx and yy else None
+
+
 def _auroc(rows: Iterable[tuple[float, bool]]) -> float | None:
     seen = list(rows)
     ranks = average_ranks([score for score, _ in seen])

@@ -350,3 +350,18 @@ def holm(ps: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (m - rank) * ps[i]))
         adjusted[i] = highest
     return adjusted
+
+
+def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
+    """Adjusted p-values that bound the share of false alarms (Benjamini and Hochberg 1995).
+
+    >>> [round(p, 9) for p in benjamini_hochberg([0.01, 0.04, 0.03])]
+    [0.03, 0.04, 0.04]
+    """
+    m = len(ps)
+    adjusted = [0.0] * m
+    lowest = 1.0
+    for rank, i in enumerate(sorted(range(m), key=lambda i: -ps[i])):
+        lowest = min(lowest, ps[i] * m / (m - rank))
+        adjusted[i] = lowest
+    return adjusted

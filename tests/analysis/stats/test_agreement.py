@@ -15,6 +15,7 @@ from pytest_rageval.analysis.stats.agreement import (
     kappa,
     krippendorff_alpha,
     precision_recall_f1,
+    spearman,
 )
 
 SCALE = range(6)
@@ -35,6 +36,7 @@ def test_kappa_does_not_depend_on_who_is_first(pairs: list[tuple[int, int]]) -> 
 def test_perfect_agreement_is_one(values: list[int]) -> None:
     assert kappa(values, values, categories=SCALE, weights="quadratic") == 1
     assert krippendorff_alpha([values, values]) == pytest.approx(1)
+    assert spearman(values, values) == pytest.approx(1)
 
 
 def test_kappa_is_undefined_without_variation() -> None:
@@ -81,6 +83,22 @@ def test_alpha_agrees_with_krippendorffs_published_example() -> None:
         krippendorff_alpha(rows, level="interval"),
     ]
     assert found == pytest.approx([0.743, 0.815, 0.849], abs=6e-4)
+
+
+@given(ratings.filter(lambda p: all(len(set(side)) > 1 for side in split(p))))
+def test_spearman_agrees_with_scipy(pairs: list[tuple[int, int]]) -> None:
+    a, b = split(pairs)
+    assert spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic, abs=1e-12)
+
+
+def test_spearman_of_a_constant_is_undefined() -> None:
+    assert spearman([1, 1, 1], [1, 2, 3]) is None
+    assert spearman([], []) is None
+
+
+def test_spearman_refuses_sides_of_different_length() -> None:
+    with pytest.raises(ValueError, match="2 values against 1"):
+        spearman([1, 2], [1])
 
 
 @given(st.lists(st.integers(0, 4), max_size=20))
@@ -143,6 +161,5 @@ def test_bootstrap_of_kappa_holds_the_estimate() -> None:
 
 
 def test_bootstrap_of_one_cluster_or_of_undefined_values_has_no_interval() -> None:
-    one = bootstrap_agreement([1, 2], [1, 2], lambda a, b: 1.0, clusters=["a", "a"])
-    undefined = bootstrap_agreement([1, 1], [2, 2], lambda a, b: None, resamples=50)
-    assert (one.low, undefined.low) == (None, None)
+    assert bootstrap_agreement([1, 2], [1, 2], spearman, clusters=["a", "a"]).low is None
+    assert bootstrap_agreement([1, 1], [2, 2], spearman, resamples=50).low is None

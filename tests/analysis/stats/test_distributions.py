@@ -9,6 +9,7 @@ from scipy import stats
 
 from pytest_rageval.analysis.stats.distributions import (
     beta_cdf,
+    beta_quantile,
     binomial_cdf,
     normal_cdf,
     normal_quantile,
@@ -41,6 +42,12 @@ def test_t_tail_of_infinity_is_empty_or_whole() -> None:
 @pytest.mark.parametrize("x", [-1.0, 0.0, 1e-6, 0.1, 0.4, 0.5, 0.98, 1.0, 2.0])
 def test_beta_cdf_agrees_with_scipy(a: float, b: float, x: float) -> None:
     assert beta_cdf(x, a, b) == pytest.approx(stats.beta.cdf(x, a, b), rel=1e-8, abs=1e-14)
+
+
+@pytest.mark.parametrize("p", [0.005, 0.025, 0.5, 0.975])
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 7), (43, 9), (500, 3)])
+def test_beta_quantile_agrees_with_scipy(a: float, b: float, p: float) -> None:
+    assert beta_quantile(p, a, b) == pytest.approx(stats.beta.ppf(p, a, b), rel=1e-9)
 
 
 @pytest.mark.parametrize("k", [-1, 0, 1, 5, 19, 20, 25])

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from pytest_rageval.analysis.stats.paired import holm
+from pytest_rageval.analysis.stats.paired import benjamini_hochberg, holm
 
 p_values = st.lists(st.floats(0, 1), max_size=12)
+
+
+@given(p_values.filter(bool))
+def test_benjamini_hochberg_agrees_with_scipy(ps: list[float]) -> None:
+    assert benjamini_hochberg(ps) == pytest.approx(list(stats.false_discovery_control(ps)))
 
 
 @given(p_values)
@@ -16,8 +23,9 @@ def test_holm_lies_between_the_raw_p_and_bonferroni(ps: list[float]) -> None:
 
 @given(p_values)
 def test_adjusting_keeps_the_order(ps: list[float]) -> None:
-    pairs = sorted(zip(ps, holm(ps), strict=True))
-    assert [a for _, a in pairs] == sorted(a for _, a in pairs)
+    for adjust in (holm, benjamini_hochberg):
+        pairs = sorted(zip(ps, adjust(ps), strict=True))
+        assert [a for _, a in pairs] == sorted(a for _, a in pairs)
 
 
 def test_holm_stops_at_one() -> None:
@@ -26,3 +34,4 @@ def test_holm_stops_at_one() -> None:
 
 def test_no_test_needs_no_adjusting() -> None:
     assert holm([]) == []
+    assert benjamini_hochberg([]) == []
