@@ -23,6 +23,7 @@ from pytest_rageval.authoring.interchange.ids import (
 from pytest_rageval.authoring.interchange.parsing import parse_json_lines
 from pytest_rageval.authoring.interchange.values import (
     Imported,
+    Judgements,
     Ledger,
     Source,
     SourceFile,
@@ -35,15 +36,13 @@ from pytest_rageval.authoring.interchange.values import (
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.errors import faults_error
 
 _HEADER: Final = "query-id\tcorpus-id\tscore"
 _ROOM: Final = "beir"
 _OURS: Final = "rageval"
 _TITLED: Final = re.compile(r"# ([^\n]+)\n\n(.*)", re.DOTALL)
 DEFAULT_SPLIT: Final = "test"
-
-Judgements = dict[str, dict[str, int]]
-"""Query to document to grade."""
 
 
 def read(source: Source) -> Imported:
@@ -175,12 +174,15 @@ def _cases(
     ledger: Ledger,
 ) -> list[dict[str, Any]]:
     chosen = _chosen_splits(source, splits, ledger)
-    judged: Judgements = {}
+    judgements = Judgements(ledger, "qrels[]")
     split_of: dict[str, str] = {}
     for name in chosen:
-        for query, grades in _judgements(splits[name], ledger).items():
-            judged.setdefault(query, {}).update(grades)
+        _take_judgements(splits[name], judgements)
+        for query in judgements.grades:
             split_of.setdefault(query, name)
+    if judgements.faults:
+        raise faults_error(judgements.faults)
+    judged = judgements.grades
     ids = UniqueIds()
     lines = []
     for file, number, value in queries:
@@ -213,8 +215,7 @@ def _chosen_splits(source: Source, splits: Mapping[str, SourceFile], ledger: Led
     return [chosen]
 
 
-def _judgements(file: SourceFile, ledger: Ledger) -> Judgements:
-    found: Judgements = {}
+def _take_judgements(file: SourceFile, judgements: Judgements) -> None:
     for number, text in enumerate(file.text.split("\n"), 1):
         cells = text.rstrip("\r").split("\t")
         if not text.strip() or (number == 1 and cells[-1].strip() == "score"):
@@ -225,9 +226,7 @@ def _judgements(file: SourceFile, ledger: Ledger) -> Judgements:
         except ValueError:
             message = f"{shown(text)}, expected query-id, corpus-id and an integer between tabs"
             raise fault(file.name, message, line=number) from None
-        found.setdefault(query, {})[document] = grade
-    ledger.carry("qrels[]", sum(map(len, found.values())))
-    return found
+        judgements.add(file, number, query, document, grade)
 
 
 def _line(

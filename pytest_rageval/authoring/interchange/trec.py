@@ -17,6 +17,7 @@ from typing import Any, Final
 from pytest_rageval.authoring.interchange.ids import UniqueIds, anchor_fields, docno
 from pytest_rageval.authoring.interchange.values import (
     Imported,
+    Judgements,
     Ledger,
     Source,
     SourceFile,
@@ -28,6 +29,7 @@ from pytest_rageval.authoring.interchange.values import (
 )
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _ROOM: Final = "trec"
 _TOP: Final = re.compile(
@@ -36,6 +38,8 @@ _TOP: Final = re.compile(
 _PART: Final = re.compile(r"<(?P<name>\w+)[^>]*>(?P<text>[^<]*)")
 _NUMBER: Final = re.compile(r"\bnumber\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"^\s*(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
+_COMMENT: Final = re.compile(r"#(?!\S*\t)")
+"""Start of a comment among topics, where ``#1<tab>question`` is a topic."""
 _SAID: Final = frozenset({"id", "question", "answerable", "gold_supports", "metadata"})
 """Fields of a case that are written, or reported by their values."""
 _BREAKS: Final = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
@@ -45,25 +49,35 @@ def read(source: Source) -> Imported:
     """Read topics and qrels as cases, and runs as recorded retrievals, by file content.
 
     Raises:
-        DatasetError: a line is none of these, or there are judgements without topics.
+        DatasetError: a line is none of these, a topic or judgement contradicts an earlier one, or
+            there are judgements without topics.
     """
     ledger = Ledger()
     topics: dict[str, _Topic] = {}
-    judged: dict[str, dict[str, int]] = {}
+    judgements = Judgements(ledger, "qrels")
     runs: dict[str, list[tuple[float, str]]] = {}
+    faults: list[Fault] = []
     for file in source.files:
         kind = _kind(file)
         if kind == "topics":
-            topics.update({topic.id: topic for topic in _topics(file)})
+            faults += _take_topics(file, topics, ledger)
         elif kind == "qrels":
-            for query, document, grade in _qrels(file, ledger):
-                judged.setdefault(query, {})[document] = grade
+            for number, query, document, grade in _qrels(file, ledger):
+                judgements.add(file, number, query, document, grade)
         else:
             for query, score, document in _run(file, ledger):
                 runs.setdefault(query, []).append((score, document))
+    if faults := [*faults, *judgements.faults]:
+        raise faults_error(faults)
+    judged = judgements.grades
+    names = ", ".join(file.name for file in source.files)
     if judged and not topics:
-        names = ", ".join(file.name for file in source.files)
         raise fault(names, "qrels without topics: name the file of the questions as well")
+    if runs and not judged:
+        ledger.note(
+            f"no qrels (4 columns: topic, iteration, document, grade) among {names}: a run of 6 "
+            "columns is recorded retrieval, so no case has golds"
+        )
     ids = UniqueIds()
     case_ids = {topic.id: ids.take(topic.id, topic.question) for topic in topics.values()}
     lines = [_line(t, case_ids[t.id], judged.pop(t.id, {}), ledger) for t in topics.values()]
@@ -76,6 +90,18 @@ def read(source: Source) -> Imported:
     return ledger.close(cases=tuple(lines), responses=tuple(responses))
 
 
+def _take_topics(file: SourceFile, topics: dict[str, _Topic], ledger: Ledger) -> Iterator[Fault]:
+    """Add the topics of a file, and yield a fault for each whose id is taken."""
+    for topic in _topics(file, ledger):
+        first = topics.setdefault(topic.id, topic)
+        if first is not topic:
+            message = (
+                f"the topic {shown(topic.id)} stands at {first.place} already, expected one "
+                "question for each id"
+            )
+            yield Fault(file=file.name, line=topic.line, message=message)
+
+
 # --- reading ---------------------------------------------------------------------------------
 
 
@@ -84,21 +110,52 @@ class _Topic:
     id: str
     question: str
     more: Mapping[str, str]
+    file: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """File and line, for messages."""
+        return f"{self.file}:{self.line}"
 
 
 def _kind(file: SourceFile) -> str:
     if _TOP.search(file.text):
         return "topics"
-    first = next((line for line in file.text.split("\n") if line.strip()), "")
+    found = ((n, line) for n, line in enumerate(file.text.split("\n"), 1) if line.strip())
+    number, first = next(((n, line) for n, line in found if not line.startswith("#")), (1, ""))
     words = first.split()
-    if len(words) == 6 and words[1].upper() == "Q0" and _is_number(words[4]):
+    if _is_like_run(words):
+        if len(words) != 6:
+            raise _odd_run(file, number, first)
         return "run"
-    if len(words) == 4 and _is_integer(words[3]) and _is_integer(words[1]):
+    # A question may end in a number as well, but follows a single tab.
+    is_column = len(words) == 4 and (words[1].upper() == "Q0" or _is_integer(words[1]))
+    if is_column and _is_integer(words[3]):
         return "qrels"
     if "\t" in first:
         return "topics"
     expected = "qrels (4 columns), a run (6 columns) or topics (id, tab, question)"
-    raise fault(file.name, f"{shown(first)}, expected {expected}", line=1)
+    raise fault(file.name, f"{shown(first)}, expected {expected}", line=number)
+
+
+def _is_like_run(words: Sequence[str]) -> bool:
+    """Whether a line has the first columns of a run; its tag may be missing or hold blanks."""
+    return (
+        len(words) >= 5
+        and words[1].upper() in {"Q0", "0"}
+        and _is_integer(words[3])
+        and _is_number(words[4])
+    )
+
+
+def _odd_run(file: SourceFile, number: int, line: str) -> DatasetError:
+    message = (
+        f"{shown(line)} looks like a line of a run, which has six columns (topic, Q0, document, "
+        f"rank, score and a tag without blanks), but has {len(line.split())}; mend the run, or "
+        "pass topics (id, tab, question) and qrels (topic, iteration, document, grade)"
+    )
+    return fault(file.name, message, line=number)
 
 
 def _is_integer(text: str) -> bool:
@@ -112,7 +169,7 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _topics(file: SourceFile) -> Iterator[_Topic]:
+def _topics(file: SourceFile, ledger: Ledger) -> Iterator[_Topic]:
     found = list(_TOP.finditer(file.text))
     for match in found:
         yield _marked_topic(file, match)
@@ -120,11 +177,16 @@ def _topics(file: SourceFile) -> Iterator[_Topic]:
         line = line.removesuffix("\r")
         if not line.strip():
             continue
+        if _COMMENT.match(line):
+            ledger.leave("# lines", "a comment")
+            continue
+        if _is_like_run(line.split()):
+            raise _odd_run(file, number, line)
         name, tab, question = line.partition("\t")
         if not tab or not name.strip() or not question.strip():
             message = f"{shown(line)}, expected an id, a tab and a question"
             raise fault(file.name, message, line=number)
-        yield _Topic(id=name, question=question, more={})
+        yield _Topic(id=name, question=question, more={}, file=file.name, line=number)
 
 
 def _marked_topic(file: SourceFile, match: re.Match[str]) -> _Topic:
@@ -135,38 +197,43 @@ def _marked_topic(file: SourceFile, match: re.Match[str]) -> _Topic:
     number = _NUMBER.search(match["head"])
     name = number[1] if number else parts.pop("num", "")
     asked = next((key for key in ("question", "title", "query", "desc") if parts.get(key)), None)
+    line = file.text.count("\n", 0, match.start()) + 1
     if not name or asked is None:
-        line = file.text.count("\n", 0, match.start()) + 1
         raise fault(file.name, "expected a topic with a number and a title", line=line)
     question = parts.pop(asked)
-    return _Topic(id=name, question=question, more={k: v for k, v in parts.items() if v})
+    more = {key: text for key, text in parts.items() if text}
+    return _Topic(id=name, question=question, more=more, file=file.name, line=line)
 
 
-def _columns(file: SourceFile, n: int, expected: str) -> Iterator[tuple[int, list[str]]]:
+def _columns(
+    file: SourceFile, n: int, expected: str, ledger: Ledger
+) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(file.text.split("\n"), 1):
         words = line.split()
         if not words:
+            continue
+        if line.startswith("#"):
+            ledger.leave("# lines", "a comment")
             continue
         if len(words) != n:
             raise fault(file.name, f"{shown(line)}, expected {expected}", line=number)
         yield number, words
 
 
-def _qrels(file: SourceFile, ledger: Ledger) -> Iterator[tuple[str, str, int]]:
+def _qrels(file: SourceFile, ledger: Ledger) -> Iterator[tuple[int, str, str, int]]:
     expected = "topic, iteration, document and grade"
-    for number, (query, iteration, document, grade) in _columns(file, 4, expected):
+    for number, (query, iteration, document, grade) in _columns(file, 4, expected, ledger):
         if not _is_integer(grade):
             message = f"{shown(grade)}, expected an integer as grade"
             raise fault(file.name, message, line=number)
-        ledger.carry("qrels")
         if iteration not in {"0", "Q0"}:
             ledger.leave("qrels iteration", "no tool reads it")
-        yield query, document, int(grade)
+        yield number, query, document, int(grade)
 
 
 def _run(file: SourceFile, ledger: Ledger) -> Iterator[tuple[str, float, str]]:
     expected = "topic, Q0, document, rank, score and tag"
-    for number, (query, _, document, _, score, _) in _columns(file, 6, expected):
+    for number, (query, _, document, _, score, _) in _columns(file, 6, expected, ledger):
         if not _is_number(score):
             message = f"{shown(score)}, expected a number as score"
             raise fault(file.name, message, line=number)

@@ -163,6 +163,40 @@ class Ledger:
         return tuple(found)
 
 
+class Judgements:
+    """Grades of a set, without contradictions.
+
+    Args:
+        ledger: counts judgements carried over, and repeated ones.
+        name: of a judgement in the ledger.
+    """
+
+    def __init__(self, ledger: Ledger, name: str) -> None:
+        self._ledger = ledger
+        self._name = name
+        self._places: dict[tuple[str, str], tuple[str, int]] = {}
+        self.grades: dict[str, dict[str, int]] = {}
+        """Query to document to grade."""
+        self.faults: list[Fault] = []
+
+    def add(self, file: SourceFile, line: int, query: str, document: str, grade: int) -> None:
+        """Take one judgement; another grade for a judged document is a fault."""
+        grades = self.grades.setdefault(query, {})
+        if document not in grades:
+            grades[document] = grade
+            self._places[query, document] = file.name, line
+            self._ledger.carry(self._name)
+        elif grades[document] == grade:
+            self._ledger.leave(self._name, "the same judgement again")
+        else:
+            name, number = self._places[query, document]
+            message = (
+                f"{shown(document)} has grade {grade} for {shown(query)}, but {grades[document]} "
+                f"at {name}:{number}; expected one grade"
+            )
+            self.faults.append(Fault(file=file.name, line=line, message=message))
+
+
 def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> None:
     """Store a value under ``metadata.<room>.<name>`` of a case."""
     line.setdefault("metadata", {}).setdefault(room, {})[name] = value

@@ -126,6 +126,7 @@ def test_judgements_that_were_changed_since_win_over_what_we_put_down() -> None:
     [
         ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\tx\n", r"test\.tsv:2: 'q1\\tx'"),
         ("qrels/test.tsv", "q1\tx\tmuch\n", "an integer between tabs"),
+        ("qrels/test.tsv", "q1\tx\t1\nq1\tx\t0\n", r"tsv:2: 'x' has grade 0 .* but 1 at .*tsv:1"),
         ("queries.jsonl", '{"_id": "q1"}\n', r"queries\.jsonl:1: text: None"),
         ("queries.jsonl", "", "queries.jsonl is missing or empty"),
         ("corpus.jsonl", '{"_id": " ", "text": "x"}\n', r"corpus\.jsonl:1: _id: ' '"),

@@ -113,8 +113,81 @@ def test_what_no_column_holds_is_counted() -> None:
         ({"t": "1\twhy?\nbroken\n"}, "t:2: 'broken', expected an id, a tab and a question"),
         ({"r": "1 Q0 d 1 0.5 tag\n1 Q0 d 1 nan tag\n"}, "r:2: 'nan', expected a number"),
         ({"t": "<top>\n<title> no number\n</top>"}, "t:1: expected a topic with a number"),
+        (
+            {"t": "1\twhy?\n", "q": "1 0 a 1\n1 0 b 1\n1 0 a 0\n"},
+            "q:3: 'a' has grade 0 for '1', but 1 at q:1; expected one grade",
+        ),
+        (
+            {"t": "1\twhy?\n", "q": "1 0 a 1\n", "r": "1 0 a 2\n"},
+            "r:1: 'a' has grade 2 for '1', but 1 at q:1",
+        ),
+        (
+            {"t": "1\twhy?\n2\thow?\n1\twhen?\n", "u": "2\twho?\n"},
+            r"t:3: the topic '1' stands at t:1 already.*\nu:1: the topic '2' stands at t:2 already",
+        ),
+        (
+            {"t": "<top>\n<num>1<title>a\n</top>\n<top><num>1<title>b\n</top>"},
+            "t:4: the topic '1' stands at t:1 already",
+        ),
     ],
 )
 def test_a_faulty_file_names_the_line(files: dict[str, str], message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         read_texts("trec", files)
+
+
+TOPIC = {"t.tsv": "301\tWhat?\n"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "301\tQ0\td1\t1\t2.5\tRUN with words",
+        "301 Q0 d1 1 2.5 RUN with words",
+        "301\tQ0\td1\t1\t2.5",
+        "301\t0\td1\t1\t2.5\tRUN with words",
+    ],
+)
+def test_a_run_that_is_not_one_of_six_columns_is_named_and_never_read_as_topics(line: str) -> None:
+    message = "r:2: .*looks like a line of a run, which has six columns .* pass topics .* and qrels"
+    with pytest.raises(DatasetError, match=message):
+        read_texts("trec", {**TOPIC, "r": f"# made by me\n{line}\n"})
+    with pytest.raises(DatasetError, match=r"t:2: .*a run, which has six columns"):
+        read_texts("trec", {"t": f"301\tWhat?\n{line}\n"})
+
+
+def test_a_run_in_place_of_qrels_is_named() -> None:
+    found = read_texts("trec", {**TOPIC, "r": "301\tQ0\td1\t1\t2.5\tRUN\n"})
+    assert (len(found.cases), len(found.responses)) == (1, 1)
+    assert found.cases[0]["question"] == "What?"
+    (note,) = found.notes
+    assert "no qrels (4 columns" in note
+    assert "among t.tsv, r: a run of 6 columns is recorded retrieval" in note
+
+
+def test_a_judgement_that_stands_twice_is_carried_once() -> None:
+    found = read_texts("trec", {**TOPIC, "q": "301 0 d1 2\n301 0 d1 2\n301 0 d2 1\n"})
+    (case,) = cases_of(found)
+    assert [(gold.rel_path, gold.grade) for gold in case.gold_supports] == [("d1", 2), ("d2", 1)]
+    assert found.carried == {"qrels": 2, "topics": 1}
+    (again,) = found.left_out
+    assert (again.field, again.why, again.count) == ("qrels", "the same judgement again", 1)
+
+
+@pytest.mark.parametrize("separator", [" ", "\t"])
+def test_qrels_may_have_q0_in_their_second_column(separator: str) -> None:
+    line = separator.join(["301", "Q0", "d1", "1"])
+    (case,) = cases_of(read_texts("trec", {**TOPIC, "q": f"{line}\n"}))
+    assert case.gold_supports == (Anchor(rel_path="d1"),)
+
+
+def test_comments_are_skipped_and_counted() -> None:
+    texts = {
+        "t": "# id, tab,\tquestion\n301\tWhat?\n#302\tA topic?\n",
+        "q": "# topic\titeration\tdocument\tgrade\n301 0 d1 1\n#301 0 d2 1\n",
+        "r": "# my run\n301 Q0 d1 1 2.5 tag\n",
+    }
+    found = read_texts("trec", texts)
+    assert [case.question for case in cases_of(found)] == ["What?", "A topic?"]
+    assert len(found.responses) == 1
+    assert left_out(found) == {"# lines": 4}
