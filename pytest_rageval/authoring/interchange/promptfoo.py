@@ -45,9 +45,28 @@ _RUBRICS: Final = frozenset(
 _TEST: Final = frozenset({"vars", "assert", "description", "metadata"})
 _CONFIG: Final = frozenset({"tests", "defaultTest", "scenarios"})
 _VARIABLE: Final = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
+_TYPES: Final = (
+    "bleu", "classifier", "contains-any", "contains-html", "contains-json", "contains-sql",
+    "contains-xml", "conversation-relevance", "cost", "finish-reason", "gleu", "guardrails",
+    "human", "icontains-any", "is-html", "is-json", "is-sql", "is-valid-function-call",
+    "is-valid-openai-function-call", "is-valid-openai-tools-call", "is-xml", "javascript",
+    "latency", "max-score", "moderation", "perplexity", "perplexity-score", "pi", "python",
+    "regex", "ruby", "search-rubric", "select-best", "similar:cosine", "similar:dot",
+    "similar:euclidean", "skill-used", "starts-with", "tool-call-f1", "trace-error-spans",
+    "trace-span-count", "trace-span-duration", "trajectory:goal-success",
+    "trajectory:step-count", "trajectory:tool-args-match", "trajectory:tool-sequence",
+    "trajectory:tool-used", "webhook", "word-count",
+)  # fmt: skip
+"""Types of assertions besides those of which a case holds something."""
+_KNOWN: Final = sorted({*_FACTS, *_ANSWERS, *_RUBRICS, *_TYPES, "is-refusal"}, key=len)[::-1]
 _STRING: Final = re.compile(
-    r"(?P<type>(?:not-)?[a-z]+(?:-[a-z]+)*)(?:\([\d.]+\))?:(?P<value>.*)", re.DOTALL
+    rf"(?P<type>(?:not-)?(?:{'|'.join(_KNOWN)}))(?:\([\d.]+\))?(?::(?P<value>.*))?", re.DOTALL
 )
+"""An assertion in a table cell, with or without a value, as promptfoo parses it."""
+_UNKNOWN: Final = re.compile(
+    r"(?P<type>[a-z]+(?:-[a-z]+)+)(?:\([\d.]+\))?:(?P<value>.*)", re.DOTALL
+)
+"""An assertion of a later version."""
 _CODE: Final = ("javascript:", "fn:", "eval:", "python:", "file://")
 _COMMA: Final = re.compile(r"(?<!\\),")
 _MAX_TESTS: Final = 100_000
@@ -210,6 +229,7 @@ class _Reader:
         self, assertion: Mapping[str, Any], line: dict[str, Any], values: Mapping[str, Any]
     ) -> None:
         kind = str(assertion.get("type", ""))
+        measure = kind.partition(":")[0]  # similar:cosine is similar
         name = f"assert {kind or 'without type'}"
         texts = [_filled(one, values) for one in parse_list(assertion.get("value"))]
         plain = [text for text in texts if isinstance(text, str) and text.strip()]
@@ -219,13 +239,13 @@ class _Reader:
             facts = line.setdefault("expected_key_facts", [])
             facts += [text for text in plain if text not in facts]
             self._ledger.carry(name)
-        elif kind in _ANSWERS and plain and "expected_answer" not in line:
+        elif measure in _ANSWERS and plain and "expected_answer" not in line:
             line["expected_answer"] = plain[0]
             self._ledger.carry(name)
         elif kind == "is-refusal":
             line["answerable"] = False
             self._ledger.carry(name)
-        elif (kind in _RUBRICS or kind in _ANSWERS) and plain:
+        elif (kind in _RUBRICS or measure in _ANSWERS) and plain:
             kept = line.setdefault("metadata", {}).setdefault(_ROOM, {})
             kept.setdefault("asserts", []).append({"type": kind, "value": plain[0]})
             self._ledger.keep(name)
@@ -292,14 +312,14 @@ def _assertion_of_text(text: str) -> dict[str, Any]:
             return {"type": code.rstrip(":/")}
     if text.startswith("grade:"):
         return {"type": "llm-rubric", "value": text.removeprefix("grade:").strip()}
-    match = _STRING.fullmatch(text)
-    if match is None or (match["type"] not in {*_FACTS, *_ANSWERS, *_RUBRICS, "is-refusal"}
-                         and "-" not in match["type"]):  # fmt: skip
+    match = _STRING.fullmatch(text.strip()) or _UNKNOWN.fullmatch(text)
+    if match is None:
         return {"type": "equals", "value": text}
-    value: Any = match["value"].strip()
-    if match["type"].endswith(("-all", "-any")):
+    kind = match["type"]
+    value: Any = (match["value"] or "").strip()
+    if kind.endswith(("-all", "-any")):
         value = [part.strip() for part in value.split(",")]
-    return {"type": match["type"], "value": value}
+    return {"type": kind, "value": value}
 
 
 def _filled(value: Any, values: Mapping[str, Any]) -> Any:

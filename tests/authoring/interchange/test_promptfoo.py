@@ -76,12 +76,33 @@ def test_the_variable_of_the_question_can_be_named() -> None:
         ("note: this is text", (), "note: this is text"),
         ("javascript:output.length", (), None),
         ("not-contains:x", (), None),
+        ("is-json", (), None),
+        ("is-valid-openai-tools-call", (), None),
+        ("not-is-json", (), None),
+        ("some-later-type: x", (), None),
+        ("contains-json", (), None),
+        ("contains-xml: <a>", (), None),
+        ("latency(500)", (), None),
+        ("contains", (), None),
+        ("regex:^a", (), None),
+        ("similar:cosine(0.7): about Paris", (), "about Paris"),
+        ("is it json?", (), "is it json?"),
+        ("well-known", (), "well-known"),
     ],
 )
 def test_assertions_of_a_table_are_read(cell: str, facts: tuple[str, ...], answer: str) -> None:
     table = f'question,__expected\nWhere?,"{cell}"\n'
     (case,) = cases_of(read_texts("promptfoo", {"t.csv": table}))
     assert (case.expected_key_facts, case.expected_answer) == (facts, answer)
+
+
+def test_an_assertion_of_a_table_that_no_case_holds_is_named() -> None:
+    table = "question,__expected1,__expected2\nWhere?,is-json,is-refusal\nWhen?,is-json,May\n"
+    found = read_texts("promptfoo", {"t.csv": table})
+    where, when = cases_of(found)
+    assert (where.answerable, when.expected_answer) == (False, "May")
+    (left,) = found.left_out
+    assert (left.field, left.why, left.count) == ("assert is-json", "a case cannot say it", 2)
 
 
 def test_metadata_of_a_table_is_read_with_its_lists() -> None:
