@@ -8,7 +8,7 @@ score`` scores again, under the same paths.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds, folder_of_prefix
@@ -34,11 +34,10 @@ _THRESHOLDS: Final = {
     ("max", "p95TotalMs"): ("latency_ms.p95", "<="),
 }
 _ROOM: Final = "unrag"
-_QUERY: Final = frozenset(
-    {"id", "query", "topK", "scopePrefix", "relevant", "notes", "retrieved", "reranked",
-     "rerankTopK"}
-)  # fmt: skip
-"""Fields of a query, of a dataset or of a report."""
+_QUERY: Final = frozenset({"id", "query", "topK", "scopePrefix", "relevant", "notes"})
+_STAGES: Final = ("retrieved", "reranked")
+_SETTING: Final = "a setting of the run that was reported"
+_ANEW: Final = "computed anew by rageval score"
 _RELEVANT: Final = frozenset(
     {"sourceIds", "anyOfSourceIdPrefixes", "containsText", "metadataKeyEquals", "chunks",
      "chunkMatchers"}
@@ -104,10 +103,10 @@ class _Reader:
         self.ledger.note(
             "the dataset judges retrieval alone: run it with --retrieval-only, or without a judge"
         )
-        for name in sorted(value.keys() - {"defaults", "documents", "queries"}):
-            self.ledger.leave(name, "belongs to the dataset, and no case holds it")
-        for name in sorted(defaults.keys() - {"scopePrefix", "topK", "mode", "thresholds"}):
-            self.ledger.leave(f"defaults.{name}", "unknown")
+        why = "belongs to the dataset, and no case holds it"
+        self._leave("", value, {"defaults", "documents", "queries"}, why)
+        known = {"scopePrefix", "topK", "mode", "thresholds"}
+        self._leave("defaults", defaults, known, "unknown")
         if defaults.get("mode") == "retrieve+rerank":
             why = "how a target retrieves is its own; say it with --rag-param rerank=true"
             self.ledger.leave("defaults.mode", why)
@@ -131,8 +130,7 @@ class _Reader:
             metadata = given.get("metadata")
             metadata = metadata if isinstance(metadata, dict) else {}
             self._contents[source_id] = (str(given.get("content") or ""), metadata)
-            for name in sorted(given.keys() - _DOCUMENT):
-                self.ledger.leave(f"documents[].{name}", "unknown")
+            self._leave("documents[]", given, _DOCUMENT, "unknown")
             if given.get("assets"):
                 why = "images, audio and the like are not sent, and no URL is fetched for them"
                 self.ledger.leave("documents[].assets", why)
@@ -170,6 +168,9 @@ class _Reader:
                 raise fault(file.name, f"{shown(limit)}, expected a number", field=where)
             self._thresholds[metric] = f"{sign} {limit:g}"
             self.ledger.carry(f"defaults.thresholds.{side}.{name}")
+        for side, limits in thresholds.items() if isinstance(thresholds, dict) else ():
+            known = {name for of, name in _THRESHOLDS if of == side}
+            self._leave(f"defaults.thresholds.{side}", limits, known, "unknown")
 
     # --- a query, of a dataset or of a report
 
@@ -215,8 +216,7 @@ class _Reader:
             fits = [one for one in self._contents if one.startswith(begin)]
             self._take_any(golds, prefix, "anyOfSourceIdPrefixes[]", fits)
         self._take_matchers(relevant, golds, prefix)
-        for name in sorted(relevant.keys() - _RELEVANT):
-            self.ledger.leave(f"queries[].relevant.{name}", "no anchor can say it")
+        self._leave("queries[].relevant", relevant, _RELEVANT, "no anchor can say it")
         return golds.fields()
 
     def _take_any(self, golds: _Golds, prefix: str, name: str, source_ids: Iterable[str]) -> None:
@@ -280,20 +280,51 @@ class _Reader:
     def take_report(self, file: SourceFile, value: dict[str, Any], *, with_cases: bool) -> None:
         config = value.get("config")
         config = config if isinstance(config, dict) else {}
-        for index, query in enumerate(_path(value, "results", "queries")):
+        self._leave("", value, {"config", "results"}, "about the run that was reported")
+        self._leave("config", config, (), _SETTING)
+        self._leave("results", value["results"], {"queries"}, _ANEW)
+        for index, query in enumerate(value["results"]["queries"]):
             where = f"results.queries[{index}]"
             raw_id = _text(file, query, where, "id")
             prefix = str(query.get("scopePrefix") or config.get("scopePrefix") or "").strip()
             if with_cases:
-                case_id = self._take_query(file, where, query, prefix, config.get("topK"))
+                asked = {name: query[name] for name in query.keys() - {*_STAGES, "rerankTopK"}}
+                case_id = self._take_query(file, where, asked, prefix, config.get("topK"))
             else:
                 case_id = self._case_ids.get(raw_id, "")
             if not case_id:
                 self.ledger.leave("results.queries[]", "the dataset has no query of this id")
                 continue
             self._responses.append({"id": case_id, "response": self._response(query, prefix)})
-            self.ledger.carry("results.queries[].retrieved.sourceIds")
-        self.ledger.leave("results.aggregates", "computed anew by rageval score")
+            self._count_result(query, with_cases=with_cases)
+
+    def _count_result(self, query: Mapping[str, Any], *, with_cases: bool) -> None:
+        """Count the fields of a reported query that became a response."""
+        where = "results.queries[]"
+        if "rerankTopK" in query:
+            self.ledger.leave(f"{where}.rerankTopK", _SETTING)
+        if not with_cases:
+            self.ledger.carry(f"{where}.id")
+            known = {*_STAGES, "rerankTopK", "id"}
+            self._leave(where, query, known, "that of the dataset is taken")
+        for stage in filter(query.__contains__, _STAGES):
+            given, name = query[stage], f"{where}.{stage}"
+            if not isinstance(given, dict):
+                self.ledger.leave(name, "not an object")
+                continue
+            if "sourceIds" in given:
+                self.ledger.carry(f"{name}.sourceIds")
+            self._leave(name, given, {"sourceIds", "durationsMs"}, _ANEW)
+            if _number(_path(given, "durationsMs", "totalMs")) is not None:
+                self.ledger.carry(f"{name}.durationsMs.totalMs")
+            why = "a response holds the total of each stage"
+            self._leave(f"{name}.durationsMs", given.get("durationsMs"), {"totalMs"}, why)
+
+    def _leave(self, where: str, given: Any, known: Container[str], why: str) -> None:
+        """Count the fields of an object that are left out: all but the known ones."""
+        for name in given if isinstance(given, dict) else ():
+            if name not in known:
+                self.ledger.leave(f"{where}.{name}" if where else name, why)
 
     def _response(self, query: Mapping[str, Any], prefix: str) -> dict[str, Any]:
         before = parse_list(_path(query, "retrieved", "sourceIds"))
@@ -305,14 +336,10 @@ class _Reader:
                 chunk["rank_before_rerank"] = before.index(source_id) + 1
             chunks.append(chunk)
         latency = {
-            "retrieval_ms": _path(query, "retrieved", "durationsMs", "totalMs"),
-            "rerank_ms": _path(query, "reranked", "durationsMs", "totalMs"),
+            "retrieval_ms": _number(_path(query, "retrieved", "durationsMs", "totalMs")),
+            "rerank_ms": _number(_path(query, "reranked", "durationsMs", "totalMs")),
         }
-        times = {
-            name: ms
-            for name, ms in latency.items()
-            if isinstance(ms, int | float) and not isinstance(ms, bool)
-        }
+        times = {name: ms for name, ms in latency.items() if ms is not None}
         if times:
             times["total_ms"] = sum(times.values())
         return {"answer": "", "debug": {"retrieved_chunks": chunks, "latency": times}}
@@ -363,6 +390,10 @@ def _path(value: Any, *keys: str) -> Any:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
+
+
+def _number(value: Any) -> int | float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _text(file: SourceFile, given: Any, where: str, name: str) -> str:

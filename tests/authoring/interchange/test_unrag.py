@@ -127,6 +127,41 @@ def test_a_report_alone_gives_cases_of_the_same_paths() -> None:
     ]
 
 
+def test_every_field_of_a_report_is_counted() -> None:
+    report = json.loads((SAMPLES / REPORT).read_text(encoding="utf-8"))
+    report["engine"] = {"embeddingModel": "e"}
+    report["results"] |= {"passed": True, "timings": {"wallMs": 3}}
+    query = report["results"]["queries"][0]
+    query["retrieved"]["own"] = 1
+    dataset = (SAMPLES / DATASET).read_text(encoding="utf-8")
+    found = read_texts("unrag", {"d.json": dataset, "r.json": json.dumps(report)})
+    left, of = left_out(found), "results.queries[]"
+    expected = {
+        **dict.fromkeys(("version", "createdAt", "dataset", "engine"), 1),
+        **dict.fromkeys((f"config.{name}" for name in report["config"]), 1),
+        **dict.fromkeys(("results.aggregates", "results.timings", "results.passed"), 1),
+        **dict.fromkeys((f"{of}.{name}" for name in ("query", "topK", "relevant")), 2),
+        **dict.fromkeys((f"{of}.{stage}.metrics" for stage in ("retrieved", "reranked")), 2),
+        **dict.fromkeys(
+            (f"{of}.retrieved.durationsMs.{name}" for name in ("embeddingMs", "retrievalMs")), 2
+        ),
+        f"{of}.reranked.durationsMs.rerankMs": 2,
+        f"{of}.retrieved.own": 1,
+    }
+    assert {name: left[name] for name in expected} == {**expected, "version": 1}
+    for name in ("id", "retrieved.sourceIds", "reranked.sourceIds"):
+        assert found.carried[f"{of}.{name}"] == 2
+    for stage in ("retrieved", "reranked"):
+        assert found.carried[f"{of}.{stage}.durationsMs.totalMs"] == 2
+
+
+def test_a_limit_without_a_metric_of_ours_is_counted() -> None:
+    dataset = json.loads((SAMPLES / DATASET).read_text(encoding="utf-8"))
+    dataset["defaults"]["thresholds"]["min"]["ndcgAtK"] = 0.5
+    counts = left_out(read_texts("unrag", {"d.json": json.dumps(dataset)}))
+    assert counts["defaults.thresholds.min.ndcgAtK"] == 1
+
+
 def test_ranks_before_reranking_are_kept() -> None:
     chunks = read_samples("unrag", REPORT).responses[0]["response"]["debug"]["retrieved_chunks"]
     assert [(one["rel_path"][-8:], one["rank"], one["rank_before_rerank"]) for one in chunks] == [
