@@ -24,6 +24,7 @@ from pytest_rageval.project.case_fields import (
     find_faults,
     find_warnings,
 )
+from pytest_rageval.project.field_names import MEANT
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import (
     Line,
@@ -42,7 +43,7 @@ _NOT_HASHED: Final = frozenset(
     {"notes", "metadata", "tags", "category", "difficulty", "required", "review"}
 )
 _ANCHORS: Final = frozenset({"gold_supports", "irrelevant_supports"})
-_LINES: Final = ObjectLine(adapter=CASE_LINE, fields=CaseLine, shape="one JSON object")
+_LINES: Final = ObjectLine(adapter=CASE_LINE, fields=CaseLine, shape="one JSON object", meant=MEANT)
 _SHOWN_IDS: Final = 5
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -138,6 +138,8 @@ class ObjectLine(Generic[T]):
     """Typed dictionary that the adapter validates; see ``what_is_expected``."""
     shape: str
     """The object in words, after "expected"."""
+    meant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Fields that an unknown name in lower case may mean."""
 
     def read(self, line: Line, rules: Rules = no_rules) -> tuple[T | None, list[Fault]]:
         """Return the value of a line, or else all of its faults, by column."""
@@ -189,7 +191,9 @@ class ObjectLine(Generic[T]):
         loc = detail["loc"]
         if detail["type"] == "extra_forbidden":
             known = _types(_annotation(self.fields, loc[:-1]))[0].__annotations__
-            hint = did_you_mean(loc[-1], known) or f", expected one of {', '.join(known)}"
+            meant = self.meant.get(str(loc[-1]).lower(), ())
+            near = next((name for name in meant if name in known), loc[-1])
+            hint = did_you_mean(near, known) or f", expected one of {', '.join(known)}"
             col = seen.keys[loc] + 1
             return Fault(col=col, field=field_text(loc), message=f"unknown field{hint}")
         expected, choices = what_is_expected(self.fields, loc)

@@ -11,12 +11,12 @@ from typing import Any
 import click
 import pytest
 
-from pytest_rageval.authoring.interchange.fields import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.authoring.interchange.promptfoo import _ANSWERS, _FACTS, _QUESTION
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.project.documents import read_document_set, scope_prefix_fault
+from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.project.options import OPTIONS
 from tests.docs.examples import read_document, sections
 

@@ -13,46 +13,9 @@ from typing import Any, Final
 from pytest_rageval.authoring.interchange.ids import clean_label
 from pytest_rageval.authoring.interchange.parsing import parse_list
 from pytest_rageval.authoring.interchange.values import Ledger, keep_in_metadata
+from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor
-
-ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
-    "id": ("id", "case_id", "test_id", "qid", "query_id", "question_id", "name"),
-    "question": ("question", "query", "input", "user_input", "prompt", "text"),
-    "expected_answer": (
-        "expected_answer", "answer", "reference", "reference_answer", "ground_truth",
-        "expected_output", "ideal", "expected",
-    ),
-    "expected_key_facts": ("expected_key_facts", "key_facts", "facts", "must_contain"),
-    "gold_supports": (
-        "gold_supports", "expected_references", "gold", "golds", "references", "sources",
-        "relevant_documents", "expected_sources",
-    ),
-    "irrelevant_supports": ("irrelevant_supports", "must_not_retrieve"),
-    "required_support_groups": ("required_support_groups",),
-    "recency_conflict_rule": ("recency_conflict_rule",),
-    "answerable": ("answerable", "is_answerable"),
-    "category": ("category", "type", "question_type"),
-    "difficulty": ("difficulty", "level"),
-    "tags": ("tags", "labels"),
-    "vaults": ("vaults", "vault"),
-    "folders": ("folders", "folder"),
-    "k": ("k", "top_k", "topK"),
-    "language": ("language", "lang"),
-    "translation_of": ("translation_of",),
-    "required": ("required",),
-    "review": ("review",),
-    "notes": ("notes", "note", "comment", "comments", "description"),
-    "metadata": ("metadata",),
-}  # fmt: skip
-"""Alternative names by case field; the first one present is used."""
-
-ANCHOR_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
-    "rel_path": ("rel_path", "path", "source_file", "file", "document", "source"),
-    "heading_path": ("heading_path", "heading", "section"),
-    "snippet": ("snippet", "snippets", "quote"),
-}
-"""Columns of a table that together define one gold."""
 
 _YES: Final = frozenset({"true", "yes", "y", "1", "t"})
 _NO: Final = frozenset({"false", "no", "n", "0", "f"})

@@ -2,8 +2,8 @@
 
 A suite is a list of objects, or an object that holds one under ``cases``, ``test_cases``,
 ``tests``, ``questions`` or ``items``. Fields have our names or common alternatives
-(``fields.ALIASES``). An expected reference is ``{"vault", "rel_path", "heading_path"}``, or a text
-such as ``notes/setup.md#Setup > Install``.
+(``field_names.ALIASES``). An expected reference is ``{"vault", "rel_path", "heading_path"}``, or a
+text such as ``notes/setup.md#Setup > Install``.
 
 A header of a table names a field in the same way; ``--column FIELD=HEADER`` maps any other. Golds
 are ``path#Heading > Sub``, separated by ``|`` or a line break; or one gold in the columns
@@ -15,12 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pytest_rageval.authoring.interchange.fields import (
-    ALIASES,
-    ANCHOR_COLUMNS,
-    BadFieldError,
-    read_fields,
-)
+from pytest_rageval.authoring.interchange.fields import BadFieldError, read_fields
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.parsing import parse_document, parse_records, parse_table
 from pytest_rageval.authoring.interchange.values import (
@@ -31,6 +26,7 @@ from pytest_rageval.authoring.interchange.values import (
     fault,
     keep_in_metadata,
 )
+from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.errors import Fault, faults_error
 

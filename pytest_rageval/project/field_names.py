@@ -1,0 +1,69 @@
+"""Names that other tools give to the fields of a case, for imports and for messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "id": ("id", "case_id", "test_id", "qid", "query_id", "question_id", "name"),
+    "question": ("question", "query", "input", "user_input", "prompt", "text"),
+    "expected_answer": (
+        "expected_answer", "answer", "reference", "reference_answer", "ground_truth",
+        "expected_output", "ideal", "expected",
+    ),
+    "expected_key_facts": ("expected_key_facts", "key_facts", "facts", "must_contain"),
+    "gold_supports": (
+        "gold_supports", "expected_references", "gold", "golds", "references", "sources",
+        "relevant_documents", "expected_sources",
+    ),
+    "irrelevant_supports": ("irrelevant_supports", "must_not_retrieve"),
+    "required_support_groups": ("required_support_groups",),
+    "recency_conflict_rule": ("recency_conflict_rule",),
+    "answerable": ("answerable", "is_answerable"),
+    "category": ("category", "type", "question_type"),
+    "difficulty": ("difficulty", "level"),
+    "tags": ("tags", "labels"),
+    "vaults": ("vaults", "vault"),
+    "folders": ("folders", "folder"),
+    "k": ("k", "top_k", "topK"),
+    "language": ("language", "lang"),
+    "translation_of": ("translation_of",),
+    "required": ("required",),
+    "review": ("review",),
+    "notes": ("notes", "note", "comment", "comments", "description"),
+    "metadata": ("metadata",),
+}  # fmt: skip
+"""Alternative names by case field; the first one present is used."""
+
+ANCHOR_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "rel_path": ("rel_path", "path", "source_file", "file", "document", "source"),
+    "heading_path": ("heading_path", "heading", "section"),
+    "snippet": ("snippet", "snippets", "quote"),
+}
+"""Columns of a table that together define one gold."""
+
+_ONLY_MEANT: Final[Mapping[str, tuple[str, ...]]] = {
+    "expected_answer": ("gold_answer", "expected_response", "answers"),
+    "gold_supports": (
+        "context", "contexts", "expected_context", "expected_contexts", "reference_contexts",
+        "gold_contexts", "evidence", "source", "documents", "gold_support",
+        *(name for names in ANCHOR_COLUMNS.values() for name in names),
+    ),
+    "irrelevant_supports": ("negatives", "distractors", "irrelevant"),
+}  # fmt: skip
+"""Names whose values need not be those of the field, so that no import takes them for it."""
+
+
+def _meant() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for table in (ANCHOR_COLUMNS, ALIASES, _ONLY_MEANT):
+        for field, names in table.items():
+            for name in names:
+                key = "snippets" if field == "snippet" else field
+                found[name.lower()] = (*found.get(name.lower(), ()), key)
+    return found
+
+
+MEANT: Final[Mapping[str, tuple[str, ...]]] = _meant()
+"""Fields of an anchor or a case that a name in lower case may mean, the most likely first."""
