@@ -9,7 +9,7 @@ import json
 import shutil
 import tempfile
 from array import array
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -22,15 +22,17 @@ from pytest_rageval.engine.case import Trial, not_attempted, record_of
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.metrics.scoring import any_heading
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
+from pytest_rageval.project.field_names import ALIASES
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.support.text import clean, first_of
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import ReplyBody, ask_response, parse_ask_response
 from pytest_rageval.values.errors import (
     TARGET_ERROR_KINDS,
-    DatasetError,
     EndpointError,
     Fault,
     TargetErrorKind,
+    faults_error,
 )
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
@@ -39,6 +41,17 @@ from pytest_rageval.values.verdict import Judge
 
 _EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
 _EXPECTED_ERROR: Final = 'expected {"kind": ..., "message": ...}'
+_OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "id": ("test_case_id", *ALIASES["id"][1:]),
+    "response.answer": (
+        "answer", "output", "actual_output", "actual_answer", "generated_answer", "prediction",
+    ),
+    "response.references": ("references", "citations"),
+    "response.debug.retrieved_chunks": (
+        "retrieved_chunks", "chunks", "retrieved_contexts", "retrieval_context", "contexts",
+    ),
+}  # fmt: skip
+"""Keys that other tools write into a line of results, by the place of their values in ours."""
 _UNRECORDED: Final = "(the answer was not recorded)"
 NO_RESPONSE: Final = "no response is recorded for this case"
 _SHOWN_UNKNOWN: Final = 20
@@ -209,7 +222,7 @@ def _parse_with_care(text: str) -> tuple[str, int, object]:
     failed = line.get("error") is not None
     missing = [name for name in ("id", "response") if name not in line]
     if missing and not (failed and missing == ["response"]):
-        raise ValueError(f"{' and '.join(missing)} missing, {_EXPECTED}")
+        raise ValueError(f"{' and '.join(missing)} missing, {_EXPECTED}; {_found_keys(line)}")
     if not isinstance(line["id"], str):
         raise ValueError(f"id: {line['id']!r:.60}, expected a string")
     repeat = line.get("repeat", 0)
@@ -218,6 +231,21 @@ def _parse_with_care(text: str) -> tuple[str, int, object]:
     if failed and line.get("response") is None:
         return line["id"], repeat, _recorded_error(line["error"])
     return line["id"], repeat, line["response"]
+
+
+def _found_keys(line: dict[str, Any]) -> str:
+    """Name the keys of a line, and those of another tool with their place in a line of ours."""
+    if not line:
+        return "found no keys"
+    names = first_of([clean(name, 40) for name in line], 12, f" and {len(line) - 12} more")
+    found = f"found the keys {names}"
+    places = {
+        place: next((name for name in others if name in line), None)
+        for place, others in _OTHER_NAMES.items()
+        if place.split(".")[0] not in line
+    }
+    moves = [f"{name} as {place}" for place, name in places.items() if name is not None]
+    return f"{found}: write {', '.join(moves)}" if moves else found
 
 
 def _recorded_error(error: Any) -> ErrorInfo:
@@ -306,7 +334,7 @@ class RecordedRun:
             *sorted(responses.faults, key=lambda fault: fault.line),
         ]
         if faults:
-            raise DatasetError("\n".join(map(str, faults)), faults=tuple(faults))
+            raise faults_error(faults)
         self.warnings = (
             *reader.warnings,
             *_unanswered_warnings(unanswered, n),

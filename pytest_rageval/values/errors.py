@@ -12,7 +12,8 @@ A missed threshold is a result, not an exception.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -88,7 +89,25 @@ class StorageError(RagEvalError):
     """A run folder or the judge's cache could not be found, read or written."""
 
 
+_LISTED: Final = 20
+
+
 def faults_error(faults: Iterable[Fault]) -> DatasetError:
-    """Return an error of one or more faults, one a line."""
+    """Return an error of one or more faults, one a line; of very many, the first and a count."""
     faults = tuple(faults)
-    return DatasetError("\n".join(map(str, faults)), faults=faults)
+    lines = [*map(str, faults[:_LISTED]), *_summary(faults[_LISTED:])]
+    return DatasetError("\n".join(lines), faults=faults)
+
+
+def _summary(more: Sequence[Fault]) -> Iterator[str]:
+    """Yield the number of the faults that are not listed, and the most frequent kinds."""
+    if not more:
+        return
+    yield f"and {len(more):,} more {'faults' if more[1:] else 'fault'}, from {_place(more[0])} on"
+    kinds = Counter((fault.field, fault.message.split(", expected ")[0]) for fault in more)
+    for (field, message), n in kinds.most_common(3):
+        yield f"  {n:,} x {': '.join(part for part in (field, message[:100]) if part)}"
+
+
+def _place(fault: Fault) -> str:
+    return f"{fault.file}:{fault.line}" if fault.line else fault.file or "there"

@@ -353,7 +353,7 @@ def test_faulty_responses_are_all_named(recorded: list[str], capsys: Output) -> 
     expected = 'expected {"id": case id, "response": an ask response}'
     file = Path(recorded[1]).as_posix()
     assert err.splitlines() == [
-        f"{file}:1: response missing, {expected}",
+        f"{file}:1: response missing, {expected}; found the keys id",
         f"{file}:2: got no JSON object, {expected}",
         f"{file}:3:7: Expecting ':' delimiter, {expected}",
         f"{file}:4: id: 1, expected a string",

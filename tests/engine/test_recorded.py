@@ -114,6 +114,47 @@ def test_faults_of_both_files_come_together_after_what_is_sound(tmp_path: Path) 
     assert places == ["c.jsonl:2:1", "r.jsonl:2", "r.jsonl:3:2"]
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            {"question": "q?", "test_case_id": "a", "answer": "x", "retrieved_chunks": []},
+            'id and response missing, expected {"id": case id, "response": an ask response}; '
+            "found the keys question, test_case_id, answer, retrieved_chunks: write test_case_id "
+            "as id, answer as response.answer, retrieved_chunks as response.debug.retrieved_chunks",
+        ),
+        (
+            {"id": "a", "actual_output": "x"},
+            'response missing, expected {"id": case id, "response": an ask response}; '
+            "found the keys id, actual_output: write actual_output as response.answer",
+        ),
+        ({"id": "a", "x\x1b[31m": 1}, "; found the keys id, x"),
+        ({f"key{n}": n for n in range(14)}, "key10, key11 and 2 more"),
+        ({}, "; found no keys"),
+    ],
+)
+def test_a_row_of_another_tool_is_named_with_its_keys(
+    line: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DatasetError) as caught:
+        scored(tmp_path, [case_line("a")], [line])
+    assert str(caught.value).endswith(message)
+
+
+def test_very_many_bad_rows_are_summed_up(tmp_path: Path) -> None:
+    rows = [{"test_case_id": f"c{n}", "answer": "x"} for n in range(20_000)]
+    with pytest.raises(DatasetError) as caught:
+        scored(tmp_path, [case_line("a")], rows)
+    text = str(caught.value)
+    assert len(text) < 10_000
+    *listed, more, kind = text.splitlines()
+    assert len(listed) == 20
+    assert more.startswith("and 19,980 more faults, from ")
+    assert more.endswith("r.jsonl:21 on")
+    assert kind == "  19,980 x id and response missing"
+    assert len(caught.value.faults) == 20_000
+
+
 def test_ids_that_are_no_cases_are_named_a_few_at_a_time(tmp_path: Path) -> None:
     responses = [response_line(f"ghost{i}") for i in range(25)]
     run = RecordedRun(
