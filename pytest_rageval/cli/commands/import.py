@@ -72,7 +72,8 @@ def command(
     """Add the cases of another tool's eval set to a case file.
 
     Nothing is overwritten. Documents of a dataset go to documents/ beside the case file. All fields
-    are counted, both those carried over and those left out.
+    are counted, both those carried over and those left out. Exit codes: 0 imported, 1 nothing to
+    import was found, 2 a file cannot be read so.
     """
     found = _read(name, files, _options(output, options), fetch=options["fetch"])
     plan = _plan(found, output, options["on_clash"], options["responses"])
@@ -80,7 +81,7 @@ def command(
         plan.write()
     document = _document(name, found, plan, dry_run=dry_run)
     print_result(document, _lines(name, found, plan, dry_run=dry_run), as_json=as_json)
-    return ExitCode.YES
+    return ExitCode.NO if _is_empty(found, plan) else ExitCode.YES
 
 
 def _options(output: Path, given: Mapping[str, Any]) -> ReadOptions:
@@ -209,7 +210,7 @@ def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
             warned.update(find_warnings(case))
     if faults:
         raise DatasetError("\n".join(faults))
-    return tuple(f"{CASE_WARNINGS[kind]}: {count} cases" for kind, count in warned.items())
+    return tuple(f"{CASE_WARNINGS[kind]}: {counted(n, 'case')}" for kind, n in warned.items())
 
 
 def _planned_documents(found: Imported, output: Path) -> tuple[Path | None, tuple[str, ...]]:
@@ -273,17 +274,28 @@ def _lines(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> Iterato
             yield f'  {clean(metric)} = "{clean(limit)}"'
     if found.responses and plan.responses is None:
         yield "note    the recorded responses are written with --responses FILE"
+    if _is_empty(found, plan):
+        yield "note    nothing was imported"
     yield from (f"{'would write' if dry_run else 'wrote'}  {clean(path)}" for path in plan.written)
-    if not dry_run:
-        yield from _next_lines(plan)
+    if not dry_run and (plan.texts or plan.clashes):
+        yield f"next    rageval {_next_command(found, plan)}"
 
 
-def _next_lines(plan: _Plan) -> Iterator[str]:
+def _is_empty(found: Imported, plan: _Plan) -> bool:
+    """Whether nothing was found that could be written; cases that the file has were found."""
+    return not (found.cases or found.documents or plan.responses)
+
+
+def _next_command(found: Imported, plan: _Plan) -> str:
+    """Return a command that has something to say about what was imported."""
     output = clean(plan.output.as_posix())
     if plan.responses is not None:
-        yield f"next    rageval score {output} {clean(plan.responses.as_posix())} --retrieval-only"
-    elif plan.texts:
-        yield f"next    rageval check {output}"
+        score = f"score {output} {clean(plan.responses.as_posix())}"
+        if any(one["response"].get("answer") for one in found.responses):
+            return f"{score} --judge offline"
+        if any("gold_supports" in line for line in found.cases):
+            return f"{score} --retrieval-only"
+    return f"check {output}"
 
 
 def _counts(title: str, counts: Mapping[str, int]) -> Iterator[str]:

@@ -153,6 +153,57 @@ def test_hostile_text_reaches_the_terminal_harmless(capsys: Output) -> None:
     assert load_cases(Path("\x1bo.jsonl")).cases[0].case.id == "x-y"
 
 
+def test_the_next_command_scores_answers_where_nothing_was_retrieved(capsys: Output) -> None:
+    rows = [{"input": "When?", "expected_output": "In May.", "actual_output": "In May."}]
+    Path("g.json").write_text(json.dumps(rows), encoding="utf-8")
+    assert run("deepeval", "g.json", "-o", "set.jsonl", "--responses", "r.jsonl") == 0
+    out = capsys.readouterr().out
+    assert "so retrieval is not scored: 1 case\n" in out
+    (line,) = [line for line in out.splitlines() if line.startswith("next")]
+    assert line == "next    rageval score set.jsonl r.jsonl --judge offline"
+    assert cli.run(line.split()[2:]) == 0
+    assert "1 passed, 0 missed, 0 errors, 0 with nothing checked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        (["topics.tsv", "qrels.txt", "demo.run"], "score set.jsonl r.jsonl --retrieval-only"),
+        (["topics.tsv", "demo.run"], "check set.jsonl"),
+        (["topics.tsv", "qrels.txt"], "check set.jsonl"),
+    ],
+)
+def test_the_next_command_of_a_run_needs_golds(
+    files: list[str], command: str, capsys: Output
+) -> None:
+    paths = [str(SAMPLES / file) for file in files]
+    assert run("trec", *paths, "-o", "set.jsonl", "--responses", "r.jsonl") == 0
+    assert f"next    rageval {command}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text"),
+    [
+        ("deepeval", "g.json", '[{"scenario": "s", "turns": [{"role": "user"}]}]'),
+        ("ragas", "r.json", '[{"user_input": [{"content": "a", "type": "human"}]}]'),
+        ("promptfoo", "t.json", '[{"vars": {}, "assert": [{"type": "is-json"}]}]'),
+        ("promptfoo", "t.csv", "a,b\n1,2\n"),
+        ("trec", "r", "1 Q0 d 1 0.5 tag\n"),
+    ],
+)
+def test_an_import_of_nothing_is_no_success(
+    name: str, file: str, text: str, capsys: Output
+) -> None:
+    Path(file).write_text(text, encoding="utf-8")
+    assert run(name, file, "-o", "set.jsonl") == 1
+    out = capsys.readouterr().out
+    assert f"{name}: 0 cases" in out
+    assert "note    nothing was imported" in out
+    assert "next" not in out
+    assert not Path("set.jsonl").exists()
+    assert run(name, file, "-o", "set.jsonl", "--json") == 1
+
+
 # --- what is fetched -------------------------------------------------------------------------
 
 
