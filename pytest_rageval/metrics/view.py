@@ -6,8 +6,8 @@ first, so that it never depends on the result of the case.
 
 Citations are references and citations in the text of an answer (docs/metrics.md#citations):
 ``[File: path.md, Section: heading]``, ``(File: path.md, Section: heading)``,
-``[path.md, Section: heading]`` and numbers such as ``[1]`` or ``[1, 3]`` that index the retrieved
-chunks.
+``[path.md, Section: heading]``, ``File: path.md, Section: heading`` and numbers such as ``[1]`` or
+``[1, 3]`` that index the retrieved chunks.
 """
 
 from __future__ import annotations
@@ -168,9 +168,16 @@ _WRITTEN: Final = re.compile(
     r"\[(?P<numbers>\s*[0-9]{1,3}(?:\s*[,;]\s*[0-9]{1,3})*\s*)\]"
     rf"|\[(?P<square>\s*File\s*:{_IN_SQUARE})\]"
     rf"|\((?P<round>\s*File\s*:{_IN_ROUND})\)"
-    rf"|\[(?P<bare>[^\[\]\n]{{1,300}}?,\s*Section\s*:{_IN_SQUARE})\]",
+    rf"|\[(?P<bare>[^\[\]\n]{{1,300}}?,\s*Section\s*:{_IN_SQUARE})\]"
+    # Without brackets it is one only with a path and a section: "File: see below" is prose.
+    r"|(?<!\w)File[ \t]*:[ \t]*(?P<path>[^\n,;:()\[\]]{1,200}),[ \t]*Section[ \t]*:[ \t]*"
+    r"(?P<section>(?:(?!\bFile[ \t]*:)[^()\[\]\n;]|\([^()\n]{0,200}\)|\[[^\[\]\n]{0,200}\])"
+    r"{1,300})",
     re.IGNORECASE,
 )
+_ENDS: Final = re.compile(r"(?<=\w{2})[.!?:](?=\s|\Z)|[,](?=\s)|\s[-\u2013\u2014]\s")
+"""Ends of a section that is not within brackets, unless it is part of a retrieved heading."""
+_MAX_ENDS: Final = 4
 _NEXT: Final = re.compile(
     r"[;,]\s*(?=File\s*:)|;\s*(?=[^;,]+\.\w{1,8}\s*,\s*Section\s*:)", re.IGNORECASE
 )
@@ -215,12 +222,16 @@ def text_citations(
             their meaning is unknown.
         path_case: comparison of paths when a section name is looked up.
     """
-    if "[" not in answer and "(" not in answer:
+    if "[" not in answer and "(" not in answer and "section" not in answer.casefold():
         return
     prose = _CODE.sub(lambda match: " " * len(match.group()), answer)
     for match in _WRITTEN.finditer(answer):
         numbers = match.group("numbers")
-        if numbers is None:
+        if match.group("path") is not None:
+            path = _unquote(match.group("path"))
+            if _PATH_LIKE.search(path) and not prose[match.start()].isspace():
+                yield _without_brackets(path, match.group("section"), chunks or (), path_case)
+        elif numbers is None:
             content = match.group("square") or match.group("round") or match.group("bare")
             yield from _named(content, chunks or (), path_case)
         elif chunks is not None and prose[match.start()] == "[":  # "items[0]" in code is not one
@@ -246,6 +257,21 @@ def _named(
             yield _resolve(path, heading or None, chunks, path_case)
 
 
+def _without_brackets(
+    path: str, text: str, chunks: Sequence[RetrievedChunk], path_case: PathCase
+) -> Citation:
+    """Read a citation whose section ends somewhere in the rest of its line.
+
+    The longest part that names a retrieved section counts, else the first.
+    """
+    ends = [match.start() for match in _ENDS.finditer(text)][:_MAX_ENDS]
+    sections = [_unquote(text[:end].rstrip(" .,")) for end in (*ends, len(text))]
+    for section in reversed(sections):
+        if _chunk_of(path, section, chunks, path_case) is not None:
+            return _resolve(path, section, chunks, path_case)
+    return Citation(rel_path=path, heading_path=sections[0] or None)
+
+
 def _unquote(text: str) -> str:
     """Trim blanks and the quotes or emphasis that models put around names."""
     text = text.strip()
@@ -257,14 +283,24 @@ def _unquote(text: str) -> str:
 def _resolve(
     path: str, section: str | None, chunks: Sequence[RetrievedChunk], path_case: PathCase
 ) -> Citation:
+    """Return a citation with the heading path of the retrieved chunk that it names, if any."""
+    chunk = _chunk_of(path, section, chunks, path_case)
+    if chunk is None:
+        return Citation(rel_path=path, heading_path=section)
+    return Citation(rel_path=path, heading_path=chunk.heading_path, vault=chunk.vault)
+
+
+def _chunk_of(
+    path: str, section: str | None, chunks: Sequence[RetrievedChunk], path_case: PathCase
+) -> RetrievedChunk | None:
     """Find the retrieved chunk whose heading path ends with a section name, best rank first."""
     wanted, normal = norm_heading(section), norm_path(path, path_case)
     for chunk in chunks:
         found = norm_heading(chunk.heading_path)
         if wanted and found and norm_path(chunk.rel_path, path_case) == normal:
             if found[-len(wanted) :] == wanted:
-                return Citation(rel_path=path, heading_path=chunk.heading_path, vault=chunk.vault)
-    return Citation(rel_path=path, heading_path=section)
+                return chunk
+    return None
 
 
 def distinct_citations(

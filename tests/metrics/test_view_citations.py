@@ -47,6 +47,45 @@ def test_named_citations_are_read_from_the_text(
     assert read(answer) == citations
 
 
+@pytest.mark.parametrize(
+    ("answer", "citations"),
+    [
+        ("30 days.\nFile: x.md, Section: New", [("x.md", "New")]),
+        ("30 days. File: x.md, Section: New.", [("x.md", "New")]),
+        ("Source: file: docs/x y.md, section: New", [("docs/x y.md", "New")]),
+        ("(see File: x.md, Section: New) for more", [("x.md", "New")]),
+        ("As File: x.md, Section: New says, it is so.", [("x.md", "New says")]),
+        ("File: x.md, Section: New. It holds for all.", [("x.md", "New")]),
+        ("File: x.md, Section: 1. New. It holds.", [("x.md", "1. New")]),
+        ("File: x.md, Section: A; File: y.md, Section: B", [("x.md", "A"), ("y.md", "B")]),
+        ("File: x.md, Section: A, File: y.md, Section: B", [("x.md", "A"), ("y.md", "B")]),
+        ('File: `x.md`, Section: "New"', [("x.md", "New")]),
+        ("File: a.md, Section: Setup (Linux), it is so", [("a.md", "# Guide > ## Setup (Linux)")]),
+        ("File: b.md, Section: Intro - and more.", [("b.md", "# Intro")]),
+        ("[File: x.md, Section: New] File: y.md, Section: B", [("x.md", "New"), ("y.md", "B")]),
+        # prose
+        ("File: see below, Section: 3", []),
+        ("File: x.md", []),
+        ("The Profile: x.md, Section: New", []),
+        ("File: x.md\nSection: New", []),
+        ("x.md, Section: New", []),
+        ("```\nFile: x.md, Section: New\n```", []),
+        ("Open the file, section by section.", []),
+    ],
+)
+def test_a_file_and_section_need_no_brackets(
+    answer: str, citations: list[tuple[str, str | None]]
+) -> None:
+    assert read(answer) == citations
+
+
+def test_the_longest_part_that_names_a_retrieved_section_is_the_section() -> None:
+    chunks = (chunk("a.md | Beans, Peas"), chunk("a.md | Beans"))
+    answers = ["File: a.md, Section: Beans, Peas, it says", "File: a.md, Section: Beans, it says"]
+    found = [next(iter(text_citations(answer, chunks))).heading_path for answer in answers]
+    assert found == ["Beans, Peas", "Beans"]
+
+
 @pytest.mark.parametrize("section", ["Setup (Linux)", "## setup (linux)", "Guide > Setup (Linux)"])
 def test_a_section_name_finds_the_retrieved_chunk_that_ends_with_it(section: str) -> None:
     found = [("a.md", "# Guide > ## Setup (Linux)")]
@@ -110,7 +149,21 @@ def test_vaults_part_citations_only_where_both_are_known() -> None:
     assert distinct_citations((home, work, Citation(rel_path="a.md"))) == (home, work)
 
 
-@pytest.mark.parametrize("piece", ["[", "(File:", "[File: (", "[a, Section:", "`", "[b]", "[1]"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[",
+        "(File:",
+        "[File: (",
+        "[a, Section:",
+        "`",
+        "[b]",
+        "[1]",
+        "File: a.md, Section: , , , - ",
+        "File: a.md",
+        "File: a.md, Section: b",
+    ],
+)
 def test_an_answer_full_of_brackets_is_read_in_linear_time(piece: str) -> None:
     begin = time.process_time()
     list(text_citations(piece * 20_000, CHUNKS))

@@ -19,7 +19,9 @@ _CITATION: Final = re.compile(
     r"\[\s*(?P<numbers>\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]"
     r"|\[\s*File\s*:[^\[\]\n]{1,600}\]|\(\s*File\s*:[^()\n]{1,600}\)"
     r"|\[[^\[\]\n]{1,300}?,\s*Section\s*:[^\[\]\n]{1,600}\]"
-    r"|\((?:Source|Sources|Reference)s?\s*:[^()\n]{1,300}\)",
+    r"|\((?:Source|Sources|Reference)s?\s*:[^()\n]{1,300}\)"
+    r"|(?<!\w)File[ \t]*:[^\n,;:()\[\]]{0,200}[./]\w[^\n,;:()\[\]]{0,20},[ \t]*Section[ \t]*:"
+    r"[^\n,;.()\[\]]{1,200}",
     re.IGNORECASE,
 )
 _ABBREVIATED: Final = frozenset(

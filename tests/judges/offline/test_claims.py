@@ -35,7 +35,14 @@ def test_sentences_end_at_stops_and_lines() -> None:
 
 @pytest.mark.parametrize(
     "citation",
-    ["[1]", "[1, 3]", "[File: a.md, Section: B]", "(File: a.md)", "[a.md, Section: B (old)]"],
+    [
+        "[1]",
+        "[1, 3]",
+        "[File: a.md, Section: B]",
+        "(File: a.md)",
+        "[a.md, Section: B (old)]",
+        "File: docs/a b.md, Section: B c",
+    ],
 )
 def test_a_citation_leaves_the_claim_and_stays_its_source(citation: str) -> None:
     (claim,) = split_claims(f"Backups are kept for 30 days {citation}.")
@@ -46,6 +53,12 @@ def test_a_citation_leaves_the_claim_and_stays_its_source(citation: str) -> None
 def test_a_citation_after_the_full_stop_belongs_to_the_sentence_before() -> None:
     first, second = split_claims("Backups stay. [2]\nKeys rotate.")
     assert (first.cited, first.numbers, second.cited) == (True, (2,), False)
+
+
+def test_a_citation_without_brackets_on_a_line_of_its_own_is_no_claim() -> None:
+    (claim,) = split_claims("Backups stay.\nFile: a.md, Section: B")
+    assert (claim.text, claim.cited) == ("Backups stay.", True)
+    assert texts("Open the file: it has a section.") == ["Open the file: it has a section."]
 
 
 def test_a_line_of_sources_belongs_to_the_last_claim() -> None:
