@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -44,6 +45,7 @@ _CLOSENESS: Final[tuple[Rule, ...]] = (
     "same_section",
     "whole_document",
 )
+_NUMBER: Final = re.compile(r"\d+")
 _SIMILAR: Final = 0.8
 _LONGEST_COMPARED: Final = 200
 """Maximum characters of names compared for similarity, which takes quadratic time."""
@@ -176,6 +178,8 @@ def _other_document(
 def _alike(one: str, other: str) -> bool:
     # Cached: a page explains many cases over the few documents of one index.
     if max(len(one), len(other)) > _LONGEST_COMPARED:
+        return False
+    if _NUMBER.sub("0", one) == _NUMBER.sub("0", other):  # numbered names are not misspelt
         return False
     matcher = difflib.SequenceMatcher(a=one, b=other)
     return matcher.quick_ratio() >= _SIMILAR and matcher.ratio() >= _SIMILAR

@@ -43,6 +43,21 @@ def test_a_chunk_is_told_by_which_rule_it_lies_at_an_anchor_or_how_far_off(
 
 
 @pytest.mark.parametrize(
+    ("anchor", "found"),
+    [
+        ("t27.md", "t25.md"),
+        ("notes/2025.md", "notes/2026.md"),
+        ("a.md | # Version 1.9", "a.md | # Version 1.10"),
+    ],
+)
+def test_names_that_differ_only_in_a_number_are_not_called_similar(anchor: str, found: str) -> None:
+    relation = relate(gold(anchor), "gold [0]", chunk(found), ScoreSettings())
+    assert relation.rule in {"other_document", "other_section"}
+    assert "similar" not in relation.text
+    assert "nearly the same" not in relation.text
+
+
+@pytest.mark.parametrize(
     ("text", "settings", "rule", "words"),
     [
         ("alpha", {"snippets": "any"}, "same_section", "with a snippet of it"),
@@ -111,9 +126,9 @@ def test_the_nearest_gold_explains_a_chunk_that_matches_none() -> None:
 
 
 def test_a_similar_path_is_no_hint_where_the_gold_s_own_document_came_back() -> None:
-    of = case("notes/2025.md | # S")
-    alone = explained(of, response("notes/2026.md | # S")).chunks
-    beside = explained(of, response("notes/2026.md | # S", "notes/2025.md | # X")).chunks
+    of = case("notes/leave.md | # S")
+    alone = explained(of, response("notes/leaves.md | # S")).chunks
+    beside = explained(of, response("notes/leaves.md | # S", "notes/leave.md | # X")).chunks
     assert alone is not None
     assert beside is not None
     assert (alone[0].rule, beside[0].rule) == ("similar_path", "other_document")
