@@ -24,8 +24,8 @@ class ReferenceConfig:
     cache_dir: Path | None = None
     """Folder for built indexes; None rebuilds at each start."""
     vault_name: str | None = None
-    """Name reported with references. Given: a request for other vaults is refused. None: the
-    folder's name, and any `vaults` filter fits, as there is only one vault."""
+    """Name reported with references; a request for other vaults is refused. None: the folder's
+    name."""
     chunk_tokens: int = 400
     """Longest chunk; sections over it are split."""
     chunk_overlap: int = 50

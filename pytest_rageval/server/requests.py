@@ -120,9 +120,9 @@ def parse_ask(body: object, config: ReferenceConfig) -> AskQuery:
         raise refusal("question", query.question, "a question")
     if len(query.question) > MAX_QUESTION_CHARS:
         raise refusal("question", query.question, f"at most {MAX_QUESTION_CHARS:,} characters")
-    # An unnamed vault matches any name: there is only one, so the filter excludes nothing.
-    if query.vaults and config.vault_name is not None and config.vault_name not in query.vaults:
-        raise refusal("vaults", query.vaults, f"the vault of this server, {config.vault_name!r}")
+    name = config.effective_vault_name
+    if query.vaults and name not in query.vaults:
+        raise refusal("vaults", query.vaults, f"the vault of this server, {name!r}")
     query.rerank_weights = _both_weights(query.rerank_weights, config)
     # Later encoding fails for lone surrogates.
     query.question = query.question.encode("utf-8", errors="replace").decode()

@@ -239,12 +239,12 @@ def test_the_same_question_gets_the_same_answer(engine: ReferenceEngine) -> None
     assert first == second
 
 
-def test_an_unnamed_vault_answers_to_any_vault_filter_and_a_named_one_does_not(
-    tmp_path: Path,
-) -> None:
+def test_questions_to_another_vault_are_refused(tmp_path: Path) -> None:
     root = write_vault(tmp_path / "vault")
-    response = ask(make_engine(root), "refund", vaults=["dev"])
+    response = ask(make_engine(root), "refund", vaults=["vault"])
     assert response["references"][0]["vault"] == "vault"
+    with pytest.raises(ValueError, match=r"vaults: got \['dev'\], expected .*'vault'"):
+        ask(make_engine(root), "refund", vaults=["dev"])
     named = make_engine(root, vault_name="dev")
     assert ask(named, "refund", vaults=["dev", "x"])["references"][0]["vault"] == "dev"
     with pytest.raises(ValueError, match=r"vaults: got \['vault'\], expected .*'dev'"):

@@ -74,6 +74,10 @@ def test_health_says_what_is_served(client: httpx.Client) -> None:
         ({**QUESTION, "k": "5"}, "k: got '5'"),
         ({**QUESTION, "folders": "work"}, "folders: got 'work', expected a list of strings"),
         ({**QUESTION, "vaults": [1]}, "vaults: got [1]"),
+        (
+            {**QUESTION, "vaults": ["dev"]},
+            "vaults: got ['dev'], expected the vault of this server, '",
+        ),
         ({**QUESTION, "folder_mode": "maybe"}, "expected off or on or on_with_fallback"),
         ({**QUESTION, "fusion": "max"}, "fusion: got 'max', expected weighted or rrf"),
         ({**QUESTION, "min_score": "high"}, "min_score: got 'high', expected a finite number"),

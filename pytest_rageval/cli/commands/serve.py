@@ -25,7 +25,10 @@ from pytest_rageval.support.text import clean
     show_default=True,
     help="Port on 127.0.0.1; 0 takes a free one.",
 )
-@click.option("--vault-name", help="Reported with references.  [default: the folder's name]")
+@click.option(
+    "--vault-name",
+    help="Reported with references; other vaults are refused.  [default: the folder's name]",
+)
 @click.option(
     "--cache-dir",
     type=click.Path(file_okay=False, path_type=Path),
