@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from types import MappingProxyType
 
 from pytest_rageval.server.chunking import Chunk
 from pytest_rageval.server.terms import TermFrequencies, query_terms, terms
+from pytest_rageval.server.versions import find_versions
 
-ANSWERER_VERSION = "extractive/1"
+ANSWERER_VERSION = "extractive/2"
 MAX_SENTENCES = 3
 MIN_COVERAGE = 0.5
 """Minimum share of the question's words, weighted by rarity, in the passages for an answer."""
 MIN_GAIN = 0.08
 """Minimum share of the question's words that a further sentence must add."""
+MIN_SAID = 0.2
+"""Minimum share of the question's words that sentences of two versions of a note both hold."""
 EVIDENCE_PASSAGES = 2
 """Number of passages that count together as evidence: a question may need two."""
 
@@ -43,13 +48,22 @@ def abstain(reason: str) -> Answer:
     return Answer(text=text, cited=(), abstained=True, abstain_reason=reason)
 
 
-def answer_from(question: str, chunks: Sequence[Chunk], frequencies: TermFrequencies) -> Answer:
+def answer_from(
+    question: str,
+    chunks: Sequence[Chunk],
+    frequencies: TermFrequencies,
+    dates: Mapping[str, date] = MappingProxyType({}),
+) -> Answer:
     """Quote the sentences that cover the question best, each with `[n]`, n counting from 1.
+
+    If a quoted passage has another version of another date that says something else, the answer
+    names both, the newer one first.
 
     Args:
         question: As asked.
         chunks: Retrieved, best first.
         frequencies: Weighs the words of the question: rare ones decide.
+        dates: Of the notes that have one, by path.
     """
     if not chunks:
         return abstain("no passage matches the question")
@@ -63,9 +77,44 @@ def answer_from(question: str, chunks: Sequence[Chunk], frequencies: TermFrequen
     chosen = _choose(wanted, _candidates(chunks), frequencies)
     if not chosen:
         return abstain("the best passages hold no sentence on the question")
-    text = " ".join(f"{sentence.text} [{sentence.source + 1}]" for sentence in chosen)
-    cited = tuple(dict.fromkeys(sentence.source for sentence in chosen))
-    return Answer(text=text, cited=cited, abstained=False, abstain_reason=None)
+    differing = _differing(wanted, chosen, chunks, frequencies, dates)
+    chosen = [one for one in chosen if one.source not in {other.source for other in differing}]
+    quotes = [f"{sentence.text} [{sentence.source + 1}]" for sentence in (*differing, *chosen)]
+    if differing:
+        newer, older = (dates[chunks[sentence.source].rel_path] for sentence in differing)
+        quotes.insert(2, f"The two notes differ: the first is of {newer}, the second of {older}.")
+    cited = tuple(dict.fromkeys(sentence.source for sentence in (*differing, *chosen)))
+    return Answer(text=" ".join(quotes), cited=cited, abstained=False, abstain_reason=None)
+
+
+def _differing(
+    wanted: Sequence[str],
+    chosen: Sequence[_Sentence],
+    chunks: Sequence[Chunk],
+    frequencies: TermFrequencies,
+    dates: Mapping[str, date],
+) -> tuple[_Sentence, ...]:
+    """Return a sentence of the newer and of the older version of a quoted passage, if they differ.
+
+    Both must be on the question.
+    """
+    quoted = {sentence.source for sentence in chosen}
+    for pair in find_versions(chunks, dates):
+        if quoted.isdisjoint((pair.newer, pair.older)):
+            continue
+        newer, older = (
+            max(
+                _sentences_of(position, chunks[position]),
+                key=lambda sentence: frequencies.coverage(wanted, sentence.found),
+                default=None,
+            )
+            for position in (pair.newer, pair.older)
+        )
+        if newer is None or older is None or newer.found == older.found:
+            continue
+        if frequencies.coverage(wanted, newer.found & older.found) >= MIN_SAID:
+            return newer, older
+    return ()
 
 
 def evidence_coverage(
@@ -79,11 +128,12 @@ def evidence_coverage(
 
 
 def _candidates(chunks: Sequence[Chunk]) -> list[_Sentence]:
-    return [
-        _Sentence(text, source, frozenset(terms(text)))
-        for source, chunk in enumerate(chunks)
-        for text in sentences(chunk.text)
-    ]
+    return [one for source, chunk in enumerate(chunks) for one in _sentences_of(source, chunk)]
+
+
+def _sentences_of(source: int, chunk: Chunk) -> Iterator[_Sentence]:
+    for text in sentences(chunk.text):
+        yield _Sentence(text, source, frozenset(terms(text)))
 
 
 def _choose(

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import date
 from typing import Any
 
 from pytest_rageval.server.answer import ANSWERER_VERSION, Answer, abstain, answer_from
@@ -18,6 +19,7 @@ from pytest_rageval.server.retrieval import Hit, Retrieval, retrieve
 from pytest_rageval.server.store import index_key, index_version, open_index
 from pytest_rageval.server.upstream import PROMPT_VERSION, Endpoint, generate
 from pytest_rageval.server.vault import Note, read_vault
+from pytest_rageval.server.versions import COMPARED_CHUNKS, note_date
 
 _log = logging.getLogger("rageval.reference")
 
@@ -34,7 +36,8 @@ class ReferenceEngine:
         """
         self.config = config
         vault = read_vault(config.vault)
-        self._vault_notes, self._findings = vault.notes, vault.findings
+        self._notes = {note.rel_path: note for note in vault.notes}
+        self._findings = vault.findings
         self._overlay: dict[str, Note] = {}
         self._vault_index = open_index(config, vault.notes, vault.findings)
         for warning in self._vault_index.coverage["warnings"]:
@@ -108,7 +111,7 @@ class ReferenceEngine:
     def _replace_overlay(self, overlay: dict[str, Note]) -> None:
         """Replace the index atomically: a question sees all of an update or none of it."""
         if overlay:
-            merged = {**{note.rel_path: note for note in self._vault_notes}, **overlay}
+            merged = {**self._notes, **overlay}
             notes = [merged[path] for path in sorted(merged)]
             version = index_version(index_key(self.config, notes))
             index = build_index(
@@ -128,7 +131,14 @@ class ReferenceEngine:
                 api_key_env=self.config.llm_api_key_env,
             )
             return generate(endpoint, query.question, chunks)
-        return answer_from(query.question, chunks, index.frequencies)
+        return answer_from(query.question, chunks, index.frequencies, self._dates(chunks))
+
+    def _dates(self, chunks: Sequence[Chunk]) -> dict[str, date]:
+        """Return the dates of the notes of some chunks, by path, as far as they have one."""
+        overlay = self._overlay
+        notes = {path: overlay.get(path) or self._notes.get(path) for path in _paths(chunks)}
+        dates = {path: note_date(path, note.data) for path, note in notes.items() if note}
+        return {path: day for path, day in dates.items() if day is not None}
 
     def _debug(self, found: Retrieval, index: Index, latency: dict[str, float]) -> dict[str, Any]:
         llm = self.config.llm_url is not None
@@ -143,6 +153,10 @@ class ReferenceEngine:
                 "prompt_version": PROMPT_VERSION if llm else ANSWERER_VERSION,
             },
         }
+
+
+def _paths(chunks: Sequence[Chunk]) -> set[str]:
+    return {chunk.rel_path for chunk in chunks[:COMPARED_CHUNKS]}
 
 
 def _reference(chunk: Chunk) -> dict[str, Any]:
