@@ -91,13 +91,16 @@ class Run:
         target = (
             f"configured target {configured}" if configured else "target the rag_client fixture"
         )
-        cases = sum(len(s.cases) for s in self._sets if s.path in self.state.files)
+        cases = sum(len(loaded.cases) for loaded in self._selected_sets())
         text = f"rageval: {counted(cases, 'case')}, {target}, k {settings.k}"
         if settings.repeats > 1:
             text += f", each asked {settings.repeats} times"
         if settings.shard is not None:
             text += f", shard {settings.shard}"
         return text
+
+    def _selected_sets(self) -> list[LoadedSet]:
+        return [loaded for loaded in self._sets if loaded.path in self.state.files]
 
     # --- continuing an earlier session
 
@@ -282,7 +285,7 @@ class Run:
                 *config_warnings(settings),
                 *target_notes(settings, self.state.asked),
                 *self.state.notes,
-                *(warning for loaded in self._sets for warning in loaded.warnings),
+                *(w for loaded in self._selected_sets() for w in loaded.warnings),
                 *judge_notes(records, settings),
                 *self.notes,
                 *(["the git tree has uncommitted changes"] if self._git.get("dirty") else []),
@@ -300,14 +303,13 @@ class Run:
             facts=RunFacts.of(records),
             git=self._git,
         )
-        asked_files = [loaded for loaded in self._sets if loaded.path in self.state.files]
         started = self._started_at.isoformat(timespec="seconds")
         earlier = [] if self.resumed is None else self.resumed.config.get("sessions", [])
         return {
             **document,
             # The settings name the configured target; these were asked.
             "asked": sorted(self.state.asked),
-            "set": set_document(self._sets, asked_files),
+            "set": set_document(self._sets, self._selected_sets()),
             "skipped": sorted(self.cases.excused),
             "sessions": [*earlier, started],
             "wall_s": self._wall_s,

@@ -123,3 +123,11 @@ def test_a_file_named_on_the_command_line_is_asked_wherever_it_is(project: Proje
     (project.path / EVALS).rename(moved)
     project.run("elsewhere.jsonl")
     assert len(project.records()) == len(CASES)
+
+
+def test_notes_are_about_the_selected_files_alone(project: Project) -> None:
+    project.cases([{"id": "bare", "question": "hit six"}], "other")
+    selected = project.run(EVALS)
+    assert "none though answerable" not in selected.stdout.str()
+    whole = project.run()
+    whole.stdout.fnmatch_lines(["note *evals/other.jsonl:1: gold_supports: none though*"])
