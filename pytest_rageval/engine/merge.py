@@ -25,7 +25,7 @@ from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.values.gate import Thresholds
-from pytest_rageval.values.json_documents import items, part
+from pytest_rageval.values.json_documents import items, part, whole
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
@@ -70,7 +70,7 @@ def merge_parts(
         project=project,
         thresholds=_thresholds(parts, project),
         selection=selection_of(parts, records),
-        n_expected=int(parts[0].set.get("n_asked") or 0),
+        n_expected=whole(parts[0].set, "n_asked") or 0,
         n_reported=len(reported_cases(parts, records)),
         parts=[part.run_id for part in parts],
         labels=labels,
@@ -93,14 +93,14 @@ def merge_parts(
 
 
 def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
-    described = parts[0].set
-    gates = [gate for one in parts for gate in items(one.given, "extra_gates")]
+    stored = [gate for one in parts for gate in items(one.given, "extra_gates")]
+    gates = [gate for gate in stored if isinstance(gate, str)]
     return project_thresholds(
         Path(project.rootdir),
         gates=tuple(dict.fromkeys([*project.extra_gates, *gates])),
         judge_configured=parts[0].settings.judge != "none",
-        categories=set(described.get("by_category") or ()),
-        tags=set(described.get("by_tag") or ()),
+        categories=set(part(parts[0].set, "by_category")),
+        tags=set(part(parts[0].set, "by_tag")),
         allow_regressions=project.allow_regressions,
     )
 

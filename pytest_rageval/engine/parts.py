@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -15,6 +15,7 @@ from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.runs.read import read_documents, records_of_run
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import Selection
+from pytest_rageval.values.json_documents import whole, word
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 
@@ -123,10 +124,10 @@ def skipped_cases(parts: Iterable[StoredRun]) -> set[str]:
 
 def reported_cases(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> set[str]:
     """Return the node ids with a record of every repeat, and those that were skipped."""
-    repeats = parts[0].given.get("repeats", 1)
+    repeats = whole(parts[0].given, "repeats") or 1
     counts = Counter(record.nodeid for record in records)
-    whole = {nodeid for nodeid, count in counts.items() if count >= repeats}
-    return whole | skipped_cases(parts)
+    complete = {nodeid for nodeid, n in counts.items() if n >= repeats}
+    return complete | skipped_cases(parts)
 
 
 def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> Selection:
@@ -137,9 +138,10 @@ def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> S
     chosen = list(cases.values())
     found = Selection.of(chosen, chosen)
     described = parts[0].set
-    totals = {key: described.get(key) or {} for key in ("by_category", "by_tag")}
+    totals = {key: _totals(described, key) for key in ("by_category", "by_tag")}
     n_selected = len(cases.keys() | skipped)
-    if n_selected == described.get("n_cases"):
+    n_total = whole(described, "n_cases") or 0
+    if n_selected == n_total:
         # All are there, but the category of a skipped case is unknown.
         both = {key: {name: (n, n) for name, n in totals[key].items()} for key in totals}
     else:
@@ -148,14 +150,23 @@ def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> S
             key: {name: (counted[key].get(name, (0, 0))[0], n) for name, n in totals[key].items()}
             for key in totals
         }
-    n_total = int(described.get("n_cases") or 0)
     return replace(found, n_selected=n_selected, n_total=n_total, **both)
+
+
+def _totals(described: Mapping[str, object], key: str) -> dict[str, int]:
+    """Return the number of cases of the set by category or tag; other values are left out."""
+    named = described.get(key)
+    totals = {name: whole(named, name) for name in named} if isinstance(named, Mapping) else {}
+    return {name: n for name, n in totals.items() if n is not None}
 
 
 def missing_shards(parts: Iterable[StoredRun]) -> list[str]:
     """Name the missing shards, where all parts are shards of the same number."""
-    texts = {part.given.get("shard") for part in parts}
-    shards = [Shard.parse(text) for text in texts if isinstance(text, str)]
+    texts = [word(one.given, "shard") for one in parts]
+    try:
+        shards = [Shard.parse(text) for text in texts if text is not None]
+    except ValueError:
+        return []
     if len(shards) < len(texts) or len({shard.count for shard in shards}) != 1:
         return []
     count = shards[0].count

@@ -55,13 +55,12 @@ def documents_of_runs(results_dir: Path) -> Iterator[StoredRun]:
 
 def run_entry(run: StoredRun) -> RunEntry:
     """Describe one run from its documents."""
-    total = run.metrics.get("total_tests")
     judge = run.config.get("judge") or ("none" if "judge" in run.config else None)
     return RunEntry(
         run_id=run.run_id,
         tags=run.tags,
         timestamp=run.timestamp,
-        n_cases=total if isinstance(total, int) else None,
+        n_cases=whole(run.metrics, "total_tests"),
         verdict=word(run.gate, "verdict"),
         judge=word(judge),
         dataset_hash=run.dataset_hash,

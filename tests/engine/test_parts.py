@@ -57,6 +57,16 @@ def test_a_case_is_reported_once_all_of_its_repeats_are_there() -> None:
     assert reported_cases([one], one.records) == {A.nodeid}
 
 
+@pytest.mark.parametrize("odd", ["4", [4], {"x": "4"}, {"x": [1]}, True, None, 10**30])
+def test_a_set_described_by_values_of_other_types_counts_nothing(odd: object) -> None:
+    described = {"hash": "h", "n_cases": odd, "by_category": odd, "by_tag": odd}
+    one = part("one", A, set=described, settings={"repeats": odd})
+    found = selection_of([one], one.records)
+    assert (found.n_selected, found.n_total) == (1, 0)
+    assert (found.by_category, found.by_tag) == ({}, {})
+    assert reported_cases([one], one.records) == {A.nodeid}
+
+
 @pytest.mark.parametrize(
     ("shards", "missing"),
     [
@@ -65,9 +75,11 @@ def test_a_case_is_reported_once_all_of_its_repeats_are_there() -> None:
         ([None, "1/2"], []),
         ([None], []),
         (["1/2", "1/3"], []),
+        (["1/2", ["2/2"]], []),
+        (["1/2", "half"], []),
     ],
 )
-def test_shards_that_nobody_brought_are_named(shards: list[str | None], missing: list[str]) -> None:
+def test_shards_that_nobody_brought_are_named(shards: list[Any], missing: list[str]) -> None:
     parts = [part(f"r{n}", settings={"shard": shard}) for n, shard in enumerate(shards)]
     assert missing_shards(parts) == missing
 

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.engine import finish
 from tests.plugin.long_runs import (
     ask_server,
     document,
@@ -375,7 +376,7 @@ def test_a_merge_interrupted_before_it_is_complete_is_discarded(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pytest_rageval.engine.finish.render_markdown", interrupt)
+    monkeypatch.setattr(finish, "render_markdown", interrupt)
     assert merge("s1", "s2", "s3", "--run-id", "merged") == ExitCode.INTERRUPTED
     assert not project.folder("merged").exists()
 

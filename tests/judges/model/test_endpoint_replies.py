@@ -323,7 +323,7 @@ def test_what_the_server_calls_itself_is_one_line_that_can_be_stored(
         [completion(GOOD, model="m\ud800\x1b[31m\nrun ok", system_fingerprint="\udfff")]
     )
     judgement = judge.judge("groundedness", REQUEST)
-    assert judgement.model == "m[31m run ok"
+    assert judgement.model == "m run ok"
     assert judgement.system_fingerprint is None
 
 
