@@ -15,8 +15,8 @@ from typing import Final, NoReturn
 
 import click
 
-from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.support.text import clean, did_you_mean
+from pytest_rageval.cli.output import ExitCode, HintingGroup
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import RagEvalError
 
 COMMANDS: Final = (
@@ -44,10 +44,12 @@ COMMANDS: Final = (
 """Names of the subcommands and of their modules."""
 _BROKEN_PIPE: Final = 141
 """Exit code that a shell reports after SIGPIPE (128 + 13), which is not an interruption."""
+_COMPLETE: Final = "_RAGEVAL_COMPLETE"
+"""Variable by which a shell asks for its completion script, or for the words to offer."""
 
 
-class LazyGroup(click.Group):
-    """Group that imports a subcommand on demand, and suggests a name for an unknown one."""
+class LazyGroup(HintingGroup):
+    """Group that imports a subcommand on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all subcommands."""
@@ -60,15 +62,6 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"pytest_rageval.cli.commands.{cmd_name}")
         command: click.Command = module.command
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the subcommand at the start of the arguments."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            hint = did_you_mean(args[0], COMMANDS) or f", expected one of {', '.join(COMMANDS)}"
-            ctx.fail(f"no command {args[0]!r}{hint}")
-        return super().resolve_command(ctx, args)
 
 
 @click.group(
@@ -98,15 +91,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code; the one place where errors become lines."""
     try:
-        code = _invoke(list(arguments) or ["--help"])
+        code = _complete() if os.environ.get(_COMPLETE) else _invoke(list(arguments))
         sys.stdout.flush()
     except click.ClickException as error:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
         _report(f"{where or 'rageval'}: {error.format_message()}")
         return error.exit_code
     except RagEvalError as error:
-        for line in str(error).splitlines():
-            _report(line)
+        _report(str(error))
         return ExitCode.USAGE
     except (KeyboardInterrupt, click.Abort):
         return ExitCode.INTERRUPTED
@@ -123,12 +115,22 @@ def _invoke(arguments: list[str]) -> int:
         with cli.make_context("rageval", arguments) as context:
             code: int | None = cli.invoke(context)
             return code or ExitCode.YES
+    except click.exceptions.NoArgsIsHelpError as asked:
+        click.echo(asked.format_message())
+        return ExitCode.YES
     except click.exceptions.Exit as asked:  # --help and --version
         return asked.exit_code
 
 
+def _complete() -> int:
+    from click.shell_completion import shell_complete
+
+    return shell_complete(cli, {}, "rageval", _COMPLETE, os.environ[_COMPLETE])
+
+
 def _report(message: str) -> None:
-    click.echo(clean(message), err=True)
+    for line in message.splitlines():
+        click.echo(clean(line), err=True)
 
 
 if __name__ == "__main__":

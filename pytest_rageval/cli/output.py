@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pytest_rageval.report.markdown.summary import append_step_summary
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -51,6 +51,20 @@ class UnreachableError(click.ClickException):
     """A required service does not answer as expected."""
 
     exit_code = ExitCode.UNREACHABLE
+
+
+class HintingGroup(click.Group):
+    """Group of commands that suggests a name for an unknown one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand at the start of the arguments."""
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], known) or f", expected one of {', '.join(known)}"
+            ctx.fail(f"no command {args[0]!r}{hint}")
+        return super().resolve_command(ctx, args)
 
 
 def json_option(command: _Command) -> _Command:

@@ -14,7 +14,7 @@ import click
 import pytest
 
 from pytest_rageval.cli import main as cli
-from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.cli.output import CommandError, ExitCode
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.errors import ConfigError
 from tests.build.files import write_lines
@@ -82,7 +82,9 @@ def test_asking_about_the_command_is_no_error(arguments: list[str], capsys: Outp
         (["chek"], "rageval: no command 'chek', did you mean 'check'?"),
         (["bogus"], f"rageval: no command 'bogus', expected one of {', '.join(cli.COMMANDS)}"),
         (["--bogus"], "rageval: No such option"),
-        (["check"], "rageval check: Missing argument"),
+        (["merge"], "rageval merge: Missing argument"),
+        (["runs", "lst"], "rageval runs: no command 'lst', did you mean 'list'?"),
+        (["case", "x"], "rageval case: no command 'x', expected one of add, edit, remove"),
         (["check", "--jsn", "x"], "rageval check: No such option"),
         (["schema", "cases"], "rageval schema: Invalid value"),
         (["score", "a.jsonl", "b.jsonl", "-k", "0"], "rageval score: Invalid value for '-k'"),
@@ -98,10 +100,27 @@ def test_a_usage_error_is_one_line_and_code_2(
     assert err.startswith(message)
 
 
+def test_a_usage_error_keeps_its_lines(capsys: Output) -> None:
+    assert cli.run(["schema"]) == ExitCode.USAGE
+    assert capsys.readouterr().err.splitlines() == [
+        "rageval schema: Missing argument '{case|thresholds}'. Choose from:",
+        "case,",
+        "thresholds",
+    ]
+
+
+def test_a_group_without_a_command_prints_its_help(capsys: Output) -> None:
+    assert cli.run(["case"]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    assert (out.splitlines()[0], err) == ("Usage: rageval case [OPTIONS] COMMAND [ARGS]...", "")
+    assert "\n  remove  Remove cases from a case file.\n" in out
+
+
 @pytest.mark.parametrize(
     ("raised", "code", "shown"),
     [
         (ConfigError("one\ntwo \x1b[31mred"), ExitCode.USAGE, "one\ntwo red\n"),
+        (CommandError("one\ntwo"), ExitCode.USAGE, "rageval: one\ntwo\n"),
         (KeyboardInterrupt(), ExitCode.INTERRUPTED, ""),
         (click.Abort(), ExitCode.INTERRUPTED, ""),
     ],

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_result
+from pytest_rageval.cli.output import (
+    CommandError,
+    ExitCode,
+    HintingGroup,
+    json_option,
+    print_result,
+)
 from pytest_rageval.support.text import clean, did_you_mean
 
 if TYPE_CHECKING:
@@ -32,7 +38,7 @@ _LISTS: Final = {
 }
 
 
-@click.group("case")
+@click.group("case", cls=HintingGroup)
 def command() -> None:
     """Add, change or remove a single case of a case file.
 

@@ -17,6 +17,7 @@ from pytest_rageval.cli.commands.run_history import (
 from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
+    HintingGroup,
     json_option,
     print_json,
     print_lines,
@@ -34,7 +35,7 @@ _STYLES: Final[Mapping[str, Style]] = {"pass": "green", "fail": "red", "not_eval
 """Of the verdict of a gate, whose word says the same."""
 
 
-@click.group("runs")
+@click.group("runs", cls=HintingGroup)
 def command() -> None:
     """List, show, tag and remove stored runs, and show trends.
 
