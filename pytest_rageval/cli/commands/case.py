@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from pytest_rageval.cli.assumed import project_case_files
+from pytest_rageval.cli.completion import complete_case_of_file
+from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
@@ -30,6 +33,7 @@ _TEXTS: Final = {
     "--language": "language",
     "--notes": "notes",
 }
+_NEW_FILE: Final = "evals/eval_set.jsonl"
 _LISTS: Final = {
     "--fact": ("expected_key_facts", "What a correct answer contains; repeatable."),
     "--tag": ("tags", "Tag; repeatable."),
@@ -46,16 +50,14 @@ def command() -> None:
     """
 
 
-def _file_option(command: _Command) -> _Command:
+def _file_option(default: str) -> Callable[[_Command], _Command]:
     return click.option(
         "-f",
         "--file",
         "path",
         type=click.Path(path_type=Path, dir_okay=False),
-        default=Path("evals/eval_set.jsonl"),
-        show_default=True,
-        help="The case file.",
-    )(command)
+        help=f"The case file.  [default: {default}]",
+    )
 
 
 def _field_options(command: _Command) -> _Command:
@@ -99,11 +101,11 @@ def _field_options(command: _Command) -> _Command:
 
 
 @command.command("add")
-@_file_option
+@_file_option(f"the only one, else {_NEW_FILE}")
 @click.option("--id", "case_id", help="Id of the case (default: made from the question).")
 @_field_options
 @json_option
-def add(path: Path, case_id: str | None, as_json: bool, **given: Any) -> ExitCode:
+def add(path: Path | None, case_id: str | None, as_json: bool, **given: Any) -> ExitCode:
     """Add a case at the end of a case file."""
     from pytest_rageval.authoring.interchange.files import append_cases
     from pytest_rageval.authoring.interchange.ids import id_from_question
@@ -115,6 +117,7 @@ def add(path: Path, case_id: str | None, as_json: bool, **given: Any) -> ExitCod
         raise click.UsageError("--question: expected the question that is asked")
     line = {"id": case_id or id_from_question(question), **fields}
     _check(line)
+    path = path or _file_to_extend()
     if path.exists():
         _refuse_taken(line["id"], _lines_by_id(path), path)
         append_line(path, line)
@@ -124,14 +127,14 @@ def add(path: Path, case_id: str | None, as_json: bool, **given: Any) -> ExitCod
 
 
 @command.command("edit")
-@click.argument("case_id", metavar="ID")
-@_file_option
+@click.argument("case_id", metavar="ID", shell_complete=complete_case_of_file)
+@_file_option("the one with the case")
 @click.option("--id", "new_id", help="New id of the case.")
 @_field_options
 @click.option("--unset", multiple=True, metavar="FIELD", help="Field to remove; repeatable.")
 @json_option
 def edit(
-    path: Path,
+    path: Path | None,
     case_id: str,
     new_id: str | None,
     unset: tuple[str, ...],
@@ -142,6 +145,7 @@ def edit(
     from pytest_rageval.project.case_file_edit import change_line
     from pytest_rageval.support.json_text import REMOVED
 
+    path = path or _file_with(case_id)
     lines = _lines_by_id(path)
     line = _line_of(lines, case_id, path)
     changes = _fields(given) | ({} if new_id is None else {"id": new_id})
@@ -160,14 +164,17 @@ def edit(
 
 
 @command.command("remove")
-@click.argument("case_ids", metavar="ID...", nargs=-1, required=True)
-@_file_option
+@click.argument(
+    "case_ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_case_of_file
+)
+@_file_option("the one with the case")
 @json_option
-def remove(path: Path, case_ids: tuple[str, ...], as_json: bool) -> ExitCode:
+def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> ExitCode:
     """Remove cases from a case file."""
     from pytest_rageval.project.case_file_edit import remove_line
 
     wanted = list(dict.fromkeys(case_ids))
+    path = path or _file_with(wanted[0])
     lines = _lines_by_id(path)
     # All ids are looked up before the first case is removed.
     found = [_line_of(lines, case_id, path) for case_id in wanted]
@@ -181,7 +188,28 @@ def remove(path: Path, case_ids: tuple[str, ...], as_json: bool) -> ExitCode:
     return _done("removed", path, wanted, as_json=as_json)
 
 
-# --- options ---------------------------------------------------------------------------------
+# --- file and options ------------------------------------------------------------------------
+
+
+def _file_to_extend() -> Path:
+    found = project_case_files(project_settings({}))
+    return found[0] if len(found) == 1 else Path(_NEW_FILE)
+
+
+def _file_with(case_id: str) -> Path:
+    """Return the only case file with a case."""
+    files = project_case_files(project_settings({})) or [Path(_NEW_FILE)]
+    if len(files) == 1:
+        return files[0]
+    lines = {path: _lines_by_id(path) for path in files}
+    found = [path for path in files if case_id in lines[path]]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(path.as_posix() for path in found or files)
+    if found:
+        raise CommandError(f"{case_id!r}: is in {names}; name one of them with --file")
+    hint = did_you_mean(case_id, [known for one in lines.values() for known in one])
+    raise CommandError(f"{names}: no case has the id {case_id!r}{hint}")
 
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:

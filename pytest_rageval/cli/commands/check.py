@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_rageval.cli.assumed import all_case_files
 from pytest_rageval.cli.output import ExitCode, UnreachableError, json_option, print_json
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.errors import DatasetError, EndpointError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--vault",
     type=click.Path(path_type=Path),
@@ -44,6 +45,8 @@ def command(
 ) -> ExitCode:
     """Check case files: contents, errors and suspicious cases.
 
+    FILES are by default all case files of the project.
+
     Every fault of every file is printed as file:line:col: field: what came, what was expected.
     Files without faults are then checked for duplicate questions, within a file and between files,
     unbalanced categories and, with --vault or --rag-url, anchors that no longer exist. Exit codes:
@@ -52,7 +55,7 @@ def command(
     """
     documents = []
     placed: dict[str, list[PlacedCase]] = {}
-    for path in files:
+    for path in files or all_case_files("FILES"):
         document, cases = _load(path)
         documents.append(document)
         placed.setdefault(document["file"], cases)  # a file may be named twice

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pytest_rageval.cli.assumed import baseline_name, report_assumed, run_or_last
+from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
@@ -20,11 +22,12 @@ from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from pytest_rageval.report.text.comparison import ComparisonView
+    from pytest_rageval.values.settings import Settings
 
 
 @click.command("compare")
-@click.argument("base")
-@click.argument("new")
+@click.argument("base", required=False, shell_complete=complete_run)
+@click.argument("new", required=False, shell_complete=complete_run)
 @click.option("--md", "markdown", metavar="FILE", type=click.Path(path_type=Path),
               help="Write the comparison in Markdown too.")  # fmt: skip
 @click.option("--out-dir", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
@@ -34,8 +37,8 @@ if TYPE_CHECKING:
 @click.option("-v", "--verbose", is_flag=True, help="Show every metric and every flip.")
 @json_option
 def command(
-    base: str,
-    new: str,
+    base: str | None,
+    new: str | None,
     ignore_invariants: bool,
     verbose: bool,
     as_json: bool,
@@ -43,9 +46,11 @@ def command(
 ) -> ExitCode:
     """Compare the run NEW with the run BASE, case by case.
 
-    A run is an id, a prefix of one, a tag, last, last~N or a path. Cases are paired by file, id
-    and content. Exit code 1 if a check of thresholds.toml against a baseline (max_drop, max_rise,
-    newly_missed) fails with BASE as the baseline; 3 if the runs are not comparable.
+    A run is an id, a prefix of one, a tag, last, last~N or a path. NEW is by default the last run;
+    BASE the baseline of thresholds.toml, else the run tagged main, else the run before NEW. Cases
+    are paired by file, id and content. Exit code 1 if a check of thresholds.toml against a baseline
+    (max_drop, max_rise, newly_missed) fails with BASE as the baseline; 3 if the runs are not
+    comparable.
     """
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.report.comparison_document import comparison_document
@@ -74,7 +79,44 @@ def command(
     return ExitCode.NO if view.failed else ExitCode.YES
 
 
-def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
+def _folders(base: str | None, new: str | None, project: Settings) -> tuple[Path, Path]:
+    """Return the folders of the two runs, of which one or both may not be named."""
+    from pytest_rageval.runs.store import resolve_run
+
+    results = Path(project.rootdir) / project.results_dir
+    named = None if base is None else resolve_run(results, base)
+    newest = resolve_run(results, run_or_last(new, "NEW"))
+    if named is None or (new is None and named == newest):  # `compare last` names the new run
+        return _assumed_base(newest, results, project), newest
+    return named, newest
+
+
+def _assumed_base(newest: Path, results: Path, project: Settings) -> Path:
+    from pytest_rageval.runs.store import list_runs, resolve_run
+    from pytest_rageval.runs.tags import read_tags
+    from pytest_rageval.values.errors import StorageError
+
+    baseline = baseline_name(project)
+    for name, role in ((baseline, "the baseline"), ("main", "tagged main")):
+        if name is None or (name != baseline and name not in read_tags(results)):
+            continue
+        try:
+            folder = resolve_run(results, name)
+        except StorageError as error:
+            report_assumed("BASE", f"not {name}: {error}")
+            continue
+        if folder != newest:
+            report_assumed("BASE", f"{folder.name}, {role}")
+            return folder
+    runs = list_runs(results)
+    before = runs[: runs.index(newest)] if newest in runs else runs
+    if not before:
+        raise CommandError(f"BASE: none given, and no run is stored before {newest.name}")
+    report_assumed("BASE", f"{before[-1].name}, the run before")
+    return before[-1]
+
+
+def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> ComparisonView:
     from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_groups
     from pytest_rageval.analysis.gate.differences import margins
     from pytest_rageval.analysis.two_runs import compare_runs
@@ -82,11 +124,10 @@ def _compare(base: str, new: str, *, ignore_invariants: bool) -> ComparisonView:
     from pytest_rageval.engine.finish import open_gate, regression_checks
     from pytest_rageval.report.text.comparison import ComparisonView
     from pytest_rageval.runs.read import read_compared
-    from pytest_rageval.runs.store import resolve_run
 
     project = project_settings({})
     results = Path(project.rootdir) / project.results_dir
-    folders = [resolve_run(results, name) for name in (base, new)]
+    folders = _folders(base, new, project)
     gate = open_gate(folders[1], project)
     found = compare_runs(
         read_compared(folders[0], results),

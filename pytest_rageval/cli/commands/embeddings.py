@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
 from pytest_rageval.support.text import clean
 
@@ -31,7 +33,7 @@ class _Source:
 
 
 @click.command("embeddings")
-@click.argument("run")
+@click.argument("run", required=False, shell_complete=complete_run)
 @click.option("--embeddings-url", "url", help="Base URL of an OpenAI-compatible API.")
 @click.option("--embeddings-model", "model", help="Model of that API.")
 @click.option("--embeddings-api-key-env", "api_key_env", help="Variable that holds its key.")
@@ -48,11 +50,14 @@ class _Source:
 )
 @click.option("--save", is_flag=True, help=f"Write {DOCUMENT} into the folder of the run.")
 @json_option
-def command(run: str, allow_cut_texts: bool, save: bool, as_json: bool, **given: Any) -> None:
+def command(
+    run: str | None, allow_cut_texts: bool, save: bool, as_json: bool, **given: Any
+) -> None:
     """Compare questions, chunks and languages of the stored RUN.
 
-    Questions and chunk texts are sent only to the API that you name. With --vectors
-    each line of the file is {"text" or "chunk_id": ..., "embedding": [...]}.
+    RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run.
+    Questions and chunk texts are sent only to the API that you name. With --vectors each line of
+    the file is {"text" or "chunk_id": ..., "embedding": [...]}.
     """
     source = _Source(**given)
     _check(source)
@@ -61,7 +66,7 @@ def command(run: str, allow_cut_texts: bool, save: bool, as_json: bool, **given:
     from pytest_rageval.runs.store import write_document
     from pytest_rageval.values.record import SCHEMA_VERSION
 
-    stored = open_run(run, os.environ)
+    stored = open_run(run_or_last(run), os.environ)
     document = _document(stored, source, allow_cut_texts=allow_cut_texts)
     if save:
         write_document(stored.folder, DOCUMENT, {"schema_version": SCHEMA_VERSION, **document})

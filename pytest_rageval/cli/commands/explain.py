@@ -1,4 +1,4 @@
-"""``rageval explain``: the reasons for the numbers of one case of a stored run."""
+"""``rageval explain``: the misses of a stored run, and the reasons for the numbers of one case."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pytest_rageval.cli.assumed import report_assumed, run_or_last
+from pytest_rageval.cli.completion import complete_case, complete_run_or_case
 from pytest_rageval.cli.output import CommandError, json_option, print_json
 from pytest_rageval.support.text import did_you_mean, first_of
-from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.errors import DatasetError, StorageError
 
 if TYPE_CHECKING:
     from pytest_rageval.report.text.lines import Line
     from pytest_rageval.values.case import Case
     from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.run import StoredRun
 
 _STYLES: Final[dict[str, dict[str, Any]]] = {
     "": {},
@@ -34,14 +37,19 @@ _NAMED: Final = 5
 
 
 @click.command("explain")
-@click.argument("run")
-@click.argument("case")
+@click.argument("run", required=False, shell_complete=complete_run_or_case)
+@click.argument("case", required=False, shell_complete=complete_case)
 @click.option(
     "--repeat",
     type=click.IntRange(min=0),
     help="Only this repeat (from 0) of a case that was asked several times.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Add chunk texts, scores and the whole answer.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Add chunk texts, scores and the whole answer; without CASE, list every miss.",
+)
 @click.option(
     "--color",
     type=click.Choice(["auto", "yes", "no"]),
@@ -51,24 +59,32 @@ _NAMED: Final = 5
 )
 @json_option
 def command(
-    run: str,
-    case: str,
+    run: str | None,
+    case: str | None,
     repeat: int | None,
     verbose: bool,
     color: str,
     as_json: bool,
 ) -> None:
-    """Explain the case CASE of the stored run RUN.
+    """Explain the case CASE of the stored run RUN, or list its misses by cause.
 
-    RUN is an id, a prefix of one, last, last~N or a path. CASE is a case id, file::id if several
-    files have it, or a prefix that only one case has. The output shows which chunk matched which
-    anchor and why, the arithmetic of each metric, and the reason why the others are not applicable.
+    RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run. CASE is a
+    case id, file::id if several files have it, or a prefix that only one case has. The output shows
+    which chunk matched which anchor and why, the arithmetic of each metric, and the reason why the
+    others are not applicable.
     """
     from pytest_rageval.report.explain.case import explain_record
-    from pytest_rageval.runs.read import open_run, settled
+    from pytest_rageval.runs.read import settled
     from pytest_rageval.runs.record_json import to_plain
 
-    stored = open_run(run, os.environ)
+    stored, case = _open(run, case)
+    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+    if case is None:
+        if repeat is not None:
+            raise click.UsageError("--repeat: expected a CASE beside it")
+        lines = _misses(stored, run or "last", width, verbose=verbose, as_json=as_json)
+        _print(lines, colored=_colored(color))
+        return
     explanations = []
     for record in _choose(stored.records, case, repeat):
         known = record.stored_case or _case_of_file(record)
@@ -81,13 +97,47 @@ def command(
         return
     from pytest_rageval.report.text.explanation import render_explanation
 
-    colored = color == "yes"
-    if color == "auto":
-        colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
     for number, explanation in enumerate(explanations):
         lines = render_explanation(explanation, run_id=stored.run_id, width=width, verbose=verbose)
-        _print([(), *lines] if number else lines, colored=colored)
+        _print([(), *lines] if number else lines, colored=_colored(color))
+
+
+# --- which run -----------------------------------------------------------------------------
+
+
+def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
+    """Return the named run and case; a single name may be that of a case of the last run."""
+    from pytest_rageval.runs.read import open_run
+
+    if run is None or case is not None:
+        return open_run(run_or_last(run), os.environ), case
+    try:
+        return open_run(run, os.environ), None
+    except StorageError as error:
+        try:
+            last = open_run("last", os.environ)
+        except StorageError:
+            raise error from None
+        if not _named(last.records, run):
+            hint = did_you_mean(run, (record.name for record in last.records))
+            raise CommandError(f"{error}; no case of the last run has this name{hint}") from error
+        report_assumed("RUN", f"{last.run_id}, the last run")
+        return last, run
+
+
+def _misses(
+    stored: StoredRun, name: str, width: int, *, verbose: bool, as_json: bool
+) -> list[Line]:
+    """Return the lines of the misses; as JSON they are printed instead."""
+    from pytest_rageval.report.text.misses import find_misses, misses_document, render_misses
+
+    if as_json:
+        misses = misses_document(find_misses(stored.records))
+        print_json({"run_id": stored.run_id, "misses": misses})
+        return []
+    return render_misses(
+        stored.records, run_id=stored.run_id, run=name, width=width, verbose=verbose
+    )
 
 
 # --- which case ----------------------------------------------------------------------------
@@ -154,6 +204,12 @@ def _one_of(found: Sequence[str], name: str, nodeids: Iterable[str]) -> str:
 
 
 # --- terminal ------------------------------------------------------------------------------
+
+
+def _colored(color: str) -> bool:
+    if color == "auto":
+        return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return color == "yes"
 
 
 def _print(lines: Iterable[Line], *, colored: bool) -> None:

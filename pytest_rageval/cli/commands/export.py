@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_rageval.cli.assumed import all_case_files
+from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import ExitCode, json_option, left_out_lines, print_result
 from pytest_rageval.support.text import clean, counted, first_of
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 @click.argument(
     "files", nargs=-1, metavar="[CASES]...", type=click.Path(path_type=Path, dir_okay=False)
 )
-@click.option("--run", metavar="RUN", help="TREC: a stored run as run.txt and qrels.txt.")
+@click.option("--run", metavar="RUN", shell_complete=complete_run,
+              help="TREC: a stored run as run.txt and qrels.txt.")  # fmt: skip
 @click.option(
     "-o",
     "--output",
@@ -43,15 +46,16 @@ def command(
 ) -> ExitCode:
     """Write case files as a BEIR dataset or TREC files, or a run for trec_eval.
 
-    The documents of a case file become the corpus of a BEIR dataset.
+    CASES are by default all case files of the project. Their documents become the corpus of a BEIR
+    dataset.
     """
-    if (run is None) == (not files):
-        raise click.UsageError("expected case files, or --run RUN")
     if run is not None:
+        if files:
+            raise click.UsageError("expected case files, or --run RUN")
         if name != "trec":
             raise click.UsageError("--run: expected the format trec")
         return _export_run(run, output, level, as_json=as_json)
-    return _export_cases(name, files, output, as_json=as_json)
+    return _export_cases(name, files or all_case_files("CASES"), output, as_json=as_json)
 
 
 # --- cases -----------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_lines, terminal_width
 
 if TYPE_CHECKING:
@@ -16,16 +18,19 @@ if TYPE_CHECKING:
 
 
 @click.command("gate")
-@click.argument("run")
-@click.option("--baseline", metavar="RUN",
+@click.argument("run", required=False, shell_complete=complete_run)
+@click.option("--baseline", metavar="RUN", shell_complete=complete_run,
               help="Run to compare with (default: that of thresholds.toml).")  # fmt: skip
 @click.option("--allow-regressions", is_flag=True,
               help="Let checks against the baseline warn instead of fail.")  # fmt: skip
 @json_option
-def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bool) -> ExitCode:
+def command(
+    run: str | None, baseline: str | None, allow_regressions: bool, as_json: bool
+) -> ExitCode:
     """Check a stored run against the current thresholds.toml; nothing is asked or written.
 
-    Exit code 1 if the gate fails; 3 if it does not, but the baseline is not comparable.
+    RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run. Exit code
+    1 if the gate fails; 3 if it does not, but the baseline is not comparable.
     """
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.cli.output import add_to_step_summary
@@ -38,7 +43,7 @@ def command(run: str, baseline: str | None, allow_regressions: bool, as_json: bo
     project = project_settings({"rageval_allow_regressions": allow_regressions})
     project = replace(project, baseline=baseline or project.baseline)
     results = Path(project.rootdir) / project.results_dir
-    gate = open_gate(resolve_run(results, run), project)
+    gate = open_gate(resolve_run(results, run_or_last(run)), project)
     if baseline is not None:
         resolve_run(results, baseline)  # report a missing baseline that was named explicitly
     numbers, run_id = gate.numbers(), gate.run.run_id

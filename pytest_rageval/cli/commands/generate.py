@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pytest_rageval.cli.assumed import report_assumed
 from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import JudgeError
@@ -20,18 +21,19 @@ if TYPE_CHECKING:
     from pytest_rageval.authoring.generation.generate import Generated
     from pytest_rageval.judges.model.chat import ChatModel
 
-_EXISTS: Final = "{}: exists; name a file that does not, or remove it"
+_EXISTS: Final = "{}: exists; name another file with -o, or remove it"
 
 _WISHES: Final = ("seed", "limit", "unanswerable", "withheld")
 """Options that say which cases are drafted, by the names that ``Wish`` gives them."""
 
 
 @click.command("generate")
-@click.argument("vault", type=click.Path(path_type=Path))
+@click.argument("vault", required=False, type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
-    required=True,
+    default=Path("evals/generated.jsonl"),
+    show_default=True,
     type=click.Path(dir_okay=False, path_type=Path),
     help="Case file to write; it must not exist yet.",
 )
@@ -80,7 +82,7 @@ _WISHES: Final = ("seed", "limit", "unanswerable", "withheld")
 )
 @json_option
 def command(
-    vault: Path,
+    vault: Path | None,
     output: Path,
     against: tuple[Path, ...],
     model: str | None,
@@ -89,11 +91,11 @@ def command(
 ) -> None:
     """Draft cases from the Markdown notes below VAULT.
 
-    Headings that are questions, questions with their answers, and definitions become cases whose
-    evidence is their section; a model writes more if --model names one. Each snippet and key fact
-    is looked up in its section, and drafts that fail are dropped. Every case is marked as
-    generated: it is asked and shown, but not counted in any figure or check until a person has
-    reviewed it.
+    VAULT is by default the vault in [tool.rageval.target]. Headings that are questions, questions
+    with their answers, and definitions become cases whose evidence is their section; a model writes
+    more if --model names one. Each snippet and key fact is looked up in its section, and drafts
+    that fail are dropped. Every case is marked as generated: it is asked and shown, but not counted
+    in any figure or check until a person has reviewed it.
     """
     from pytest_rageval.authoring.generation.generate import Wish, case_file, generate
     from pytest_rageval.authoring.notes import read_notes
@@ -101,6 +103,7 @@ def command(
 
     if os.path.lexists(output):
         raise CommandError(_EXISTS.format(output))
+    vault = vault or _assumed_vault()
     known = [located.case for file in against for located in load_cases(file).cases]
     read = read_notes(vault)
     for path, reason in read.skipped:
@@ -116,6 +119,19 @@ def command(
     _write(output, case_file(made.cases))
     document = _document(output, made)
     print_result(document, _lines(output, document), as_json=as_json)
+
+
+def _assumed_vault() -> Path:
+    from pytest_rageval.cli.judge_options import project_settings
+
+    vault = project_settings({}).target.vault
+    if vault is None:
+        raise click.UsageError(
+            "VAULT: none given, and [tool.rageval.target] has no vault; expected a folder of "
+            "Markdown notes"
+        )
+    report_assumed("VAULT", f"{vault}, of [tool.rageval.target]")
+    return Path(vault)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import (
     JudgeWatch,
     chosen_cases,
@@ -25,18 +27,15 @@ from pytest_rageval.cli.output import CommandError, UnreachableError, json_optio
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.judges.cache.store import JudgeCache
-    from pytest_rageval.values.settings import Settings
-
-if TYPE_CHECKING:
     from pytest_rageval.engine.rejudge import Rejudged
+    from pytest_rageval.judges.cache.store import JudgeCache
     from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
     from pytest_rageval.values.verdict import Judge, Judgement
 
 
 @click.command("judge")
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=complete_run)
 @judge_options
 @click.option(
     "--rubric",
@@ -80,10 +79,10 @@ def command(
 ) -> None:
     """Judge the answers of the stored run RUN.
 
-    RUN is an id, a prefix of one, last, last~N or a path; its texts must have been stored whole
-    (--rageval-store-full-text). The verdicts are stored in the run's folder, in a separate file for
-    each judge and rubric version: nothing is overwritten. Cached verdicts cost nothing;
-    --no-judge-cache asks again.
+    RUN is an id, a prefix of one, a tag, last, last~N or a path, by default the last run; its texts
+    must have been stored whole (--rageval-store-full-text). The verdicts are stored in the run's
+    folder, in a separate file for each judge and rubric version: nothing is overwritten. Cached
+    verdicts cost nothing; --no-judge-cache asks again.
     """
     rubrics, spot_check, labels = (flags.pop(name) for name in ("rubrics", "spot_check", "labels"))
     if show_cache or prune_days is not None:
@@ -91,12 +90,11 @@ def command(
             raise click.UsageError(f"RUN: got {run!r}, expected none with an option of the cache")
         _manage_cache(prune_days, flags, as_json=as_json)
         return
-    if run is None:
-        raise click.UsageError("Missing argument 'RUN'.")
     settings = judge_settings(flags)
     if rubrics:
         settings = replace(settings, judging=replace(settings.judging, rubrics=rubrics))
-    _judge(run, with_trust(settings, spot_check, labels), dry_run=dry_run, as_json=as_json)
+    settings = with_trust(settings, spot_check, labels)
+    _judge(run_or_last(run), settings, dry_run=dry_run, as_json=as_json)
 
 
 def _manage_cache(days: int | None, flags: Mapping[str, object], *, as_json: bool) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pytest_rageval.cli.assumed import only_case_file
+from pytest_rageval.cli.completion import complete_case_of_file, complete_run
 from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
@@ -20,6 +22,7 @@ from pytest_rageval.cli.output import (
     print_result,
 )
 from pytest_rageval.support.text import clean, did_you_mean
+from pytest_rageval.values.errors import DatasetError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.labelling.desk import AnnotatorDesk, CaseDesk, Target
@@ -65,19 +68,20 @@ class _Wanted:
 
 
 @click.command("label")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--plain", is_flag=True, help="Numbered lines instead of a full-screen app.")
 @click.option("--web", is_flag=True, help="A page for a browser on this machine.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0,
               help="Port of --web on 127.0.0.1; 0 takes a free one.")  # fmt: skip
 @click.option("--open", "open_browser", is_flag=True, help="Open the page of --web in the browser.")
-@click.option("--case", "case_ids", metavar="ID", multiple=True, help="Only this case; repeatable.")
+@click.option("--case", "case_ids", metavar="ID", multiple=True,
+              shell_complete=complete_case_of_file,
+              help="Only this case; repeatable.")  # fmt: skip
 @click.option("--unlabeled", is_flag=True, help="Only answerable cases without evidence.")
 @click.option("--category", "categories", metavar="NAME", multiple=True,
               help="Only this category; repeatable.")  # fmt: skip
-@click.option(
-    "--failed-from", metavar="RUN", help="Only cases that missed or erred in a stored run."
-)
+@click.option("--failed-from", metavar="RUN", shell_complete=complete_run,
+              help="Only cases that missed or erred in a stored run.")  # fmt: skip
 @click.option("--review", is_flag=True,
               help="Only generated cases; enter marks them reviewed. Remove a bad one with "
               "`rageval case remove -f FILE ID`, or correct it with `case edit`.")  # fmt: skip
@@ -90,15 +94,20 @@ class _Wanted:
 @click.option("--k", type=click.IntRange(1, 200), default=20, show_default=True,
               help="Number of chunks to request.")  # fmt: skip
 @json_option
-def command(agreement: bool, as_json: bool, rag_url: str | None, **options: Any) -> ExitCode:
+def command(
+    file: Path | None, agreement: bool, as_json: bool, rag_url: str | None, **options: Any
+) -> ExitCode:
     """Mark the evidence of the cases in FILE, among the chunks that the target retrieves.
 
-    Marks are written to the line of the case as anchors: path, heading path and quoted sentences.
-    The rest of the file does not change. Exit code 1 if the input ended before the last decision
-    was saved, 4 if the target cannot be reached, 130 after Ctrl-C.
+    FILE is by default the only case file of the project; with --review the only one with generated
+    cases. Marks are written to the line of the case as anchors: path, heading path and quoted
+    sentences. The rest of the file does not change. Exit code 1 if the input ended before the last
+    decision was saved, 4 if the target cannot be reached, 130 after Ctrl-C.
     """
-    wanted = _Wanted(**options)
+    wanted = _Wanted(file=file or Path(), **options)
     _check(wanted, agreement=agreement, as_json=as_json)
+    if file is None:
+        wanted = replace(wanted, file=_assumed_file(wanted))
     if agreement:
         return _print_agreement(wanted.file, as_json=as_json)
     return _label(wanted, rag_url)
@@ -120,6 +129,19 @@ def _check(wanted: _Wanted, *, agreement: bool, as_json: bool) -> None:
     given = [name for name, is_given in ways.items() if is_given]
     if len(given) > 1:
         raise click.UsageError(f"{' and '.join(given)}: expected one of them")
+
+
+def _assumed_file(wanted: _Wanted) -> Path:
+    return only_case_file("FILE", _has_generated) if wanted.review else only_case_file("FILE")
+
+
+def _has_generated(path: Path) -> bool:
+    from pytest_rageval.project.case_reader import load_cases
+
+    try:
+        return any(located.case.review == "generated" for located in load_cases(path).cases)
+    except DatasetError:
+        return False
 
 
 # --- a session -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.cli.commands.run_history import put_and_warn
+from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import read_labels
 from pytest_rageval.cli.output import (
     ExitCode,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command("merge")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_run)
 @click.option(
     "--run-id", metavar="ID", help="Name of the new run (default: UTC time and 4 hex digits)."
 )
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
 def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json: bool) -> ExitCode:
     """Merge runs that each asked a part of the set, and decide the gate over the whole.
 
-    RUN is an id, a prefix of one, last, last~N or a path. The new run has the figures of a single
-    run over all cases; the parts are not changed. Exit code 3 if the runs differ in settings, cases
-    or system, or hold the same case twice; 1 if the gate fails, which it also does if cases of the
-    set are missing.
+    RUN is an id, a prefix of one, a tag, last, last~N or a path. The new run has the figures of a
+    single run over all cases; the parts are not changed. Exit code 3 if the runs differ in
+    settings, cases or system, or hold the same case twice; 1 if the gate fails, which it also does
+    if cases of the set are missing.
     """
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.cli.output import add_to_step_summary

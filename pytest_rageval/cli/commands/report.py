@@ -7,12 +7,15 @@ from pathlib import Path
 
 import click
 
+from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import CommandError
 
 
 @click.command("report")
-@click.argument("run", default="last")
-@click.option("--baseline", metavar="RUN", help="Compare with this run: flips first.")
+@click.argument("run", required=False, shell_complete=complete_run)
+@click.option("--baseline", metavar="RUN", shell_complete=complete_run,
+              help="Compare with this run: flips first.")  # fmt: skip
 @click.option(
     "-o",
     "--output",
@@ -29,17 +32,20 @@ from pytest_rageval.cli.output import CommandError
     is_flag=True,
     help="Above 1000 cases, also show the details of those that passed.",
 )
-def command(run: str, baseline: str | None, output: Path | None, redact: bool, full: bool) -> None:
+def command(
+    run: str | None, baseline: str | None, output: Path | None, redact: bool, full: bool
+) -> None:
     """Write the stored run RUN as one HTML file that needs no network.
 
-    RUN, like the baseline, is an id, a prefix of one, a tag, last, last~N or a path.
+    RUN is an id, a prefix of one, a tag, last, last~N or a path, as is the baseline; by default
+    the last run.
     """
     from pytest_rageval.report.html.files import report_page
     from pytest_rageval.report.html.values import ReportOptions
     from pytest_rageval.runs.read import open_run
     from pytest_rageval.runs.store import REPORT
 
-    stored = open_run(run, os.environ)
+    stored = open_run(run_or_last(run), os.environ)
     page = report_page(
         stored,
         baseline=None if baseline is None else open_run(baseline, os.environ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from pytest_rageval.cli.completion import complete_metric
 from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json, print_lines
 from pytest_rageval.support.text import clean, counted, first_of, nearest
 
@@ -103,7 +104,7 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
 
 
 @click.command("trend")
-@click.argument("metric")
+@click.argument("metric", shell_complete=complete_metric)
 @click.option("--tag", metavar="TAG", help="Only cases with this tag.")
 @click.option("--category", metavar="NAME", help="Only cases of this category.")
 @click.option("--run-tag", "run_tags", multiple=True, metavar="TAG",

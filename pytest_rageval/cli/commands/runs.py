@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pytest_rageval.cli.assumed import baseline_name, run_or_last
 from pytest_rageval.cli.commands.run_history import (
     project_folders,
     put_and_warn,
     sync_command,
     trend_command,
 )
+from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
@@ -35,12 +37,15 @@ _STYLES: Final[Mapping[str, Style]] = {"pass": "green", "fail": "red", "not_eval
 """Of the verdict of a gate, whose word says the same."""
 
 
-@click.group("runs", cls=HintingGroup)
-def command() -> None:
+@click.group("runs", cls=HintingGroup, invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> ExitCode | None:
     """List, show, tag and remove stored runs, and show trends.
 
-    A RUN is an id, a prefix of one, a tag, last, last~N or a path.
+    Without a command they are listed. A RUN is an id, a prefix of one, a tag, last, last~N or a
+    path.
     """
+    return _list(as_json=False) if context.invoked_subcommand is None else None
 
 
 # --- list ------------------------------------------------------------------------------------
@@ -50,6 +55,10 @@ def command() -> None:
 @json_option
 def list_command(as_json: bool) -> ExitCode:
     """List the runs, newest first."""
+    return _list(as_json=as_json)
+
+
+def _list(*, as_json: bool) -> ExitCode:
     from pytest_rageval.runs.list import run_entries
 
     results = project_folders()[1]
@@ -85,17 +94,17 @@ def _list_lines(entries: list[RunEntry]) -> Iterator[Line]:
 
 
 @command.command("show")
-@click.argument("run")
+@click.argument("run", required=False, shell_complete=complete_run)
 @json_option
-def show_command(run: str, as_json: bool) -> ExitCode:
-    """Show the gate, figures, versions and settings of a run."""
+def show_command(run: str | None, as_json: bool) -> ExitCode:
+    """Show the gate, figures, versions and settings of RUN, by default the last run."""
     from pytest_rageval.runs.list import run_entry
     from pytest_rageval.runs.read import read_documents
     from pytest_rageval.runs.store import resolve_run
     from pytest_rageval.runs.tags import tags_by_run
 
     results = project_folders()[1]
-    folder = resolve_run(results, run)
+    folder = resolve_run(results, run_or_last(run))
     stored = read_documents(folder, tags=tags_by_run(results).get(folder.name, ()))
     entry = run_entry(stored)
     if as_json:
@@ -143,7 +152,7 @@ def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
 
 
 @command.command("tag")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_run)
 @click.argument("tag", required=False)
 @click.option("--delete", is_flag=True, help="Remove the tag; its name is the only argument.")
 @json_option
@@ -225,16 +234,11 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
 def _baseline(results: Path) -> frozenset[str]:
     """Return the id of the gate's baseline run, if there is one."""
     from pytest_rageval.cli.judge_options import project_settings
-    from pytest_rageval.project.thresholds import project_thresholds
     from pytest_rageval.runs.store import resolve_run
     from pytest_rageval.values.errors import StorageError
 
-    project = project_settings({})
-    thresholds = project_thresholds(
-        Path(project.rootdir), gates=(), judge_configured=False, categories=None, tags=None
-    )
+    named = baseline_name(project_settings({}))
     try:
-        named = project.baseline or thresholds.baseline
         return frozenset({resolve_run(results, named).name} if named else ())
     except StorageError:  # not stored here, so it cannot be removed
         return frozenset()

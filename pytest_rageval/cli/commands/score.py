@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_rageval.cli.assumed import only_case_file
 from pytest_rageval.cli.commands.run_history import put_and_warn
 from pytest_rageval.cli.judge_options import (
     JudgeWatch,
@@ -36,8 +37,8 @@ _PAGE_RECORDS = 20_000
 
 
 @click.command("score")
-@click.argument("cases", type=_FILE)
-@click.argument("responses", type=_FILE)
+@click.argument("cases", metavar="[CASES]", type=_FILE)
+@click.argument("responses", metavar="RESPONSES", required=False, type=_FILE)
 @click.option(
     "-k",
     "k",
@@ -65,7 +66,7 @@ _PAGE_RECORDS = 20_000
 @json_option
 def command(
     cases: Path,
-    responses: Path,
+    responses: Path | None,
     run_id: str | None,
     no_report: bool,
     as_json: bool,
@@ -73,14 +74,17 @@ def command(
 ) -> None:
     """Score recorded RESPONSES against CASES.
 
-    Each line of RESPONSES is {"id": case id, "response": reply of the ask API}; "repeat": 1 and so
-    on mark further responses of one case, and "error": {"kind", "message"} replaces a missing
-    response. The exit code is 0 if the files could be read, whatever the scores. The matching
-    settings are those of pyproject.toml. Answers are judged only with --judge.
+    CASES is by default the only case file of the project. Each line of RESPONSES is {"id": case id,
+    "response": reply of the ask API}; "repeat": 1 and so on mark further responses of one case, and
+    "error": {"kind", "message"} replaces a missing response. The exit code is 0 if the files could
+    be read, whatever the scores. The matching settings are those of pyproject.toml. Answers are
+    judged only with --judge.
     """
     from pytest_rageval.judges.opening import open_judge
 
     settings = _settings(flags)
+    if responses is None:
+        cases, responses = only_case_file("CASES"), cases
     with open_judge(settings, environ=os.environ) as judge:
         scored, lines = _score(cases, responses, settings, judge, run_id=run_id, as_json=as_json)
     page = problem = ""

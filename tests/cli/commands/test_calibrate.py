@@ -352,10 +352,16 @@ def test_a_stored_calibration_that_cannot_be_read_is_one_line(opened: Open, caps
 # --- usage ---------------------------------------------------------------------------------------
 
 
+def test_a_missing_rubric_is_named_with_the_choices(capsys: Output) -> None:
+    assert cli.run(["calibrate", "labels.jsonl", "--judge", "m"]) == ExitCode.USAGE
+    first, *choices = capsys.readouterr().err.splitlines()
+    assert first == "rageval calibrate: Missing option '--rubric'. Choose from:"
+    assert choices == ["groundedness,", "correctness,", "abstention"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["labels.jsonl", "--judge", "m"], "Missing option '--rubric'"),
         (["labels.jsonl", "--judge", "m", "--rubric", "quality"], "'quality' is not one of"),
         (["labels.jsonl", "--rubric", "correctness", "--judge", "none"], "no judge: expected"),
         (

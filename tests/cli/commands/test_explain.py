@@ -59,6 +59,36 @@ def document(*arguments: str, capsys: Output) -> dict[str, Any]:
     return found
 
 
+# --- the misses of a run ---------------------------------------------------------------------
+
+
+def test_misses_are_listed_by_cause_with_the_command_for_one(capsys: Output) -> None:
+    write_run([record("alpha", U), record("beta", S), record("gamma", U)], config={})
+    listed = explain("last", capsys=capsys)
+    assert listed.splitlines() == [
+        "run one   2 of 3 cases to look at: 2 missed",
+        "",
+        "not_retrieved 2   The evidence that the case needs is not in the cut.",
+        "  alpha  Where is it?",
+        "  gamma  Where is it?",
+        "",
+        "next     rageval explain last alpha   (why one of them failed)",
+    ]
+    assert cli.run(["explain"]) == ExitCode.YES
+    assert capsys.readouterr() == (listed, "assumed RUN: one, the last run\n")
+
+
+def test_misses_as_json_are_one_object(capsys: Output) -> None:
+    write_run([record("alpha", U), record("beta", S)], config={})
+    (cause,) = document("one", capsys=capsys)["misses"]
+    case = {"case_id": "alpha", "nodeid": "evals/set.jsonl::alpha", "outcome": "missed"}
+    assert cause == {
+        "cause": "not_retrieved",
+        "n_cases": 1,
+        "cases": [{**case, "question": "Where is it?"}],
+    }
+
+
 # --- naming run and case ---------------------------------------------------------------------
 
 
@@ -96,7 +126,9 @@ def test_an_id_of_two_files_asks_for_the_node_id(capsys: Output) -> None:
         (["one", ""], "rageval: case '': not in this run"),
         (["one", "\x1b[31mx"], "rageval: case '"),
         (["one", "alpha", "--repeat", "2"], "rageval: case 'alpha': got --repeat 2, the run has 0"),
-        (["one"], "rageval explain: Missing argument 'CASE'"),
+        (["one", "--repeat", "0"], "rageval explain: --repeat: expected a CASE beside it"),
+        (["alhpa"], "rageval: run 'alhpa': not found"),
+        (["two"], "rageval: run 'two': not found"),
     ],
 )
 def test_what_is_not_there_is_one_line_and_code_2(
@@ -108,6 +140,24 @@ def test_what_is_not_there_is_one_line_and_code_2(
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith(message)
     assert "\x1b" not in err
+
+
+def test_a_name_alone_may_be_that_of_a_case_of_the_last_run(capsys: Output) -> None:
+    write_run([record("alpha", U), record("beta", S)], config={})
+    assert cli.run(["explain", "beta"]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    assert (out.splitlines()[0], err) == ("beta  PASSED", "assumed RUN: one, the last run\n")
+    assert cli.run(["explain", "alpah"]) == ExitCode.USAGE
+    assert capsys.readouterr().err.endswith(
+        "no case of the last run has this name, did you mean 'alpha'?\n"
+    )
+
+
+def test_without_any_run_the_one_that_was_named_is_missed(capsys: Output) -> None:
+    assert cli.run(["explain", "alpha"]) == ExitCode.USAGE
+    assert capsys.readouterr().err.startswith("run 'alpha': not found")
+    assert cli.run(["explain"]) == ExitCode.USAGE
+    assert "holds no runs" in capsys.readouterr().err
 
 
 def test_a_run_without_records_is_no_traceback(capsys: Output) -> None:

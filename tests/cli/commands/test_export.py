@@ -89,7 +89,7 @@ def test_nothing_is_overwritten(garden: Path, capsys: Output) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trec", "-o", "out"], "expected case files, or --run RUN"),
+        (["trec", "a.jsonl", "--run", "last", "-o", "out"], "expected case files, or --run RUN"),
         (["beir", "--run", "last", "-o", "out"], "expected the format trec"),
         (["trec", "--run", "last", "-o", "out"], "holds no runs"),
         (["trec", "no.jsonl", "-o", "out"], "cannot be read"),

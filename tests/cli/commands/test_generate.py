@@ -50,14 +50,14 @@ def test_a_file_that_appears_meanwhile_is_never_written_over(
 
     monkeypatch.setattr("pytest_rageval.authoring.generation.generate.generate", generate_late)
     assert cli.run(["generate", "vault", "-o", "g.jsonl"]) == ExitCode.USAGE
-    assert "exists; name a file that does not" in capsys.readouterr().err
+    assert "exists; name another file" in capsys.readouterr().err
     assert Path("g.jsonl").read_bytes() == b"mine"
 
 
 def test_a_file_that_exists_is_never_written_over(capsys: Output) -> None:
     Path("g.jsonl").write_bytes(b"mine")
     assert cli.run(["generate", "vault", "-o", "g.jsonl"]) == ExitCode.USAGE
-    assert "exists; name a file that does not" in capsys.readouterr().err
+    assert "exists; name another file" in capsys.readouterr().err
     assert Path("g.jsonl").read_bytes() == b"mine"
 
 

@@ -101,7 +101,7 @@ def test_looking_at_a_cache_makes_none(tmp_path: Path, capsys: Output) -> None:
         (("last", "--prune-cache", "3"), "got 'last', expected none"),
         (("--show-cache", "--no-judge-cache"), "no cache"),
         (("--prune-cache", "-1"), "-1"),
-        ((), "RUN"),
+        ((), "run 'last': "),
     ],
 )
 def test_what_does_not_go_together_is_refused(

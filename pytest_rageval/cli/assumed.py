@@ -1,0 +1,106 @@
+"""Values of arguments that were not given: the last run, the project's case files, its baseline.
+
+Each is reported on stderr, so that ``--json`` prints its object alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.support.text import clean, first_of
+
+if TYPE_CHECKING:
+    from pytest_rageval.values.settings import Settings
+
+_NAMED: Final = 5
+
+
+def report_assumed(argument: str, value: str) -> None:
+    """Print the value that an argument has because it was not given."""
+    click.echo(clean(f"assumed {argument}: {value}"), err=True)
+
+
+def run_or_last(run: str | None, argument: str = "RUN") -> str:
+    """Return the run as given, or the id of the last one.
+
+    Raises:
+        StorageError: there is no run.
+    """
+    from pytest_rageval.runs.store import resolve_run
+
+    if run is not None:
+        return run
+    settings = project_settings({})
+    last = resolve_run(Path(settings.rootdir) / settings.results_dir, "last").name
+    report_assumed(argument, f"{last}, the last run")
+    return last
+
+
+def project_case_files(settings: Settings) -> list[Path]:
+    """Return the case files of the project, relative to its root, where commands work."""
+    from pytest_rageval.project.discovery import iter_case_files
+
+    root = Path(settings.rootdir)
+    found = iter_case_files(
+        rootdir=root,
+        testpaths=settings.testpaths,
+        vault=settings.target.vault,
+        labels=settings.judging.labels,
+    )
+    return [path.relative_to(root) if path.is_relative_to(root) else path for path in found]
+
+
+def all_case_files(argument: str) -> tuple[Path, ...]:
+    """Return every case file of the project.
+
+    Raises:
+        click.UsageError: there is none.
+    """
+    settings = project_settings({})
+    found = tuple(project_case_files(settings))
+    if not found:
+        raise click.UsageError(_no_file(argument, settings))
+    report_assumed(argument, ", ".join(path.as_posix() for path in found))
+    return found
+
+
+def only_case_file(argument: str, wanted: Callable[[Path], bool] = lambda path: True) -> Path:
+    """Return the only case file of the project, or the only wanted one of several.
+
+    Raises:
+        click.UsageError: there is none, or more than one.
+    """
+    settings = project_settings({})
+    found = project_case_files(settings)
+    if not found:
+        raise click.UsageError(_no_file(argument, settings))
+    chosen = [path for path in found if wanted(path)] if len(found) > 1 else found
+    if len(chosen) != 1:
+        names = first_of([path.as_posix() for path in chosen or found], _NAMED, ", ...")
+        raise click.UsageError(f"{argument}: none given, expected one of {names}")
+    report_assumed(argument, chosen[0].as_posix())
+    return chosen[0]
+
+
+def _no_file(argument: str, settings: Settings) -> str:
+    where = " or ".join(settings.testpaths)
+    return f"{argument}: none given, and {where} has no case file; begin with `rageval init`"
+
+
+def baseline_name(project: Settings) -> str | None:
+    """Return the name of the gate's baseline, from the settings or thresholds.toml.
+
+    Raises:
+        ConfigError: thresholds.toml is wrong.
+    """
+    from pytest_rageval.project.thresholds import project_thresholds
+
+    thresholds = project_thresholds(
+        Path(project.rootdir), gates=(), judge_configured=False, categories=None, tags=None
+    )
+    return project.baseline or thresholds.baseline

@@ -1,0 +1,116 @@
+"""Words that a shell offers for arguments of ``rageval``: runs, cases and metrics.
+
+A shell asks while somebody types: an unreadable project offers no words, and of long files only the
+beginning is read.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from pytest_rageval.values.errors import RagEvalError
+
+if TYPE_CHECKING:
+    from pytest_rageval.values.settings import Settings
+
+_MOST_BYTES: Final = 8_000_000
+"""Read of one file; a run of 1,000 cases has about half of it."""
+
+_Words = Callable[[click.Context], Iterable[str]]
+_Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def _offered(words: _Words) -> _Complete:
+    """Return the callback of an argument whose values are the given words."""
+
+    def complete(context: click.Context, _: click.Parameter, beginning: str) -> list[str]:
+        try:
+            found = dict.fromkeys(word for word in words(context) if word.startswith(beginning))
+        except (RagEvalError, OSError, ValueError, RecursionError):
+            return []
+        # A shell inserts a word as it is: an id with blanks or $( ) would be another command.
+        return [word for word in found if shlex.quote(word) == word]
+
+    return complete
+
+
+def _runs(_: click.Context) -> Iterator[str]:
+    yield "last"
+    yield from _stored_runs(_results())
+
+
+def _stored_runs(results: Path) -> Iterator[str]:
+    from pytest_rageval.runs.store import is_run
+    from pytest_rageval.runs.tags import read_tags
+
+    yield from read_tags(results)
+    # Ids begin with the time, so that no document is read for the order.
+    folders = results.iterdir() if results.is_dir() else ()
+    yield from sorted((path.name for path in folders if is_run(path)), reverse=True)
+
+
+def _run_or_case(context: click.Context) -> Iterator[str]:
+    yield from _runs(context)
+    yield from _cases_of_run(context)
+
+
+def _cases_of_run(context: click.Context) -> Iterator[str]:
+    from pytest_rageval.runs.store import RESULTS, resolve_run
+
+    folder = resolve_run(_results(), context.params.get("run") or "last")
+    yield from _ids(folder / RESULTS, "case_id")
+
+
+def _cases_of_files(context: click.Context) -> Iterator[str]:
+    from pytest_rageval.cli.assumed import project_case_files
+
+    given = context.params.get("file") or context.params.get("path")
+    for path in [given] if given else project_case_files(_settings()):
+        yield from _ids(path, "id")
+
+
+def _metrics(_: click.Context) -> Iterator[str]:
+    from pytest_rageval.metrics.registry import METRICS
+
+    yield from (*METRICS, "error_rate", "latency_ms.p50", "latency_ms.p95", "cost_usd.total")
+
+
+def _ids(path: Path, field: str) -> Iterator[str]:
+    with path.open("rb") as lines:
+        read = 0
+        for line in lines:
+            read += len(line)
+            if read > _MOST_BYTES:
+                return
+            document = json.loads(line) if line.strip() else None
+            if isinstance(document, dict) and isinstance(document.get(field), str):
+                yield document[field]
+
+
+def _settings() -> Settings:
+    from pytest_rageval.cli.judge_options import project_settings
+
+    return project_settings({})
+
+
+def _results() -> Path:
+    settings = _settings()
+    return Path(settings.rootdir) / settings.results_dir
+
+
+complete_run: Final = _offered(_runs)
+"""Offer ``last``, tags and ids of stored runs, the newest first."""
+complete_run_or_case: Final = _offered(_run_or_case)
+"""Offer runs, and the cases of the last one."""
+complete_case: Final = _offered(_cases_of_run)
+"""Offer the cases of the run that the argument before names."""
+complete_case_of_file: Final = _offered(_cases_of_files)
+"""Offer the cases of the named case file, else of all of the project."""
+complete_metric: Final = _offered(_metrics)
+"""Offer the metrics that a trend shows."""

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_rageval.report.text.misses import find_misses, render_misses
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from tests.build.records import failed, hits, record
+
+
+def text(*records: CaseRecord, width: int = 80, verbose: bool = False) -> list[str]:
+    lines = render_misses(records, run_id="r-1", run="last", width=width, verbose=verbose)
+    return ["".join(part for part, _ in line) for line in lines]
+
+
+def miss(case_id: str, stage: str | None = None, **fields: Any) -> CaseRecord:
+    return record(case_id, **{"outcome": "missed", "failure_stage": stage, **fields})
+
+
+def test_errors_come_first_and_then_the_most_frequent_cause() -> None:
+    misses = [miss("a", "not_cited"), miss("b", "not_retrieved"), miss("c", "not_retrieved")]
+    found = find_misses([*misses, miss("d"), failed("e"), *hits(1)])
+    assert {cause: [one.case_id for one in records] for cause, records in found.items()} == {
+        "http": ["e"],
+        "not_retrieved": ["b", "c"],
+        "not_cited": ["a"],
+        "missed": ["d"],
+    }
+
+
+def test_a_passed_case_with_a_failure_stage_is_listed() -> None:
+    assert [*find_misses([record("a", failure_stage="incorrect")])] == ["incorrect"]
+
+
+def test_repeats_of_a_case_are_listed_once() -> None:
+    assert text(miss("a"), miss("a", repeat=1))[0] == "run r-1   1 of 1 case to look at: 1 missed"
+
+
+def test_a_run_without_misses_is_one_line() -> None:
+    assert text(*hits(1, 1)) == ["run r-1   2 cases, no miss"]
+
+
+def test_of_a_frequent_cause_the_first_cases_are_listed() -> None:
+    records = hits(*[0] * 12)
+    assert "  and 2 more, listed with -v" in text(*records)
+    assert sum(line.startswith("  ") for line in text(*records, verbose=True)) == 12
+
+
+def test_a_case_that_nobody_has_reviewed_is_marked() -> None:
+    shown = text(miss("a", case=Case(id="a", question="?", review="generated")))
+    assert any("(not reviewed) " in line for line in shown)
+
+
+def test_two_cases_of_one_name_are_named_by_their_files() -> None:
+    shown = text(miss("c", file="evals/a.jsonl"), miss("c", file="evals/b.jsonl"))
+    assert shown[-1].startswith("next     rageval explain last evals/a.jsonl::c")
+
+
+def test_lines_are_printable_and_no_wider_than_the_terminal() -> None:
+    hostile = "\x1b[31m\u202e" + "very long " * 100 + "\r\n::error::x"
+    for width in (40, 80):
+        shown = text(miss("a", question=hostile), width=width)
+        assert all(len(line) <= width and line.isprintable() for line in shown)
+        assert not any("::error::" in line for line in shown)
