@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, judge_ms
 from pytest_rageval.metrics.scoring import (
@@ -57,8 +58,15 @@ class Trial:
 
 def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> CaseRecord:
     """Ask the target one case of a file and score its answer; failures become data."""
-    request = ask_request(trial.located.case, trial.settings)
-    return record_of(trial, call_client(client, request, clock=clock, slots=trial.slots))
+    return record_of(trial, ask(trial, client, clock=clock))
+
+
+def ask(trial: Trial, client: object, *, clock: Callable[[], float]) -> AskResult:
+    """Ask the target one case of a file; failures become data."""
+    settings = trial.settings
+    request = ask_request(trial.located.case, settings)
+    rootdir = Path(settings.rootdir)
+    return call_client(client, request, clock=clock, slots=trial.slots, rootdir=rootdir)
 
 
 def not_attempted(

@@ -23,6 +23,7 @@ from pytest_rageval.analysis.two_runs import (
 from pytest_rageval.engine.parts import selection_of
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.markdown.summary import render_markdown
+from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.text.summary import SummaryView
 from pytest_rageval.runs.documents import gate_document
 from pytest_rageval.runs.metrics_document import metrics_document
@@ -34,6 +35,7 @@ from pytest_rageval.runs.store import (
     write_document,
     write_text_document,
 )
+from pytest_rageval.support.text import clean, first_of
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import (
     BaselineInfo,
@@ -43,7 +45,7 @@ from pytest_rageval.values.gate import (
     Thresholds,
     needs_baseline,
 )
-from pytest_rageval.values.json_documents import items, whole
+from pytest_rageval.values.json_documents import items, text, whole
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 
@@ -190,9 +192,10 @@ def finish_run(
         gate=gate,
         records=run.records,
         wall_s=words.wall_s,
-        judge=run.settings.judge,
+        judge=_judge(run),
         folder=_shown(run.folder, Path(ended.project.rootdir)),
         notes=words.notes,
+        reply_faults=tuple(chunk_sentences(run.records, run.settings, run.config.get("asked", ()))),
         confidence=ended.thresholds.confidence,
         reliability=known.reliability,
         gave_up=words.gave_up,
@@ -207,6 +210,15 @@ def finish_run(
     write_text_document(writer.path, "summary.md", summary)
     comparison = None if baseline is None else baseline.comparison
     return FinishedRun(run=run, view=view, gate=gate, summary=summary, comparison=comparison)
+
+
+def _judge(run: StoredRun) -> str:
+    """Return the judge of the settings, or those that judged in its place, such as a fixture."""
+    named = run.settings.judge
+    found = dict.fromkeys(text(one, "judge") for one in items(run.config, "judges"))
+    ours = (f"{named}/", f"{named} at ")
+    others = [clean(name, 60) for name in found if name and not name.startswith(ours)]
+    return first_of(others, 2) if others else named
 
 
 def with_page(finished: FinishedRun) -> FinishedRun:

@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
-from pytest_rageval.engine.case import Trial, measure, not_attempted
+from pytest_rageval.engine.case import Trial, ask, not_attempted, record_of
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import asked_target
 from pytest_rageval.plugin.private import fixture_info
-from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
+from pytest_rageval.plugin.reports import ReportDetails, decide_report, is_unchecked, set_properties
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Clients, Evaluated
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
 from pytest_rageval.runs.record_json import record_to_json, redact
+from pytest_rageval.support.tracebacks import without_own_frames
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 
@@ -179,6 +180,9 @@ class CaseItem(pytest.Function):
                 self.evaluated = self.evaluate(clients)
             else:
                 self.evaluated = lookahead.measure(self, clients)
+        if self.evaluated.raised is not None and self.state.debugs:
+            __tracebackhide__ = True
+            raise without_own_frames(self.evaluated.raised)
         return deciding_record(self.records)
 
     def evaluate(self, clients: Clients, deliver: Deliver | None = None) -> Evaluated:
@@ -191,30 +195,36 @@ class CaseItem(pytest.Function):
         started = time.perf_counter()
         repeats = range(self.state.settings.repeats)
         deliver = deliver or self.deliver
-        asked = tuple(self._ask(clients, r, deliver) for r in repeats if r not in self.finished)
-        return Evaluated(asked, time.perf_counter() - started)
+        asked = [self._ask(clients, r, deliver) for r in repeats if r not in self.finished]
+        raised = next((error for _, error in asked if error is not None), None)
+        records = tuple(record for record, _ in asked)
+        return Evaluated(records, time.perf_counter() - started, raised)
 
     def deliver(self, record: CaseRecord) -> None:
         """Pass a record to the function that keeps it in this process, if any."""
         if self.state.deliver is not None:
             self.state.deliver(self.nodeid, record)
 
-    def _ask(self, clients: Clients, repeat: int, deliver: Deliver) -> CaseRecord:
+    def _ask(
+        self, clients: Clients, repeat: int, deliver: Deliver
+    ) -> tuple[CaseRecord, Exception | None]:
         state, settings = self.state, self.state.settings
         judges = None
         if clients.judge is not None:
             second = clients.second_judge if self.judged_twice else None
             judges = Judges(cast("Judge", clients.judge), cast("Judge | None", second))
         trial = Trial(self.located, self.file, settings, repeat, judges, state.slots)
+        raised = None
         if state.breaker.open:
             record = not_attempted(trial, state.breaker.reason)
         else:
-            record = measure(trial, clients.client, clock=time.perf_counter)
+            result = ask(trial, clients.client, clock=time.perf_counter)
+            record, raised = record_of(trial, result), result.raised
             state.breaker.count(record)
         record = redact(record, full_text=settings.store_full_text)
         record = replace(record, parameters=self.name.removeprefix(self.located.case.id))
         deliver(record)
-        return record
+        return record, raised
 
     @property
     def judged_twice(self) -> bool:
@@ -229,6 +239,7 @@ class CaseItem(pytest.Function):
 
     def runtest(self) -> None:
         """Ask, through the test function if the user defines one, unless all repeats are done."""
+        __tracebackhide__ = True
         if self.nothing_to_do:
             return
         if self.function is default_case.test_case:
@@ -286,6 +297,7 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
         if item.finished:
             return details  # the process that has the other records decides
     details.outcome = decide_report(report, item.records, on_miss_fails=item.state.on_miss_fails)
+    details.unchecked = is_unchecked(item.records)
     item.user_properties[:] = set_properties(item.user_properties, item.records)
     report.user_properties = list(item.user_properties)
     return details

@@ -16,10 +16,9 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -32,7 +31,7 @@ from pytest_rageval.plugin.client_fixtures import (
     same_clients,
 )
 from pytest_rageval.plugin.items import CaseItem
-from pytest_rageval.plugin.private import WorkerQueue, log_handlers
+from pytest_rageval.plugin.private import WorkerQueue, live_log_handler, log_handlers
 from pytest_rageval.plugin.state import CaseOutput, Clients, Evaluated
 from pytest_rageval.support.slots import Slots, Turns
 from pytest_rageval.support.threads import CaseThreads
@@ -51,15 +50,15 @@ class _Task:
     def __init__(self, item: CaseItem, clients: Clients, turns: Turns) -> None:
         self.clients = clients
         self.future: Future[Evaluated]
+        self.output = CaseOutput()
         self._item = item
         self._turns = turns
         self._lock = threading.Lock()
         self._wanted = True
 
     def run(self) -> Evaluated:
-        with self._turns.computing(), held_back() as output:
-            evaluated = self._item.evaluate(self.clients, self._deliver)
-        return replace(evaluated, output=output)
+        with self._turns.computing(), held_back(self.output):
+            return self._item.evaluate(self.clients, self._deliver)
 
     def withdraw(self) -> None:
         """Deliver nothing from now on, and do not start if it has not."""
@@ -113,13 +112,13 @@ class Lookahead:
         for ahead in self._ready(item):
             self._tasks[ahead] = self._start(ahead, clients)
         try:
+            self.output.show_live(task.output, task.future)
             evaluated = task.future.result()
         except BaseException:
             # Such as a time limit: later records must not be delivered.
             task.withdraw()
             raise
-        if evaluated.output is not None:
-            self.output.let_out(evaluated.output)
+        self.output.let_out(task.output)
         return evaluated
 
     def forget(self, item: CaseItem) -> None:
@@ -250,16 +249,17 @@ def _upcoming(session: pytest.Session) -> _SessionOrder | _WorkerOrder:
 
 
 STREAMS: Final = ("stdout", "stderr")
+_LIVE_S: Final = 0.05
+"""Seconds between two looks at the log of a case that runs."""
 _current: ContextVar[CaseOutput | None] = ContextVar("rageval_case_output", default=None)
 
 
 @contextmanager
-def held_back() -> Iterator[CaseOutput]:
+def held_back(output: CaseOutput) -> Iterator[None]:
     """Collect the output of this thread and of the coroutines that it awaits."""
-    output = CaseOutput()
     token = _current.set(output)
     try:
-        yield output
+        yield
     finally:
         _current.reset(token)
 
@@ -272,8 +272,9 @@ class OutputKeeper:
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        # Live logs and log files receive records at once.
+        # Log files receive records at once.
         self._log_handlers, self._level = log_handlers(config)
+        self._live = live_log_handler(config)
         self._captures = config.getoption("capture", "no") != "no"
         self._streams: list[Any] = []
 
@@ -286,15 +287,19 @@ class OutputKeeper:
             root.setLevel(min(before, self._level))
         if self._log_handlers:
             root.addHandler(collector)
-        for handler in self._log_handlers:
+        handlers = [*self._log_handlers, *([self._live] if self._live else [])]
+        for handler in handlers:
             handler.addFilter(_is_of_no_case)
         self.watch_streams()
+        stop_here = sys.breakpointhook
+        sys.breakpointhook = partial(_breakpoint, stop_here)
         try:
             yield
         finally:
+            sys.breakpointhook = stop_here
             for stream in self._streams:
                 del stream.write
-            for handler in self._log_handlers:
+            for handler in handlers:
                 handler.removeFilter(_is_of_no_case)
             root.removeHandler(collector)
             root.setLevel(before)
@@ -309,6 +314,21 @@ class OutputKeeper:
             if "write" not in getattr(stream, "__dict__", {"write": "cannot be set"}):
                 stream.write = partial(_write, name, stream.write)
                 self._streams.append(stream)
+
+    def show_live(self, output: CaseOutput, running: Future[Any]) -> None:
+        """Show the log records of a case while it runs, if pytest shows any live.
+
+        On pytest's own thread: its handler suspends the capturing, and heads the records with the
+        item that pytest runs.
+        """
+        while self._live is not None:
+            done, _ = wait([running], timeout=_LIVE_S)
+            for record in output.records[output.n_live :]:
+                output.n_live += 1
+                if record.levelno >= self._live.level:
+                    self._live.handle(record)
+            if done:
+                return
 
     def let_out(self, output: CaseOutput) -> None:
         """Pass the output of a case to pytest, on its own thread."""
@@ -329,6 +349,13 @@ class _Collector(logging.Handler):
 
 def _is_of_no_case(record: logging.LogRecord) -> bool:
     return _current.get() is None
+
+
+def _breakpoint(stop_here: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    # The debugger would read the keyboard on a thread, while pytest captures what it prints.
+    if _current.get() is not None:
+        raise RuntimeError("breakpoint() in a client needs --rageval-concurrency 1")
+    return stop_here(*arguments, **named)
 
 
 def _write(name: str, write: Callable[[str], int], text: str) -> int:

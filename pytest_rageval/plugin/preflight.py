@@ -112,6 +112,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         settings=settings,
         thresholds=_thresholds(rootdir, settings, sets.values(), whole=not faulty),
         breaker=Breaker(limit=settings.max_errors),
+        debugs=config.getoption("usepdb", False),
         files=tuple(files),
         all_files=tuple(sorted({*sets, *faulty})),
         sets=sets,

@@ -45,6 +45,22 @@ def log_handlers(config: pytest.Config) -> tuple[list[logging.Handler], int | No
     return [plugin.caplog_handler, plugin.report_handler], plugin.log_level
 
 
+def live_log_handler(config: pytest.Config) -> logging.Handler | None:
+    """Return the handler that shows log records while items run; None: they are not shown."""
+    plugin: Any = config.pluginmanager.getplugin("logging-plugin")
+    found: logging.Handler | None = getattr(plugin, "log_cli_handler", None)
+    return None if isinstance(found, logging.NullHandler) else found
+
+
+def stop_session(session: pytest.Session, reason: str) -> None:
+    """Start no more items, as after the failures that ``--maxfail`` allows."""
+    distributing: Any = session.config.pluginmanager.getplugin("dsession")
+    if distributing is None:
+        session.shouldfail = reason
+    elif not distributing.shouldstop:
+        distributing.shouldstop = reason
+
+
 def add_json_metadata(report: pytest.TestReport, values: Mapping[str, Any]) -> None:
     """Put values under ``metadata.rageval`` of a report of pytest-json-report.
 

@@ -27,6 +27,8 @@ class ReportDetails:
 
     outcome: Outcome | None = None
     """Outcome of the case; None: not known in this process, or not a report of a case."""
+    unchecked: bool = False
+    """Whether a case passed because nothing of what it asks for could be checked."""
     check: CheckStatus | None = None
     """Status of the check of the gate; None: not a report of a check."""
     records: str | None = None
@@ -66,6 +68,7 @@ _EXPECTATION_KEYS: Final = (
     "abstention_accuracy",
     "over_abstention_rate",
 )
+_ANSWER_KEYS: Final = ("attribution_hit_rate", "groundedness", "correctness")
 
 
 def decide_report(
@@ -92,11 +95,27 @@ def decide_report(
     must_fail = must_fail or (record.outcome == "error" and record.required)
     if must_fail and record.counted:
         report.outcome = "failed"
-        report.longrepr = f"{record.file}:{record.lineno}: {reason}"
+        lines = [f"{record.file}:{record.lineno}: {reason}"]
+        if record.error is not None and record.error.traceback:
+            lines.append(record.error.traceback)
+        report.longrepr = "\n".join(lines)
     else:
         report.outcome = "skipped"
         report.wasxfail = reason
     return record.outcome
+
+
+def is_unchecked(records: Sequence[CaseRecord]) -> bool:
+    """Return whether a case passed without a check of its evidence or of its answer.
+
+    Not to have abstained does not show that a case with golds was answered from them.
+    """
+    record = deciding_record(records)
+    if record.outcome != "passed" or record.unchecked:
+        return record.unchecked
+    lacks_chunks = record.response is not None and record.retrieved_chunks is None
+    scored = any(record.metrics.get(key) is not None for key in _ANSWER_KEYS)
+    return lacks_chunks and record.answerable and bool(record.case.gold_supports) and not scored
 
 
 def case_reason(records: Sequence[CaseRecord]) -> str:
@@ -130,7 +149,12 @@ def set_properties(
     """
     found = [(k, v) for k, v in properties if not str(k).startswith("rageval.")]
     found += [(_property_name(k), v) for k, v in _means(records).items() if v is not None]
-    found.append(("rageval.outcome", deciding_record(records).outcome))
+    record = deciding_record(records)
+    found.append(("rageval.outcome", record.outcome))
+    if record.error is not None:
+        found.append(("rageval.error", f"{record.error.kind}: {record.error.message}"))
+        if record.error.traceback:
+            found.append(("rageval.traceback", record.error.traceback))
     times = [t for r in records if (t := r.latency.get("total_ms")) is not None]
     if times:
         found.append(("rageval.latency_ms", round(_mean(times), 3)))
@@ -153,8 +177,11 @@ def case_metadata(records: Sequence[CaseRecord]) -> dict[str, Any]:
 
 
 def _one_metadata(record: CaseRecord) -> dict[str, Any]:
+    error = record.error
     return {
         "outcome": record.outcome,
+        "error": error
+        and {"kind": error.kind, "message": error.message, "traceback": error.traceback},
         "failure_stage": record.failure_stage,
         "metrics": dict(record.metrics),
         "not_applicable": dict(record.not_applicable),
@@ -190,6 +217,18 @@ _PROPERTIES: Final = ("status", "value", "limit", "low", "high", "n")
 """Figures of a check that JUnit keeps, if they have a value."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crash:
+    """Place of a failed check, with the attribute names of pytest; as text for ``--tb=line``."""
+
+    path: str = THRESHOLDS
+    lineno: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.lineno}: {self.message}"
+
+
 @dataclass(frozen=True, slots=True)
 class FailureText:
     """Reason of a failed check, with the attributes that readers of pytest reports expect.
@@ -210,10 +249,9 @@ class FailureText:
         tw.line(self.text)
 
     @property
-    def reprcrash(self) -> SimpleNamespace:
-        """Place and one-line reason of the failure, with the attribute names of pytest."""
-        title = self.text.partition("\n")[0]
-        return SimpleNamespace(path=THRESHOLDS, lineno=self.line, message=title)
+    def reprcrash(self) -> Crash:
+        """Place and one-line reason of the failure."""
+        return Crash(lineno=self.line, message=self.text.partition("\n")[0])
 
     @property
     def reprtraceback(self) -> SimpleNamespace:

@@ -20,18 +20,24 @@ import pytest
 from pytest_rageval.engine.run import Run
 from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target
 from pytest_rageval.plugin.items import CaseItem, attach_record
-from pytest_rageval.plugin.private import add_json_metadata
+from pytest_rageval.plugin.private import add_json_metadata, stop_session
 from pytest_rageval.plugin.reports import (
     ReportDetails,
     case_metadata,
     check_report,
     decide_report,
     incomplete_report,
+    is_unchecked,
     log_check,
     set_properties,
 )
 from pytest_rageval.plugin.state import State, is_xdist_controller
-from pytest_rageval.plugin.terminal import Heartbeat
+from pytest_rageval.plugin.terminal import (
+    Heartbeat,
+    outcome_lines,
+    write_lines,
+    write_target_faults,
+)
 from pytest_rageval.project.case_reader import without_gc
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.settings import NO_TARGET, target_kind
@@ -62,6 +68,7 @@ def register(config: pytest.Config, state: State) -> None:
         except (ConfigError, StorageError) as error:
             raise pytest.UsageError(str(error)) from error
         config.pluginmanager.register(controller, "rageval-controller")
+        config.pluginmanager.register(FirstOfSummary(controller), "rageval-target-faults")
 
 
 class Reporting:
@@ -135,7 +142,9 @@ class Reporting:
             if lookahead is not None and (report.when == "teardown" or not report.passed):
                 lookahead.forget(item)
             details = ReportDetails()
-            if report.when == "call" and not _skipped(call):
+            raised = item.evaluated is not None and item.evaluated.raised is not None
+            # A fixture of the user that takes the record stops the debugger in the setup.
+            if (report.when == "call" and not _skipped(call)) or (raised and not report.passed):
                 details = attach_record(item, report)
                 details.notes = tuple(_judge_notes(self._state.judges))
                 if self._state.breaker.open:
@@ -219,6 +228,7 @@ class Controller:
         self._checks_announced = False
         self._crashed = False
         self._unasked: set[str] = set()
+        self._errored = 0
         self._heartbeat = Heartbeat(self.run.progress_text)
 
     # --- before the cases
@@ -328,6 +338,8 @@ class Controller:
             self._take_report(report, details)
         except StorageError as error:
             raise pytest.UsageError(str(error)) from error
+        if details.outcome is not None:
+            self._stop_after_errors(report, details)
         if self.state.deliver is None and report.when != "setup":
             self._complete_properties(report)
         if details.asked is not None:
@@ -350,7 +362,7 @@ class Controller:
                 self._unasked.add(report.nodeid)
             if report.skipped:
                 self.run.cases.excuse(report.nodeid)
-            elif report.when == "setup" and report.failed:
+            elif report.when == "setup" and report.failed and details.outcome is None:
                 self.run.cases.drop(report.nodeid)
 
     def _take_records(
@@ -363,8 +375,20 @@ class Controller:
             records = self.run.cases.records_of(report.nodeid)
             on_miss_fails = self.state.on_miss_fails
             details.outcome = decide_report(report, records, on_miss_fails=on_miss_fails)
+            details.unchecked = is_unchecked(records)
             details.put_on(report)
             add_json_metadata(report, case_metadata(records))
+
+    def _stop_after_errors(self, report: pytest.TestReport, details: ReportDetails) -> None:
+        """Count errors of the target as failures for ``-x`` and ``--maxfail``."""
+        asked_now = report.nodeid not in self.state.finished
+        self._errored += details.outcome == "error" and not report.failed and asked_now
+        allowed = self.config.getoption("maxfail", 0)
+        # pytest counts the failure of this report after this hook.
+        failures = self._errored + (self._session.testsfailed if self._session else 0)
+        failures += report.failed
+        if allowed and self._errored and failures >= allowed and self._session is not None:
+            stop_session(self._session, f"stopping after {counted(failures, 'failure')}")
 
     def _complete_properties(self, report: pytest.TestReport) -> None:
         """Add the numbers of records that a worker lacks to its reports."""
@@ -380,6 +404,8 @@ class Controller:
         details = ReportDetails.of(report)
         if details.check == "warn":
             return "warned", "w", ("WARNED", {"yellow": True})
+        if details.unchecked and report.passed:
+            return "unchecked", "u", ("UNCHECKED", {"yellow": True})
         if details.outcome is None or not hasattr(report, "wasxfail"):
             return None
         if details.outcome == "error":
@@ -457,7 +483,6 @@ class Controller:
             for note in self.state.notes:
                 terminalreporter.write_line(f"rageval: {note}")
             return
-        from pytest_rageval.plugin.terminal import write_lines
         from pytest_rageval.report.text.summary import render_summary
 
         lines = render_summary(
@@ -465,7 +490,26 @@ class Controller:
             width=self.config.get_terminal_writer().fullwidth,
             verbosity=self.config.option.verbose,
         )
-        write_lines(terminalreporter, lines)
+        write_lines(terminalreporter, "rageval", lines)
+        for line in outcome_lines(terminalreporter):
+            terminalreporter.write_line(line)
+
+
+class FirstOfSummary:
+    """Hook that prints the errors of the target before pytest's own account of failures."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> Generator[None, None, None]:
+        """Print errors by cause, and what the replies lack."""
+        finished = self._controller.finished
+        if finished is not None:
+            write_target_faults(terminalreporter, finished.view)
+        yield
 
 
 def _override_lines(state: State, cases: Iterable[CaseItem]) -> Iterator[str]:

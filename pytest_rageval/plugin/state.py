@@ -73,6 +73,8 @@ class State(RunState):
     """File and id of the cases that failed in the selected run; None: no such selection."""
     part: frozenset[tuple[str, str]] | None = None
     """File and id of the cases of this shard; None: the run is not sharded."""
+    debugs: bool = False
+    """Whether a debugger is to stop where the user's client raises."""
     cassettes: Recorder | None = None
     """Plugin that records or replays the traffic of the cases; None: live traffic."""
     judges: list[object] = field(default_factory=list)
@@ -115,8 +117,8 @@ class Evaluated:
     """One stored record per repeat asked."""
     took_s: float
     """Seconds from asking to the last record, including the wait for a free slot."""
-    output: CaseOutput | None = None
-    """Output of the case if it ran on a thread, where pytest could not attribute it."""
+    raised: Exception | None = None
+    """Exception of the user's client, for a debugger."""
 
 
 @dataclass(slots=True)
@@ -125,6 +127,8 @@ class CaseOutput:
 
     records: list[logging.LogRecord] = field(default_factory=list)
     printed: dict[str, io.StringIO] = field(default_factory=dict)
+    n_live: int = 0
+    """Log records that were shown while the case ran."""
 
 
 def is_xdist_controller(config: pytest.Config) -> bool:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import pytest
 
 from pytest_rageval.plugin.private import terminal_file_number
 from pytest_rageval.report.text.lines import Line, Style
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.report.text.summary import SummaryView
+    from pytest_rageval.support.tracebacks import Style as TracebackStyle
 
 INTERVAL_S = 30.0
 
@@ -71,13 +76,69 @@ _MARKUP: dict[Style, dict[str, bool]] = {
 }
 
 
-def write_lines(reporter: pytest.TerminalReporter, lines: Iterable[Line]) -> None:
+def write_lines(reporter: pytest.TerminalReporter, heading: str, lines: Iterable[Line]) -> None:
     """Write lines under a heading; colour obeys ``--color``, ``NO_COLOR`` and the like."""
-    reporter.write_sep("=", "rageval")
+    reporter.write_sep("=", heading)
     for line in lines:
         for text, style in line:
             reporter.write(text, **_MARKUP[style])
         reporter.write("\n")
+
+
+def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) -> None:
+    """Write the errors of a run by cause, and what its replies lack; nothing without a fault.
+
+    Obeys ``--tb`` and ``--show-capture``.
+    """
+    if not view.reply_faults and all(record.error is None for record in view.records):
+        return
+    from pytest_rageval.report.text.target_faults import FaultOptions, render_target_faults
+
+    option = reporter.config.option
+    styles = {"auto": "short", "short": "short", "long": "long", "line": "line", "native": "native"}
+    options = FaultOptions(
+        width=reporter.config.get_terminal_writer().fullwidth,
+        traceback=cast("TracebackStyle | None", styles.get(option.tbstyle)),
+        rootdir=reporter.config.rootpath,
+        captured={
+            report.nodeid: [
+                (title, text)
+                for title, text in report.sections
+                if option.showcapture == "all" or option.showcapture in title
+            ]
+            for report in reporter.stats.get("errored", ())
+        },
+        brief=option.verbose < -1,
+    )
+    lines = render_target_faults(view.records, view.reply_faults, options)
+    errors = any(record.error is not None for record in view.records)
+    write_lines(reporter, "errors of the target" if errors else "replies of the target", lines)
+
+
+_LISTED: Final = {"errored": "Ee", "unchecked": "xu", "missed": "xm"}
+"""By outcome, the characters of ``-r`` that list its cases; ``-ra`` stands for ``sxXEf``."""
+_NOT_ASKED: Final = "fE"
+"""Value of ``-r`` where the user gave none: errors are shown by cause already."""
+
+
+def outcome_lines(reporter: pytest.TerminalReporter) -> Iterator[str]:
+    """Yield a line for each case whose outcome ``-r`` asks for, as pytest does for its own.
+
+    With ``-rA`` the output that pytest captured follows, as it does below passed tests.
+    """
+    if reporter.config.option.reportchars == _NOT_ASKED:
+        return
+    every = "P" in reporter.reportchars
+    for outcome, letters in _LISTED.items():
+        if not any(letter in reporter.reportchars for letter in letters):
+            continue
+        for report in reporter.stats.get(outcome, ()):
+            reason = clean(getattr(report, "wasxfail", ""))
+            yield f"{outcome.upper()} {clean(report.nodeid)}" + (f" - {reason}" if reason else "")
+            for title, text in report.sections if every else ():
+                if reporter.config.option.showcapture in {"all", *title.split()}:
+                    yield f"{title:-^{reporter.config.get_terminal_writer().fullwidth}}"
+                    yield from text.splitlines()
 
 
 def exit_with_faults(config: pytest.Config, files: str, faults: str) -> NoReturn:

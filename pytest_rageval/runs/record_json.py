@@ -98,12 +98,15 @@ def _cut(chunk: RetrievedChunk) -> RetrievedChunk:
 
 def record_to_json(record: CaseRecord) -> dict[str, Any]:
     """Return a record as JSON values, ``schema_version`` first."""
-    return {
+    line = {
         "schema_version": SCHEMA_VERSION,
         **{name: to_plain(getattr(record, name)) for name in _LINE},
         "case": to_plain(record.stored_case),
         "parameters": record.parameters,
     }
+    if record.response is not None and record.response.reply_keys:
+        line["reply_keys"] = list(record.response.reply_keys)
+    return line
 
 
 def to_plain(value: Any) -> Any:

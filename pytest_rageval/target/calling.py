@@ -7,16 +7,21 @@ fixture that is not a client, and settings that are wrong, stop the run.
 from __future__ import annotations
 
 import inspect
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import fields, is_dataclass
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Final
 
+from pytest_rageval.support.http.address import blot_out_written, environment_secrets
+from pytest_rageval.support.http.reason import reply_reason, reported_error
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
 from pytest_rageval.support.threads import LoopThread, session_loop
-from pytest_rageval.target.contract import parse_ask_response
+from pytest_rageval.support.tracebacks import source_place, user_traceback
+from pytest_rageval.target.contract import parse_ask_response, reply_keys
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.values.reply import (
     AskRequest,
@@ -26,6 +31,8 @@ from pytest_rageval.values.reply import (
     is_empty_answer,
 )
 
+_BODY_BYTES: Final = 4096
+
 
 def call_client(
     client: object,
@@ -34,6 +41,7 @@ def call_client(
     clock: Callable[[], float] = time.monotonic,
     loop: LoopThread | None = None,
     slots: Slots | None = None,
+    rootdir: Path = Path(),
 ) -> AskResult:
     """Ask a client once and return the result.
 
@@ -45,11 +53,12 @@ def call_client(
         clock: monotonic seconds.
         loop: where coroutines run; None: the loop of the session.
         slots: requests in flight; held here unless the client takes them; None: no limit.
+        rootdir: folder of the project, which places in the user's code are relative to.
 
     Returns:
-        The response, the error, or both for an empty answer. A TimeoutError is ``timeout``,
-        another OSError ``connection``, an EndpointError its own kind, anything else that is
-        raised or returned ``protocol``.
+        The response, the error, or both for an empty answer. A TimeoutError is ``timeout``, an
+        exception with the status of a reply ``http``, another OSError ``connection``, an
+        EndpointError its own kind, anything else that is raised or returned ``protocol``.
 
     Raises:
         ConfigError: the fixture returned something that cannot be asked, or the client reports
@@ -67,30 +76,42 @@ def call_client(
         total_ms = (clock() - started) * 1000
     if isinstance(reply, AskResult):
         return reply
+    if isinstance(reply, ConfigError):
+        raise reply
+    if isinstance(reply, Exception):
+        info = _error_info(reply, user_traceback(reply, rootdir, hide=_hidden))
+        return AskResult(
+            response=None, error=info, total_ms=total_ms, attempts=info.attempts, raised=reply
+        )
     try:
-        if isinstance(reply, Exception):
-            raise reply
-        return answered(_response(reply, client), total_ms=total_ms)
-    except ConfigError:
-        raise
-    except Exception as error:
-        info = _error_info(error)
+        response = _response(reply, client)
+    except EndpointError as error:
+        info = _error_info(error, source_place(ask, rootdir))
         return AskResult(response=None, error=info, total_ms=total_ms, attempts=info.attempts)
+    return answered(response, total_ms=total_ms, reported=_hidden(reported_error(reply)))
 
 
-def answered(response: AskResponse, *, total_ms: float | None, attempts: int = 1) -> AskResult:
+def answered(
+    response: AskResponse, *, total_ms: float | None, attempts: int = 1, reported: str = ""
+) -> AskResult:
     """Wrap a response; an empty answer carries its error beside it.
 
     Args:
         response: reply of the target.
         total_ms: milliseconds of the final attempt; None: nothing was timed.
         attempts: number of requests made.
+        reported: error that the reply reports itself; empty: none.
     """
     error = None
     if is_empty_answer(response):
-        message = "the answer is empty and abstained is not true"
+        message = refusal("the answer is empty and abstained is not true", reported)
         error = ErrorInfo(kind="empty", message=message, attempts=attempts)
     return AskResult(response=response, error=error, total_ms=total_ms, attempts=attempts)
+
+
+def refusal(fault: str, reported: str) -> str:
+    """Put the error that a reply reports before the reason why the reply is refused."""
+    return f"the reply reports an error: {reported} ({fault})" if reported else fault
 
 
 def _ask_function(client: object) -> Callable[[AskRequest], object]:
@@ -119,11 +140,18 @@ def _reply_or_error(
 
 
 def _response(reply: object, client: object) -> AskResponse:
+    payload: Any = reply
     if isinstance(reply, AskResponse):
         # Built by user code, so it may contain NaN, a wrong type or ranks out of order.
-        return parse_ask_response(_payload(reply))
-    if isinstance(reply, Mapping):
-        return parse_ask_response(reply)
+        payload = _payload(reply)
+    if isinstance(payload, Mapping):
+        try:
+            response = parse_ask_response(payload)
+        except EndpointError as error:
+            reported = _hidden(reported_error(reply))
+            raise EndpointError(error.kind, refusal(error.message, reported)) from error
+        set_keys = reply_keys(_given(payload) if isinstance(reply, AskResponse) else payload)
+        return response if response.retrieved_chunks else replace(response, reply_keys=set_keys)
     raise EndpointError(
         "protocol",
         f"{_named(client)} returned {_named(reply)}; expected an AskResponse or a dict with answer",
@@ -147,6 +175,13 @@ def _payload(response: AskResponse) -> dict[str, Any]:
     }
 
 
+def _given(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a response built by hand that it sets."""
+    debug = {name: value for name, value in payload["debug"].items() if value not in (None, {})}
+    given = {name: value for name, value in payload.items() if value is not None}
+    return {**given, "debug": debug} if debug else {n: v for n, v in given.items() if n != "debug"}
+
+
 def _members(values: object) -> object:
     return [_member(value) for value in values] if isinstance(values, list | tuple) else values
 
@@ -157,12 +192,46 @@ def _member(value: object) -> object:
     return value
 
 
-def _error_info(error: Exception) -> ErrorInfo:
+def _error_info(error: Exception, place: str) -> ErrorInfo:
     if isinstance(error, EndpointError):
-        return ErrorInfo(kind=error.kind, message=error.message, attempts=error.attempts)
+        return ErrorInfo(
+            kind=error.kind,
+            message=_hidden(error.message),
+            attempts=error.attempts,
+            traceback=place,
+        )
     lines = str(error).strip().splitlines()
-    text = f"{type(error).__name__}: {clean(lines[0], 200)}" if lines else type(error).__name__
-    return ErrorInfo(kind=_kind(error), message=text, attempts=1)
+    text = type(error).__name__
+    if lines:
+        text += f": {clean(_hidden(lines[0][:_BODY_BYTES]), 200)}"
+    status, body = _failed_reply(error)
+    if (reason := _hidden(reply_reason(body)) or clean(_hidden(body), 200)) and reason not in text:
+        text += f"; the reply says: {reason}"
+    kind: TargetErrorKind = "http" if status else _kind(error)
+    return ErrorInfo(kind=kind, message=text, traceback=place, attempts=1)
+
+
+def _failed_reply(error: Exception) -> tuple[int | None, str]:
+    """Return the status and the body of the reply that an HTTP library put on its exception.
+
+    httpx, requests and openai have ``response``; the exception of urllib is the reply itself.
+    """
+    from urllib.error import HTTPError
+
+    try:
+        if isinstance(error, HTTPError):
+            return error.code, error.read(_BODY_BYTES).decode("utf-8", "replace")
+        response = getattr(error, "response", None)
+        status, body = getattr(response, "status_code", None), getattr(response, "text", "")
+    except Exception:  # a body that was streamed or closed cannot be read any more
+        return getattr(getattr(error, "response", None), "status_code", None), ""
+    failed = isinstance(status, int) and status >= 400
+    return (status, body[:_BODY_BYTES] if isinstance(body, str) else "") if failed else (None, "")
+
+
+def _hidden(text: str) -> str:
+    """Blot out the secrets that a client of the user may have put into a text."""
+    return blot_out_written(text, environment_secrets(os.environ)) if text else ""
 
 
 def _kind(error: Exception) -> TargetErrorKind:

@@ -39,13 +39,25 @@ from pytest_rageval.support.http.exchange import (
     tls_context,
 )
 from pytest_rageval.support.http.pool import ClientPool
+from pytest_rageval.support.http.reason import reported_error
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean, did_you_mean, nearest
-from pytest_rageval.target.calling import answered
-from pytest_rageval.target.contract import parse_ask_response, parse_reply_bytes, request_body
+from pytest_rageval.target.calling import answered, refusal
+from pytest_rageval.target.contract import (
+    parse_ask_response,
+    parse_reply_bytes,
+    reply_keys,
+    request_body,
+)
 from pytest_rageval.values.errors import ConfigError, EndpointError
-from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult, ErrorInfo
+from pytest_rageval.values.reply import (
+    AskRequest,
+    AskResponse,
+    AskResult,
+    ErrorInfo,
+    is_empty_answer,
+)
 from pytest_rageval.values.settings import TargetSettings
 
 
@@ -192,14 +204,20 @@ class HttpRagClient:
         )
 
     def _result(self, last: Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:
+        raw: object = None
         try:
             if last.error is not None:
                 raise last.error
-            reply = self._map_response(parse_reply_bytes(last.body))
-            response = parse_ask_response(blot_out_of_reply(reply, secrets))
+            raw = blot_out_of_reply(parse_reply_bytes(last.body), secrets)
+            response = parse_ask_response(self._map_response(raw))
         except EndpointError as error:
+            if reported := reported_error(raw):
+                error = EndpointError(error.kind, refusal(error.message, reported))
             return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets)
-        return answered(response, total_ms=last.total_ms, attempts=attempts)
+        if not response.retrieved_chunks:
+            response = replace(response, reply_keys=reply_keys(raw))
+        reported = reported_error(raw) if is_empty_answer(response) else ""
+        return answered(response, total_ms=last.total_ms, attempts=attempts, reported=reported)
 
 
 def _encoded(body: object) -> bytes:

@@ -51,6 +51,9 @@ _LONGEST_MS = 1e12
 """Some thirty years: longer durations are errors, and their sums would overflow."""
 _MAX_INTEGER_BITS = 1024
 """Longer integers are errors, and fit neither floats nor Python's decimal printing."""
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@-]{0,39}(\.[A-Za-z_$@][\w$@-]{0,39})?", re.ASCII)
+_WRAPPERS: Final = frozenset({"data", "debug", "output", "response", "result", "results"})
+_NAMES_KEPT: Final = 20
 _DECIMAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 
 
@@ -333,6 +336,23 @@ def parse_ask_response(payload: object) -> AskResponse:
         return _read(payload)
     except RecursionError as error:
         raise _protocol("the reply is nested too deeply to be read") from error
+
+
+def reply_keys(reply: object) -> tuple[str, ...]:
+    """Name the fields of a decoded reply, and those within an object that only wraps others.
+
+    At most 20 names. One that is not short and plain, such as the path of a document, is left out.
+
+    >>> reply_keys({"answer": "Yes.", "data": {"hits": []}, "see a.md": 1})
+    ('answer', 'data.hits')
+    """
+    if not isinstance(reply, Mapping):
+        return ()
+    names: list[str] = []
+    for name, value in reply.items():
+        wraps = isinstance(value, Mapping) and value and name in _WRAPPERS
+        names += [f"{name}.{inner}" for inner in value] if wraps else [str(name)]
+    return tuple([name for name in names if _PLAIN_NAME.fullmatch(name)][:_NAMES_KEPT])
 
 
 def ask_response(reply: ReplyBody) -> AskResponse:

@@ -117,6 +117,9 @@ class AskResponse:
     """``<phase>_ms`` as the target reports them."""
     indexing_coverage: Mapping[str, Any] | None = None
     models: Mapping[str, str] = field(default_factory=dict)
+    reply_keys: tuple[str, ...] = ()
+    """Names of the fields of the reply as it came, if it brought no retrieved chunks; empty: not
+    known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +129,9 @@ class ErrorInfo:
     kind: TargetErrorKind
     message: str
     attempts: int = 0
+    traceback: str = ""
+    """Place in the user's client that raised, or returned a reply that was refused: lines such as
+    ``conftest.py:12: in answer``, each with its source below it; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +147,8 @@ class AskResult:
     total_ms: float | None
     """Time of the final attempt at the client, monotonic clock; None when nothing was timed."""
     attempts: int = 1
+    raised: Exception | None = field(default=None, compare=False, repr=False)
+    """Exception of the user's client, for a debugger; never stored."""
 
 
 def is_empty_answer(response: AskResponse) -> bool:

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Answer = Callable[[str, int], dict[str, Any] | int]
-"""From the question and how often it was asked before: a reply, or a status."""
+Reply = dict[str, Any] | int | tuple[int, dict[str, Any]]
+"""Body of a reply with status 200, a status, or both."""
+Answer = Callable[[str, int], Reply]
+"""From the question and how often it was asked before."""
 
 
 def hit_or_miss(question: str, nth: int) -> dict[str, Any]:
@@ -43,7 +45,7 @@ class RagServer:
         with self.lock:
             return sum(self.asked.values())
 
-    def reply(self, question: str) -> dict[str, Any] | int:
+    def reply(self, question: str) -> Reply:
         with self.lock:
             nth = self.asked[question]
             self.asked[question] += 1
@@ -61,7 +63,10 @@ def rag_server(
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             found = served.reply(json.loads(body)["question"])
-            status, payload = (found, {}) if isinstance(found, int) else (200, found)
+            if isinstance(found, tuple):
+                status, payload = found
+            else:
+                status, payload = (found, {}) if isinstance(found, int) else (200, found)
             text = json.dumps(payload).encode()
             with contextlib.suppress(OSError):  # whoever asked may have been killed meanwhile
                 self.send_response(status)

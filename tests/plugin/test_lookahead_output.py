@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+from concurrent.futures import Future
 
 import pytest
 
@@ -16,7 +17,8 @@ LOGGER = logging.getLogger("some.rag")
 
 
 def say(name: str) -> CaseOutput:
-    with held_back() as output:
+    output = CaseOutput()
+    with held_back(output):
         LOGGER.warning("log of %s", name)
         print("print of", name)
         print("complaint of", name, file=sys.stderr)
@@ -81,7 +83,36 @@ def test_what_an_awaited_coroutine_says_is_of_the_case_that_awaits_it(
     async def ask() -> None:
         LOGGER.warning("from the loop")
 
-    with OutputKeeper(pytestconfig).keeping(), held_back() as output:
+    output = CaseOutput()
+    with OutputKeeper(pytestconfig).keeping(), held_back(output):
         loop.run(ask())
     loop.stop()
     assert [record.getMessage() for record in output.records] == ["from the loop"]
+
+
+def test_live_logs_are_shown_while_the_case_runs(pytestconfig: pytest.Config) -> None:
+    seen: list[str] = []
+    shown = threading.Event()
+
+    class Live(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            assert threading.current_thread() is threading.main_thread()
+            seen.append(record.getMessage())
+            shown.set()
+
+    keeper, output, running = OutputKeeper(pytestconfig), CaseOutput(), Future[None]()
+    keeper._live = Live()
+
+    def run() -> None:
+        with held_back(output):
+            LOGGER.warning("first")
+            shown.wait(5)
+            LOGGER.warning("second, after %d", len(seen))
+        running.set_result(None)
+
+    with keeper.keeping():
+        thread = threading.Thread(target=run)
+        thread.start()
+        keeper.show_live(output, running)
+        thread.join(5)
+    assert seen == ["first", "second, after 1"]

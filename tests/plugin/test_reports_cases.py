@@ -59,6 +59,7 @@ def test_properties_are_means_over_repeats_and_replace_earlier_ones() -> None:
         ("mine", 1),
         ("rageval.hit_at_k", 0.5),
         ("rageval.outcome", "error"),
+        ("rageval.error", "timeout: no answer"),
         ("rageval.latency_ms", 20.0),
     ]
 

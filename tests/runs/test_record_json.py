@@ -101,6 +101,22 @@ def test_a_line_says_its_schema_version_first() -> None:
     assert next(iter(document.items())) == ("schema_version", 1)
 
 
+def test_the_fields_of_a_reply_and_the_place_of_an_error_come_back() -> None:
+    error = ErrorInfo(kind="empty", message="m", traceback="conftest.py:1: in f")
+    one = changed(RECORD, reply_keys=("answer", "docs"), error=error, status="error")
+    assert record_from_json(json.loads(json.dumps(record_to_json(one)))) == one
+
+
+def test_a_line_of_an_older_version_lacks_both() -> None:
+    document = record_to_json(changed(RECORD, error=ErrorInfo(kind="empty", message="m")))
+    assert "reply_keys" not in document
+    del document["error"]["traceback"]
+    read = record_from_json(document)
+    assert read.error is not None
+    assert read.response is not None
+    assert (read.error.traceback, read.response.reply_keys) == ("", ())
+
+
 def test_an_absent_list_and_an_empty_one_stay_apart() -> None:
     for chunks in (None, ()):
         record = changed(RECORD, retrieved_chunks=chunks)

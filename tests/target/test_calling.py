@@ -172,7 +172,7 @@ def test_a_response_built_by_hand_is_read_as_strictly_as_a_reply() -> None:
 
 def test_an_empty_answer_keeps_its_response_beside_the_error() -> None:
     result = call(lambda request: {"answer": " "})
-    assert result.response == AskResponse(answer=" ")
+    assert result.response == AskResponse(answer=" ", reply_keys=("answer",))
     assert result.error is not None
     assert result.error.kind == "empty"
 

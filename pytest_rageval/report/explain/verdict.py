@@ -25,6 +25,7 @@ from pytest_rageval.report.explain.values import (
     join,
     ranks,
 )
+from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.json_documents import items, part
 from pytest_rageval.values.record import CaseRecord, FailureStage
@@ -110,6 +111,8 @@ def next_steps(
 ) -> tuple[str, ...]:
     """Suggest next steps, based on where the evidence was lost. Empty for a case without fault."""
     if record.error is not None:
+        if place := last_place(record.error.traceback):
+            return (f"Look at {place}, the last line of your code that ran.",)
         return (_ERRORS.get(record.error.kind, "Look at the target's log for this question."),)
     stage, steps = record.failure_stage, list(_unwanted(irrelevant))
     if stage in {"not_retrieved", "lost_in_rerank"}:

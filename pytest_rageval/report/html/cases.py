@@ -255,7 +255,8 @@ def _answer(record: CaseRecord) -> str | None:
 def _error(record: CaseRecord) -> str:
     if record.error is None:
         return ""
-    return f"{record.error.kind}: {shortened(record.error.message, _TEXT_CHARS)}"
+    text = f"{record.error.kind}: {shortened(record.error.message, _TEXT_CHARS)}"
+    return "\n\n".join(filter(None, (text, record.error.traceback)))
 
 
 def _abstained(record: CaseRecord) -> str:

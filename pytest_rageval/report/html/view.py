@@ -36,6 +36,7 @@ from pytest_rageval.report.html.values import (
     Trend,
     TrendRow,
 )
+from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.text.summary import HEADLINE, change_text
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.json_documents import count, items, number, text, value
@@ -144,6 +145,8 @@ def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
 
 def _notes(run: StoredRun, options: ReportOptions) -> Iterator[str]:
     yield from run.notes
+    asked = [name for name in items(run.config, "asked") if isinstance(name, str)]
+    yield from chunk_sentences(run.records, run.settings, asked)
     if not options.redact:  # they include the target's notes about its index
         yield from (note for note in items(run.metrics, "warnings") if isinstance(note, str))
         coverages = (record.indexing_coverage for record in reversed(run.records))

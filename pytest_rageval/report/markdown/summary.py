@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from pytest_rageval.analysis.aggregate.target_faults import group_errors
 from pytest_rageval.analysis.trust.reliability import reliability_lines, worst_disagreements
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.report.text.lines import detectable_size
@@ -30,6 +31,7 @@ from pytest_rageval.support.text import clean, counted, format_value
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import MetricSummary
 
+LISTED_CAUSES: Final = 20
 LISTED_CASES: Final = 200
 """Maximum ids listed of missed and failed cases: a pull request comment has a size limit."""
 
@@ -47,12 +49,25 @@ def _lines(view: SummaryView) -> Iterator[str]:
         f"Run `{view.run_id}`: {counted(aggregate.total, 'case')}, {aggregate.passed} passed, "
         f"{aggregate.missed} missed, {counted(aggregate.errored, 'error')}."
     )
+    yield from _target_faults(view)
     yield from baseline_line(view.gate)
     yield from check_table(view.gate)
     yield from _metric_table(view)
     yield from _category_table(view.aggregate.by_category)
     yield from _judge_list(view)
     yield from _case_list(view)
+
+
+def _target_faults(view: SummaryView) -> Iterator[str]:
+    """List the errors of the target by cause, without their messages, which may quote texts."""
+    groups = group_errors(view.records)
+    lines = [f"**{escape(sentence)}**" for sentence in view.reply_faults]
+    for group in groups[:LISTED_CAUSES]:
+        cause = f": {escape(group.label)}" if group.label else ""
+        lines.append(f"{group.kind} in {counted(len(group.records), 'case')}{cause}")
+    if lines:
+        yield ""
+        yield from (f"- {line}" for line in lines)
 
 
 def baseline_line(gate: GateResult) -> Iterator[str]:

@@ -20,7 +20,7 @@ from pytest_rageval.report.explain.values import (
     JudgementReason,
     MetricReason,
 )
-from pytest_rageval.report.text.lines import Line, Style
+from pytest_rageval.report.text.lines import Line, Style, indented
 from pytest_rageval.support.text import TOLERANCE, clean, format_value
 from pytest_rageval.values.record import CaseRecord
 
@@ -66,9 +66,11 @@ def render_explanation(
         verbose: adds the beginning of each chunk's text and the whole answer.
     """
     width = max(width, _NARROWEST)
+    error = explanation.record.error
+    places = error.traceback.splitlines() if error is not None else []
     explanation = _harmless(explanation, None if verbose else _TEXT_READ)
     parts = (
-        _verdict(explanation, run_id, width, verbose=verbose),
+        _verdict(explanation, run_id, width, places, verbose=verbose),
         _expectations(explanation, width),
         _anchors("golds", explanation.golds, width, grades=True),
         _groups(explanation, width),
@@ -155,7 +157,9 @@ def _heading(text: str) -> Line:
 # --- verdict -------------------------------------------------------------------------------
 
 
-def _verdict(explanation: Explanation, run_id: str, width: int, *, verbose: bool) -> Iterator[Line]:
+def _verdict(
+    explanation: Explanation, run_id: str, width: int, places: Sequence[str], *, verbose: bool
+) -> Iterator[Line]:
     record = explanation.record
     word, style = _OUTCOMES[record.outcome]
     link = "though" if record.outcome == "passed" else "at"
@@ -172,6 +176,7 @@ def _verdict(explanation: Explanation, run_id: str, width: int, *, verbose: bool
         yield from _labelled("answer", record.answer, width, limit=limit)
     if (error := record.error) is not None:
         yield from _labelled("error", f"{error.kind}: {error.message}", width, style="red")
+        yield from (indented(place, _LABEL, width) for place in places)
     if record.unchecked:
         yield from _labelled("note", "Nothing of this case could be checked.", width)
     if explanation.stage_meaning:

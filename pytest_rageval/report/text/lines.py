@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.support.text import clean, counted, cut_columns, format_value
 from pytest_rageval.values.gate import CheckResult, GateResult
 
 Style = Literal["", "green", "red", "yellow", "bold", "dim"]
@@ -49,6 +49,13 @@ def wrapped(
     for part in textwrap.wrap(clean(text), max(width - HEAD, 20)) or [""]:
         yield ((f"{head:<{HEAD}}", head_style), (part, style))
         head = ""
+
+
+def indented(text: str, indent: int, width: int) -> Line:
+    """Return one line of code or output, made safe, with its own indentation and ``>`` mark."""
+    rest = text.lstrip("> ")
+    before = " " * indent + text[: len(text) - len(rest)]
+    return ((before, ""), (cut_columns(clean(rest), max(width - len(before), 1)), ""))
 
 
 def render_gate(run_id: str, gate: GateResult, *, width: int = 80) -> list[Line]:

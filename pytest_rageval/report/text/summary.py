@@ -94,6 +94,8 @@ class SummaryView:
     notes: Sequence[str] = ()
     confidence: float = 0.95
     reliability: JudgeReliability | None = None
+    reply_faults: Sequence[str] = ()
+    """Sentences on what the replies lack, shown with the errors of the target."""
     gave_up: str = ""
     """Reason why the run gave up on the target; empty: it did not. Also in ``notes``."""
     resume: str = ""

@@ -26,6 +26,19 @@ _QUERY_SECRET: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches the end of a name, which separates a token from a number of tokens."""
+_ENVIRONMENT_SECRET: Final = re.compile(
+    r"(?:^|_)(?:AUTH|AUTHORIZATION|(?:API_?)?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$",
+    re.IGNORECASE,
+)
+"""End of the name of an environment variable with a secret."""
+_WRITTEN_SECRET: Final = re.compile(
+    r"""(?P<name>(?:api[-_]?key|token|secret|password|passwd|authorization)["']?\s*[=:]\s*
+    [rf]?["'])[^"'\n]{4,}|(?P<scheme>\b(?:Bearer|Basic)\s+)[^\s"']{4,}
+    |(?<=://)[^/@\s?\#"']+(?=@)|\bsk-[a-z0-9_-]{12,}""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""A secret in source code or in a message, recognised by the text before it."""
+_WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
 """Minimum length to blot out; shorter values would garble messages."""
 
@@ -131,6 +144,30 @@ def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple
         if ENV_VALUE.fullmatch(spec[name]) or SENSITIVE_HEADER.search(name)
     ]
     return (*secret, *(value.rsplit(maxsplit=1)[-1] for value in secret if value))
+
+
+def environment_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """List the values of environment variables whose names say that they are secret.
+
+    Paths and short values, such as ``1`` or ``true``, are not listed.
+    """
+    return tuple(
+        value
+        for name, value in environ.items()
+        if _ENVIRONMENT_SECRET.search(name) and len(value) >= 8 and value[0] not in "/~."
+    )
+
+
+def blot_out_written(text: str, secrets: Iterable[str]) -> str:
+    """Replace secrets in a text of unknown origin: known ones, and those that look like one.
+
+    >>> blot_out_written("get('http://ann:s3cret@host/?token=abcdef', 'Bearer abcdef')", ["host"])
+    "get('http://***@***/?token=***', 'Bearer ***')"
+    """
+    text = _WORD.sub(
+        lambda word: _QUERY_SECRET.sub(r"\g<name>***", word[0]), blot_out(text, secrets)
+    )
+    return _WRITTEN_SECRET.sub(lambda match: f"{match['name'] or match['scheme'] or ''}***", text)
 
 
 def without_secrets(url: str) -> str:

@@ -16,6 +16,7 @@ import httpx
 
 from pytest_rageval.support.http.address import Address, without_secrets
 from pytest_rageval.support.http.deadline import mind_deadlines
+from pytest_rageval.support.http.reason import reply_reason
 from pytest_rageval.support.http.retry import is_retryable, parse_http_date, retry_after_seconds
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
@@ -193,8 +194,8 @@ def attempt(
         http: result of ``open_client``.
         request: the request to send.
         timeout_text: describes a passed limit.
-        status_text: describes a status that is not 2xx; None: the status and the beginning of the
-            reply.
+        status_text: describes a status that is not 2xx; None: the status, with the reason or
+            the beginning of the reply.
     """
     address = request.address
     try:
@@ -247,7 +248,10 @@ def _status_text(reply: Reply) -> str:
             f"{text} redirects to {clean(without_secrets(reply.location), 200)}; redirects are "
             "not followed: set the URL to the address itself"
         )
-    shown = clean(reply.body.decode("utf-8", "replace"), 200)
+    body = reply.body.decode("utf-8", "replace")
+    if reason := reply_reason(body):
+        return f"{text}: {reason}"
+    shown = clean(body, 200)
     return f"{text}; the reply begins: {shown}" if shown else text
 
 

@@ -13,7 +13,7 @@ from pytest_rageval.report.text.explanation import render_explanation
 from pytest_rageval.report.text.lines import Line
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
-from pytest_rageval.values.reply import AskResponse, Citation, FolderSelection
+from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, FolderSelection
 from tests.build.records import changed
 from tests.build.scores import TIMEOUT, case, chunk, gold, response
 from tests.report.explain.builders import S, T, U, explained, recorded, runs
@@ -304,3 +304,13 @@ def test_a_verdict_reaches_no_terminal_raw() -> None:
     assert "UNSUPPORTED" in text
     assert set(text) & set("\x1b\x07\u202e\u200b") == set()
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_place_of_an_exception_keeps_its_lines() -> None:
+    places = f"conftest.py:8: in answer\n    f({HOSTILE.splitlines()[0]!s})"
+    error = ErrorInfo(kind="protocol", message="KeyError: 'x'", traceback=places)
+    lines = shown(explained(case(S), None, error=error)).splitlines()
+    start = lines.index("error     protocol: KeyError: 'x'")
+    assert lines[start + 1] == "          conftest.py:8: in answer"
+    assert lines[start + 2].startswith("              f(ab")
+    assert "\x1b" not in lines[start + 2]

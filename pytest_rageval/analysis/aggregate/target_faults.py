@@ -1,0 +1,121 @@
+"""Faults of the target over a run: errors of one cause together, and replies without chunks.
+
+Pure; an error message may quote the target, so only `ErrorGroup.label` is free of its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.record import CaseRecord
+
+_STATUS: Final = re.compile(r"\bHTTP (\d{3})\b")
+_EXCEPTION: Final = re.compile(r"[A-Za-z_]\w*(?=:|$)")
+_PLACE: Final = re.compile(r"^\S.*?:\d+(?=: in )", re.MULTILINE)
+_VARIES: Final = re.compile(r"\b[45]\d\d\b|[0-9a-fA-F]{8,}|0x[0-9a-f]+|\d+(\.\d+)?")
+"""Parts of a message that vary within one cause; a status is matched to be kept."""
+_WORD_CHARS: Final = 4
+"""Length from which an id or question is looked for: a shorter one is part of other words."""
+_KEYS_SHOWN: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorGroup:
+    """Errors of one kind whose messages differ at most in numbers, ids and the case's own words."""
+
+    records: tuple[CaseRecord, ...]
+    """One per case, in the order of the run."""
+    kind: TargetErrorKind
+    message: str
+    """Message of the first."""
+    traceback: str
+
+    @property
+    def label(self) -> str:
+        """The cause without text of the target: a status, or an exception and its place."""
+        if found := _STATUS.search(self.message):
+            return found[0]
+        if not self.traceback:
+            return ""
+        places = _PLACE.findall(self.traceback)
+        named = _EXCEPTION.match(self.message)
+        return " at ".join([*([named[0]] if named else []), *places[-1:]])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkFaults:
+    """Replies to cases with evidence that brought no retrieved chunks."""
+
+    n_cases: int
+    """Cases with golds that were answered."""
+    unreported: int
+    """Of those, the ones whose reply does not report its chunks."""
+    all_empty: bool
+    """Whether chunks were reported, and every reply of the run had none."""
+    keys: tuple[str, ...]
+    """Fields of the replies without chunks, most frequent first; at most 8."""
+
+
+def group_errors(records: Iterable[CaseRecord]) -> tuple[ErrorGroup, ...]:
+    """Group the errors of a run by cause, the most frequent first; one record per case."""
+    found: dict[tuple[str, ...], dict[str, CaseRecord]] = {}
+    for record in records:
+        if record.error is not None:
+            found.setdefault(_cause(record), {}).setdefault(record.nodeid, record)
+    groups = []
+    for cases in found.values():
+        members = tuple(cases.values())
+        first = members[0].error
+        assert first is not None
+        groups.append(
+            ErrorGroup(
+                records=members, kind=first.kind, message=first.message, traceback=first.traceback
+            )
+        )
+    # Cases that were given up are an effect of the others.
+    return tuple(sorted(groups, key=lambda g: (g.kind == "not_attempted", -len(g.records))))
+
+
+def _cause(record: CaseRecord) -> tuple[str, ...]:
+    error = record.error
+    assert error is not None
+    message = error.message
+    for word in (record.question, record.case_id):
+        message = message.replace(word, "#") if len(word) >= _WORD_CHARS else message
+    message = _VARIES.sub(lambda m: m[0] if re.fullmatch(r"[45]\d\d", m[0]) else "#", message)
+    return (error.kind, message, *_PLACE.findall(error.traceback)[-1:])
+
+
+def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
+    """Find replies without chunks among those to cases with evidence; None: there is no fault.
+
+    Empty lists are a fault only if no reply of the whole run had a chunk: an expression of a
+    mapping may turn a missing field into an empty list.
+    """
+    n_cases = unreported = 0
+    any_chunk = False
+    keys: dict[str, int] = {}
+    seen: set[str] = set()
+    for record in records:
+        response = record.response
+        if response is None or record.nodeid in seen:
+            continue
+        seen.add(record.nodeid)
+        any_chunk = any_chunk or bool(response.retrieved_chunks)
+        if not record.case_stored or not record.answerable or not record.case.gold_supports:
+            continue
+        n_cases += 1
+        unreported += response.retrieved_chunks is None
+        for key in response.reply_keys:
+            keys[key] = keys.get(key, 0) + 1
+    all_empty = n_cases > unreported and not any_chunk
+    if not unreported and not all_empty:
+        return None
+    frequent = sorted(keys, key=lambda key: -keys[key])[:_KEYS_SHOWN]
+    return ChunkFaults(
+        n_cases=n_cases, unreported=unreported, all_empty=all_empty, keys=tuple(frequent)
+    )

@@ -1,0 +1,70 @@
+"""Sentences on faults of the target, the same in a terminal and in Markdown.
+
+They contain names of fields and expressions of the settings, no text of a reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from pytest_rageval.analysis.aggregate.target_faults import ChunkFaults, chunk_faults
+from pytest_rageval.support.text import clean, counted, cut
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+
+_FIELDS = ("retrieved_chunks", "debug.retrieved_chunks")
+
+
+def chunk_sentences(
+    records: Iterable[CaseRecord], settings: Settings, asked: Collection[str] = ()
+) -> Iterator[str]:
+    """Say which replies lack retrieved chunks although their cases name evidence.
+
+    Args:
+        records: of the run.
+        settings: of the run, with the mapping of replies.
+        asked: targets that the cases asked, in words.
+    """
+    found, response = chunk_faults(records), settings.target.response
+    if found is None:
+        return
+    fixture = response is None and any("rag_client fixture" in target for target in asked)
+    if found.unreported:
+        yield _unreported(found, fixture=fixture)
+    if found.all_empty:
+        yield _all_empty(found, response)
+
+
+def _unreported(found: ChunkFaults, *, fixture: bool) -> str:
+    have = "has" if found.n_cases == 1 else "have"
+    some = (
+        f"no reply reported retrieved_chunks ({counted(found.n_cases, 'case')} {have} golds)"
+        if found.unreported == found.n_cases
+        else f"{found.unreported} of {counted(found.n_cases, 'reply')} to cases with golds "
+        "reported no retrieved_chunks".replace("replys", "replies")
+    )
+    keys = f"; keys that came: {', '.join(found.keys)}" if found.keys else ""
+    if "retrieved_chunks" in found.keys:
+        advice = "retrieved_chunks belongs into debug: {answer, debug: {retrieved_chunks}}"
+    elif fixture:
+        advice = "return the chunks as debug.retrieved_chunks, or in an AskResponse"
+    else:
+        advice = "map them with [tool.rageval.target.response]"
+    return f"retrieval was not checked: {some}{keys}; {advice}"
+
+
+def _all_empty(found: ChunkFaults, response: str | Mapping[str, str] | None) -> str:
+    n = found.n_cases - found.unreported
+    have = "has" if n == 1 else "have"
+    text = f"every reply had 0 retrieved chunks ({counted(n, 'case')} {have} golds)"
+    if response is None:
+        return f"{text}; does the index hold documents?"
+    expression = response
+    if not isinstance(response, str):
+        expression = next((response[name] for name in _FIELDS if name in response), "")
+    shown = clean(cut(str(expression), 100))
+    keys = f"; keys that came: {', '.join(found.keys)}" if found.keys else ""
+    return (
+        f"{text}: the mapping of retrieved_chunks, {shown}, found nothing in any of them; a filter "
+        f"or [] over a missing field yields an empty list{keys}"
+    )

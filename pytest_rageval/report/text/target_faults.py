@@ -1,0 +1,99 @@
+"""The errors of a target in a terminal: each cause once, with its cases and the user's code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
+from pytest_rageval.report.text.lines import HEAD, Line, fit_line, indented, wrapped
+from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.tracebacks import Style as TracebackStyle
+from pytest_rageval.support.tracebacks import restyled
+from pytest_rageval.values.record import CaseRecord
+
+_GROUPS: Final = 5
+_MESSAGE_CHARS: Final = 400
+_OUTPUT_LINES: Final = 20
+"""Lines of captured output shown below a cause; those before are counted."""
+
+Captured = Sequence[tuple[str, str]]
+"""Heading and text of each stream that pytest captured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultOptions:
+    """Choices of the user for the section of errors."""
+
+    width: int = 80
+    traceback: TracebackStyle | None = "short"
+    """None: none."""
+    rootdir: Path = Path()
+    captured: Mapping[str, Captured] = field(default_factory=dict)
+    """Captured output by node id."""
+    brief: bool = False
+    """Whether one line per cause is enough."""
+
+
+def render_target_faults(
+    records: Sequence[CaseRecord], sentences: Iterable[str], options: FaultOptions
+) -> list[Line]:
+    """Lay out the errors of a run by cause, and the sentences on its replies; empty: no fault.
+
+    Args:
+        records: of the run.
+        sentences: of `report.target_faults`.
+        options: width and style.
+    """
+    groups = group_errors(records)
+    n_cases = len({record.nodeid for record in records})
+    lines: list[Line] = []
+    for group in groups[:_GROUPS]:
+        lines += _group(group, n_cases, options)
+    if rest := groups[_GROUPS:]:
+        n = sum(len(group.records) for group in rest)
+        text = f"{counted(len(rest), 'more cause')} in {counted(n, 'case')}: rageval explain"
+        lines += wrapped("", text, options.width)
+    for sentence in sentences:
+        lines += wrapped("reply", sentence, options.width, "yellow", "yellow")
+    return [fit_line(line, options.width) for line in lines]
+
+
+def _group(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Iterator[Line]:
+    n, width = len(group.records), options.width
+    where = f"{group.kind} in {n} of {counted(n_cases, 'case')}"
+    message = clean(group.message, _MESSAGE_CHARS)
+    yield from wrapped("error", f"{where}: {message}", width, "red", "red")
+    if options.traceback is not None and not options.brief and group.traceback:
+        for text in restyled(group.traceback, message, options.traceback, options.rootdir):
+            yield indented(text, HEAD, width)
+    yield _cases(group.records, width)
+    if not options.brief:
+        captured = options.captured.get(group.records[0].nodeid, ())
+        yield from _output(captured, group.records[0], width)
+
+
+def _cases(records: Sequence[CaseRecord], width: int) -> Line:
+    text, room = "", width - HEAD - len("cases: ") - len(" and 99999 more")
+    shown = 0
+    for record in records:
+        name = clean(record.name, 60)
+        longer = f"{text}, {name}" if text else name
+        if text and len(longer) > room:
+            break
+        text, shown = longer, shown + 1
+    more = f" and {len(records) - shown} more" if shown < len(records) else ""
+    word = "case" if len(records) == 1 else "cases"
+    return ((" " * HEAD, ""), (f"{word}: {text}{more}", ""))
+
+
+def _output(captured: Captured, record: CaseRecord, width: int) -> Iterator[Line]:
+    for title, text in captured:
+        yield ((" " * HEAD, ""), (f"{clean(title)} of {clean(record.name, 40)}", "dim"))
+        lines = text.splitlines()
+        if len(lines) > _OUTPUT_LINES:
+            yield ((" " * HEAD, ""), (f"  ... {len(lines) - _OUTPUT_LINES} lines before", "dim"))
+        for line in lines[-_OUTPUT_LINES:]:
+            yield indented(f"  {line}", HEAD, width)

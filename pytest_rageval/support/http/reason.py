@@ -1,0 +1,89 @@
+"""The reason of a failure in the JSON that a server replies with.
+
+Read are RFC 9457 problems (``title``, ``detail``), ``{"error": "text"}``, ``{"error": {"message":
+"text"}}`` (OpenAI), ``{"detail": [{"loc": ..., "msg": ...}]}`` (FastAPI) and similar names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pytest_rageval.support.text import clean
+
+_NAMES: Final = (
+    "error", "errors", "fault", "error_msg", "errormessage", "error_message", "error_description",
+    "title", "detail", "details", "message", "msg", "reason",
+)  # fmt: skip
+"""Fields that hold a reason, in lower case; those of one object are joined in this order."""
+_MARKS: Final = ("error", "errors", "error_msg", "errormessage", "error_message")
+_FAILED: Final = frozenset({"error", "failed", "failure", "abort"})
+_DEPTH: Final = 4
+_ITEMS: Final = 3
+_CHARS: Final = 300
+
+
+def reply_reason(body: str) -> str:
+    """Return the reason that the body of a failed reply gives, on one line.
+
+    Empty: it is not JSON, or has no field for a reason.
+
+    >>> reply_reason('{"error": {"message": "no such model", "code": 7}}')
+    'no such model'
+    """
+    try:
+        return document_reason(json.loads(body))
+    except (ValueError, RecursionError):
+        return ""
+
+
+def document_reason(document: object) -> str:
+    """Return the reason in a decoded document; empty: it holds none."""
+    parts: list[str] = []
+    for text in _texts(document, _DEPTH):
+        if not any(text in part for part in parts):
+            parts.append(text)
+    return clean(": ".join(parts), _CHARS)
+
+
+def reported_error(document: object) -> str:
+    """Return the reason of a reply that reports an error under a status of success.
+
+    Such a reply has a field of errors, a ``code`` other than 0 and 200, a ``success`` that is
+    false, or a ``type`` or ``status`` that says so. Empty: it reports no error.
+
+    >>> reported_error({"code": 102, "message": "no chat with this id", "data": None})
+    'no chat with this id'
+    >>> reported_error({"code": 0, "message": "Hello."})
+    ''
+    """
+    if not isinstance(document, Mapping):
+        return ""
+    fields = {str(name).lower(): value for name, value in document.items()}
+    code = fields.get("code")
+    marked = (
+        any(fields.get(name) for name in _MARKS)
+        or (isinstance(code, int) and code not in {0, 200})
+        or fields.get("success") is False
+        or any(str(fields.get(name)).lower() in _FAILED for name in ("type", "status"))
+    )
+    return document_reason(document) if marked else ""
+
+
+def _texts(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if text := clean(value, _CHARS):
+            yield text
+    elif not depth:
+        return
+    elif isinstance(value, list):
+        for item in value[:_ITEMS]:
+            yield from _texts(item, depth - 1)
+    elif isinstance(value, Mapping):
+        fields = {str(name).lower(): entry for name, entry in value.items()}
+        if isinstance(place := fields.get("loc"), list) and isinstance(fields.get("msg"), str):
+            yield clean(f"{'.'.join(map(str, place))}: {fields['msg']}", _CHARS)
+            return
+        for name in _NAMES:
+            yield from _texts(fields.get(name), depth - 1)

@@ -1,0 +1,244 @@
+"""Tracebacks for people, cut to the frames of a project's own code. No local variable is read."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import re
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal
+
+from pytest_rageval.support.text import clean
+
+_PACKAGE: Final = Path(__file__).parents[1]
+_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+_SOURCE_CHARS: Final = 160
+_READ_CHARS: Final = 2000
+_FRAMES: Final = 12
+"""Frames of the project shown of one exception; the middle of a deep recursion is left out."""
+_LAST_LIBRARY_FRAMES: Final = 3
+"""Frames shown of an exception that no code of the project raised."""
+_CHAIN: Final = 4
+_MAX_CHARS: Final = 4000
+_PLACE: Final = re.compile(r"(?P<file>\S.*?):(?P<line>\d+): in (?P<name>.+)")
+"""Line of ``user_traceback`` that names a frame."""
+_LIBRARY: Final = re.compile(r"(site-packages|python[\d.]+)/")
+_CONTEXT: Final = 4
+
+Style = Literal["short", "line", "long", "native"]
+"""Style of a shown traceback, as of pytest's ``--tb``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    origin: Literal["user", "library", "own"]
+    file: str
+    line: int
+    name: str
+    source: str
+    package: str
+
+    @property
+    def lines(self) -> list[str]:
+        place = f"{self.file}:{self.line}: in {self.name}"
+        return [place, f"    {self.source}"] if self.source else [place]
+
+
+def user_traceback(error: BaseException, rootdir: Path, *, hide: Callable[[str], str] = str) -> str:
+    """Show where an exception was raised, oldest frame first and causes last.
+
+    Frames before the first one of the project, and those of this package, are left out; so are
+    frames of installed libraries, but for the innermost one below the project's last.
+
+    Args:
+        error: an exception that was raised.
+        rootdir: folder of the project, which paths are relative to.
+        hide: removes secrets from a source line or a message, before it is cut.
+
+    Returns:
+        Lines such as ``conftest.py:12: in answer``, each with its source line below it, without the
+        exception itself; at most 4000 characters. Empty: only this package raised.
+    """
+    lines: list[str] = []
+    for link, word in _chain(error):
+        shown = _frame_lines(list(_frames(link.__traceback__, rootdir, hide)))
+        if word and (lines or shown):
+            text = clean(hide(str(link)[:_READ_CHARS]), 200)
+            lines.append(f"{word} {type(link).__name__}{': ' if text else ''}{text}")
+        lines += shown
+    text = "\n".join(lines)
+    return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}\n..."
+
+
+def without_own_frames(error: Exception) -> Exception:
+    """Return an exception whose traceback begins after the frames of this package."""
+    found = error.__traceback__
+    while found is not None and _origin(Path(found.tb_frame.f_code.co_filename)) == "own":
+        found = found.tb_next
+    return error.with_traceback(found)
+
+
+def source_place(function: object, rootdir: Path) -> str:
+    """Return the place of a function or method of the project as a line of ``user_traceback``.
+
+    Empty: it is no code of the project.
+    """
+    function = inspect.unwrap(getattr(function, "__func__", function))  # type: ignore[arg-type]
+    call = inspect.getattr_static(type(function), "__call__", None)
+    code = getattr(function, "__code__", None) or getattr(call, "__code__", None)
+    if code is None or _origin(file := Path(code.co_filename)) != "user":
+        return ""
+    return f"{_shown(file, rootdir)}:{code.co_firstlineno}: in {code.co_name}"
+
+
+def _chain(error: BaseException) -> Iterator[tuple[BaseException, str]]:
+    word, link = "", error
+    for _ in range(_CHAIN):
+        yield link, word
+        inner: BaseException | None
+        if isinstance(link, BaseExceptionGroup):
+            inner, word = link.exceptions[0], "which holds"
+        elif link.__cause__ is not None:
+            inner, word = link.__cause__, "caused by"
+        else:
+            inner, word = link.__context__, "raised while handling"
+            inner = None if link.__suppress_context__ else inner
+        if inner is None:
+            return
+        link = inner
+
+
+def _frames(
+    found: TracebackType | None, rootdir: Path, hide: Callable[[str], str]
+) -> Iterator[_Frame]:
+    for frame, line in traceback.walk_tb(found):
+        code = frame.f_code
+        file = Path(code.co_filename)
+        origin = _origin(file)
+        source = linecache.getline(code.co_filename, line, frame.f_globals)
+        shown = _shown(file, rootdir)
+        yield _Frame(
+            origin,
+            shown,
+            line,
+            code.co_name,
+            clean(hide(source[:_READ_CHARS]), _SOURCE_CHARS),
+            _LIBRARY.sub("", shown).split("/", 1)[0].removesuffix(".py"),
+        )
+
+
+@cache
+def _origin(file: Path) -> Literal["user", "library", "own"]:
+    if file.is_relative_to(_PACKAGE):
+        return "own"
+    if not file.is_absolute() or not _INSTALLED.isdisjoint(file.parts):  # such as <frozen runpy>
+        return "library"
+    return "library" if file.is_relative_to(_stdlib()) else "user"
+
+
+@cache
+def _stdlib() -> Path:
+    return Path(sysconfig.get_path("stdlib"))
+
+
+def _shown(file: Path, rootdir: Path) -> str:
+    installed = [place for place, part in enumerate(file.parts) if part in _INSTALLED]
+    if installed:
+        return "/".join(("site-packages", *file.parts[installed[-1] + 1 :]))
+    for folder in (rootdir, _stdlib().parent):
+        if file.is_relative_to(folder):
+            return file.relative_to(folder).as_posix()
+    return str(file)
+
+
+def _frame_lines(frames: list[_Frame]) -> list[str]:
+    users = [place for place, frame in enumerate(frames) if frame.origin == "user"]
+    if not users:
+        rest = [frame for frame in frames if frame.origin == "library"]
+        only_ours = not rest or frames[-1].origin == "own"
+        return [] if only_ours else _joined(rest[-_LAST_LIBRARY_FRAMES:])
+    frames = [frame for frame in frames[users[0] :] if frame.origin != "own"]
+    lines: list[str] = []
+    runs = [(origin, list(run)) for origin, run in groupby(frames, key=lambda f: f.origin)]
+    for place, (origin, run) in enumerate(runs):
+        if origin == "user":
+            lines += _joined(run)
+        elif place < len(runs) - 1:
+            lines.append(_folded(run))
+        else:
+            lines += [_folded(run[:-1])] if len(run) > 1 else []
+            lines += run[-1].lines
+    return lines
+
+
+def _joined(frames: Sequence[_Frame]) -> list[str]:
+    if len(frames) <= _FRAMES:
+        return [line for frame in frames for line in frame.lines]
+    half = _FRAMES // 2
+    left_out = f"... {len(frames) - 2 * half} frames"
+    return [*_joined(frames[:half]), left_out, *_joined(frames[-half:])]
+
+
+def _folded(frames: Sequence[_Frame]) -> str:
+    packages = ", ".join(dict.fromkeys(frame.package for frame in frames))
+    return f"... {len(frames)} {'frame' if len(frames) == 1 else 'frames'} in {packages}"
+
+
+def last_place(text: str) -> str:
+    r"""Return the innermost place of the project in a text of ``user_traceback``.
+
+    >>> last_place("conftest.py:8: in answer\n    f()\nsite-packages/x.py:3: in f")
+    'conftest.py:8'
+    """
+    places = [found for line in text.splitlines() if (found := _PLACE.fullmatch(line))]
+    own = [found for found in places if not _LIBRARY.match(found["file"])] or places
+    return f"{own[-1]['file']}:{own[-1]['line']}" if own else ""
+
+
+def restyled(text: str, message: str, style: Style, rootdir: Path) -> list[str]:
+    """Return the lines of a text of ``user_traceback`` in another style.
+
+    Args:
+        text: result of ``user_traceback``.
+        message: the exception, such as ``KeyError: 'a'``.
+        style: ``line``: only the innermost place; ``native``: as Python prints it; ``long``: with
+            lines of source around the innermost place.
+        rootdir: folder of the project.
+    """
+    lines = text.splitlines()
+    if style == "line":
+        place = last_place(text)
+        return [f"{place}: {message}"] if place else []
+    if style == "native":
+        shown = [
+            _PLACE.sub(r'  File "\g<file>", line \g<line>, in \g<name>', line) for line in lines
+        ]
+        return ["Traceback (most recent call last):", *shown, message]
+    if style == "long" and (place := last_place(text)):
+        around = _source_around(place, rootdir)
+        last = max(n for n, line in enumerate(lines) if line.startswith(f"{place}: in "))
+        if around:
+            follows = lines[last + 1 : last + 2]
+            skip = 2 if follows and follows[0].startswith("    ") else 1
+            lines[last : last + skip] = [lines[last], *around]
+    return lines
+
+
+def _source_around(place: str, rootdir: Path) -> list[str]:
+    file, _, number = place.rpartition(":")
+    source, line = linecache.getlines(str(rootdir / file)), int(number)
+    if not 0 < line <= len(source):
+        return []
+    first = max(line - 1 - _CONTEXT, 0)
+    part = source[first:line]
+    return [
+        f"{'>' if first + n == line - 1 else ' '}   {text.rstrip()[:_SOURCE_CHARS]}"
+        for n, text in enumerate(part)
+    ]

@@ -1,0 +1,136 @@
+"""Errors of one cause are grouped, and replies without chunks are counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.target_faults import chunk_faults, group_errors
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
+from tests.build.records import record
+
+PLACE = "conftest.py:8: in answer\n    return question.lower()"
+
+
+def failed(
+    case_id: str, message: str, kind: TargetErrorKind = "http", traceback: str = "", **fields: Any
+) -> CaseRecord:
+    error = ErrorInfo(kind=kind, message=message, traceback=traceback)
+    return record(case_id, status="error", outcome="error", error=error, **fields)
+
+
+def causes(*records: CaseRecord) -> list[tuple[str, list[str]]]:
+    return [(g.message, [r.case_id for r in g.records]) for g in group_errors(records)]
+
+
+def test_a_run_without_errors_has_no_groups() -> None:
+    assert group_errors([record("a")]) == ()
+
+
+def test_messages_that_differ_in_numbers_and_ids_are_one_cause() -> None:
+    found = causes(
+        failed("a", "HTTP 429: rate limit for org-1, retry in 2.5 s"),
+        failed("b", "HTTP 429: rate limit for org-27, retry in 3 s"),
+        failed("c", "HTTP 500: request 3f2b9c1e77d04aa1 failed"),
+        failed("d", "HTTP 500: request 0a1b2c3d4e5f6071 failed"),
+    )
+    assert [ids for _, ids in found] == [["a", "b"], ["c", "d"]]
+    assert found[0][0] == "HTTP 429: rate limit for org-1, retry in 2.5 s"
+
+
+def test_another_status_kind_or_place_is_another_cause() -> None:
+    found = causes(
+        failed("a", "HTTP 400: no"),
+        failed("b", "HTTP 500: no"),
+        failed("c", "HTTP 500: no", "protocol"),
+        failed("d", "KeyError: 'x'", "protocol", PLACE),
+        failed("e", "KeyError: 'x'", "protocol", PLACE.replace("8", "9")),
+    )
+    assert [ids for _, ids in found] == [["a"], ["b"], ["c"], ["d"], ["e"]]
+
+
+def test_the_question_and_the_id_of_a_case_do_not_separate_causes() -> None:
+    found = causes(
+        failed("refund-a", "no route for 'How long?' (refund-a)", question="How long?"),
+        failed("ship-b", "no route for 'Who pays?' (ship-b)", question="Who pays?"),
+    )
+    assert [ids for _, ids in found] == [["refund-a", "ship-b"]]
+
+
+def test_the_most_frequent_cause_is_first_and_repeats_count_once() -> None:
+    found = causes(
+        failed("x", "gave up", "not_attempted"),
+        failed("y", "gave up", "not_attempted"),
+        failed("z", "gave up", "not_attempted"),
+        failed("a", "refused", "connection"),
+        failed("b", "HTTP 500", repeat=0),
+        failed("b", "HTTP 500", repeat=1),
+        failed("c", "HTTP 500"),
+    )
+    assert [ids for _, ids in found] == [["b", "c"], ["a"], ["x", "y", "z"]]
+
+
+@pytest.mark.parametrize(
+    ("message", "traceback", "label"),
+    [
+        ("http://h/ask: HTTP 400: secret note text", "", "HTTP 400"),
+        ("AttributeError: 'x' says secret", PLACE, "AttributeError at conftest.py:8"),
+        ("AttributeError", PLACE, "AttributeError at conftest.py:8"),
+        ("answer() returned a list; expected a dict", PLACE, "conftest.py:8"),
+        ("no reply within 60 s: secret", "", ""),
+    ],
+)
+def test_a_label_holds_no_text_of_the_target(message: str, traceback: str, label: str) -> None:
+    (group,) = group_errors([failed("a", message, "protocol", traceback)])
+    assert group.label == label
+
+
+# --- replies without chunks ----------------------------------------------------------------
+
+
+CHUNK = RetrievedChunk(rel_path="a.md")
+
+
+def replied(
+    case_id: str,
+    chunks: tuple[RetrievedChunk, ...] | None,
+    *,
+    golds: bool = True,
+    keys: tuple[str, ...] = (),
+) -> CaseRecord:
+    supports = (Anchor(rel_path="a.md"),) if golds else ()
+    case = Case(id=case_id, question="?", gold_supports=supports)
+    response = AskResponse(answer="Yes.", retrieved_chunks=chunks, reply_keys=keys)
+    return record(case_id, case=case, response=response)
+
+
+def test_replies_with_chunks_are_no_fault() -> None:
+    assert chunk_faults([replied("a", (CHUNK,)), replied("b", ())]) is None
+    assert chunk_faults([]) is None
+    assert chunk_faults([replied("a", None, golds=False)]) is None
+    assert chunk_faults([failed("a", "HTTP 500")]) is None
+
+
+def test_replies_that_report_no_chunks_are_counted_with_their_fields() -> None:
+    found = chunk_faults(
+        [
+            replied("a", (CHUNK,)),
+            replied("b", None, keys=("answer", "sources")),
+            replied("c", None, keys=("answer", "docs")),
+            replied("d", None, golds=False),
+        ]
+    )
+    assert found is not None
+    assert (found.n_cases, found.unreported, found.all_empty) == (3, 2, False)
+    assert found.keys == ("answer", "sources", "docs")
+
+
+def test_lists_that_are_empty_in_every_reply_are_a_fault() -> None:
+    found = chunk_faults([replied("a", ()), replied("b", (), golds=False)])
+    assert found is not None
+    assert (found.n_cases, found.unreported, found.all_empty) == (1, 0, True)
+    assert chunk_faults([replied("a", ()), replied("b", (CHUNK,), golds=False)]) is None

@@ -1,0 +1,441 @@
+"""Errors of the target, and replies without chunks, are the first thing a session shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.plugin.rag_server import rag_server
+from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case
+
+RAISES = """
+import logging, pytest
+
+def answer(question):
+    print("asked for", question.question)
+    logging.getLogger("my.rag").warning("about to ask")
+    return question.lower()
+
+@pytest.fixture(scope="session")
+def rag_client():
+    return answer
+"""
+CASES = [case(f"case-{n}", f"question {n}") for n in range(3)]
+MESSAGE = "AttributeError: 'AskRequest' object has no attribute 'lower'"
+PLACE = "conftest.py:7: in answer"
+
+
+@pytest.fixture
+def raising(project: Project) -> Project:
+    """A project whose client raises for every case."""
+    project.write("conftest.py", RAISES)
+    project.write("thresholds.toml", "version = 1\n")
+    project.cases(CASES)
+    return project
+
+
+def returning(project: Project, reply: str) -> Project:
+    """A project whose client returns one reply."""
+    text = f"import pytest\n\n@pytest.fixture(scope='session')\ndef rag_client():\n    {reply}\n"
+    project.write("conftest.py", text)
+    project.write("thresholds.toml", "version = 1\n")
+    project.cases(CASES)
+    return project
+
+
+def section(result: pytest.RunResult, heading: str = "errors of the target") -> list[str]:
+    """Lines of a section."""
+    lines = iter(result.outlines)
+    assert any(heading in line and line.startswith("=") for line in lines), result.outlines
+    found = []
+    for line in lines:
+        if line.startswith("="):
+            break
+        found.append(line)
+    return found
+
+
+# --- an exception in the user's client -----------------------------------------------------
+
+
+@SERIAL_AND_PARALLEL
+def test_an_exception_is_on_the_first_screen_with_its_place(
+    raising: Project, workers: tuple[str, ...]
+) -> None:
+    result = raising.run("evals", *workers)
+    assert "errors of the target" in "\n".join(result.outlines[:24])
+    found = section(result)
+    assert found[0].startswith("error    protocol in 3 of 3 cases: AttributeError")
+    assert f"         {PLACE}" in found
+    assert "             return question.lower()" in found
+    assert "         cases: case-0, case-1, case-2" in found
+    text = result.stdout.str()
+    assert (
+        text.index("errors of the target") < text.index("= FAILURES =") < text.index("= rageval =")
+    )
+    assert text.count(PLACE) == 1
+    assert "ERRORED" not in text
+
+
+def test_quiet_sessions_show_it_as_well(raising: Project) -> None:
+    assert f"         {PLACE}" in section(raising.run("evals", "-q"))
+    brief = section(raising.run("evals", "-q", "-q"))
+    assert brief[0].startswith("error    protocol in 3 of 3 cases")
+    assert not any(PLACE in line for line in brief)
+
+
+@SERIAL_AND_PARALLEL
+def test_every_file_of_the_run_holds_it(raising: Project, workers: tuple[str, ...]) -> None:
+    raising.write_pages()
+    raising.run("evals", "--junitxml=j.xml", "--json-report", *workers)
+    for record in raising.records().values():
+        assert record["error"]["traceback"].splitlines() == [PLACE, "    return question.lower()"]
+    (folder,) = raising.run_folders()
+    summary = (folder / "summary.md").read_text(encoding="utf-8")
+    assert "- protocol in 3 cases: AttributeError at conftest.py:7" in summary
+    assert "has no attribute" not in summary
+    assert PLACE in (folder / "report.html").read_text(encoding="utf-8")
+    for case_xml in ElementTree.parse(raising.path / "j.xml").iter("testcase"):
+        if "case-" in case_xml.attrib["name"]:
+            found = {p.attrib["name"]: p.attrib["value"] for p in case_xml.iter("property")}
+            assert found["rageval.error"] == f"protocol: {MESSAGE}"
+            assert found["rageval.traceback"].startswith(PLACE)
+    report = json.loads((raising.path / ".report.json").read_text(encoding="utf-8"))
+    (one,) = [test for test in report["tests"] if test["nodeid"].endswith("case-1")]
+    assert one["metadata"]["rageval"]["error"]["message"] == MESSAGE
+    assert one["metadata"]["rageval"]["error"]["traceback"].startswith(PLACE)
+
+
+@pytest.mark.parametrize(
+    ("style", "shown", "hidden"),
+    [
+        ("no", (), (PLACE, "conftest.py:7")),
+        ("line", (f"conftest.py:7: {MESSAGE[:40]}",), (PLACE,)),
+        ("short", (PLACE, "    return question.lower()"), ()),
+        ("long", (PLACE, "    def answer(question):", ">       return question.lower()"), ()),
+        ("native", ('  File "conftest.py", line 7, in answer', MESSAGE), (PLACE,)),
+    ],
+)
+def test_tb_chooses_the_style(
+    raising: Project, style: str, shown: tuple[str, ...], hidden: tuple[str, ...]
+) -> None:
+    text = "\n".join(section(raising.run("evals", f"--tb={style}")))
+    assert "protocol in 3 of 3 cases" in text
+    assert all(one in text for one in shown)
+    assert not any(one in text for one in hidden)
+
+
+@pytest.mark.parametrize("flag", ["-ra", "-rA", "-rE"])
+def test_r_lists_errored_cases(raising: Project, flag: str) -> None:
+    text = raising.run("evals", flag).stdout.str()
+    for n in range(3):
+        assert f"ERRORED evals/eval_set.jsonl::case-{n} - protocol: {MESSAGE}" in text
+
+
+def test_ra_lists_missed_cases(project: Project) -> None:
+    text = project.run("evals", "-ra").stdout.str()
+    assert "MISSED evals/eval_set.jsonl::short-1 - not_retrieved: hit_at_k 0" in text
+    assert "MISSED" not in project.run("evals").stdout.str()
+
+
+def test_secrets_and_local_variables_stay_out(
+    raising: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_RAG_API_KEY", "hunter2-hunter2")
+    call = 'ask(request, headers={"Authorization": "Bearer abcdef123456"}, token="abcdef654321")'
+    text = f"""
+import os, pytest
+
+def ask(request, headers, token):
+    local = "a-local-value"
+    raise RuntimeError("refused " + os.environ["MY_RAG_API_KEY"] + " at http://u:pass12@host/x")
+
+@pytest.fixture(scope="session")
+def rag_client():
+    return lambda request: {call}
+"""
+    raising.write("conftest.py", text)
+    result = raising.run("evals", "-ra", "--show-capture=all")
+    (folder,) = raising.run_folders()
+    shown = result.stdout.str() + (folder / "results.jsonl").read_text(encoding="utf-8")
+    assert "RuntimeError: refused *** at http://***@host/x" in shown
+    assert r"headers={\"Authorization\": \"***\"}, token=\"***\")" in shown
+    for secret in ("hunter2", "abcdef", "pass12", "a-local-value"):
+        assert secret not in shown
+
+
+def test_a_refused_reply_names_the_function_that_returned_it(project: Project) -> None:
+    returning(project, 'return lambda request: {"response": "Yes.", "docs": []}')
+    found = "\n".join(section(project.run("evals")))
+    assert "(fields: docs, response)" in found
+    assert "conftest.py:5: in <lambda>" in found
+
+
+def test_an_async_client_shows_its_own_frames(project: Project) -> None:
+    text = RAISES.replace("def answer", "async def answer")
+    project.write("conftest.py", text)
+    found = section(project.run("evals"))
+    assert f"         {PLACE}" in found
+    assert not any("asyncio" in line or "pytest_rageval" in line for line in found)
+
+
+def test_a_test_function_of_the_user_gets_the_same_section(raising: Project) -> None:
+    raising.write("evals/eval_set.py", "def test_case(eval_record):\n    pass\n")
+    assert f"         {PLACE}" in section(raising.run("evals"))
+
+
+def test_a_required_case_fails_with_its_place(raising: Project) -> None:
+    raising.cases([case("must", "question", required=True)])
+    result = raising.run("evals", "--junitxml=j.xml")
+    result.assert_outcomes(failed=2, skipped=0)
+    assert result.stdout.str().count(PLACE) == 2
+    result.stdout.fnmatch_lines(
+        ["FAILED evals/eval_set.jsonl::must - evals/eval_set.jsonl:1: protocol: *"]
+    )
+
+
+# --- options of pytest ---------------------------------------------------------------------
+
+
+@SERIAL_AND_PARALLEL
+@pytest.mark.parametrize("flag", ["-x", "--maxfail=2"])
+def test_an_errored_case_counts_as_a_failure_to_stop_at(
+    project: Project, flag: str, workers: tuple[str, ...]
+) -> None:
+    project.cases([case(f"dead-{n}", "refuse it") for n in range(60)])
+    result = project.run("evals", flag, "--rageval-concurrency=2", *workers)
+    n = 1 if flag == "-x" else 2
+    result.stdout.fnmatch_lines([f"!*stopping after {n} failure*!"])
+    assert result.ret == (2 if workers else 1)
+    errored = result.parseoutcomes()["errored"]
+    assert errored == n if not workers else errored < 20
+    assert any("gate     not evaluated" in line for line in result.outlines)
+
+
+def test_errors_of_an_earlier_session_do_not_stop_the_one_that_continues_it(
+    project: Project,
+) -> None:
+    project.write("conftest.py", RAISES)
+    project.cases(CASES)
+    project.run("evals", "-x", "--rageval-concurrency=1", "--rageval-run-id=one")
+    result = project.run("evals", "-x", "--rageval-concurrency=1", "--rageval-resume=one")
+    assert result.parseoutcomes()["errored"] == 2
+    assert len(project.records()) == 2
+
+
+def test_failed_tests_and_errored_cases_count_together(project: Project) -> None:
+    project.cases([case("dead-1", "refuse it"), case("dead-2", "refuse it")])
+    project.write("test_a.py", "def test_one():\n    assert False\n")
+    result = project.run("test_a.py", "evals", "--maxfail=2")
+    assert result.parseoutcomes() == {"failed": 1, "errored": 1}
+    result.stdout.fnmatch_lines(["!*stopping after 2 failures*!"])
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["default", "own test function"])
+def test_pdb_stops_where_the_client_raised(raising: Project, own: bool) -> None:
+    if own:
+        raising.write("evals/eval_set.py", "def test_case(eval_record):\n    pass\n")
+    raising.cases(CASES[:1])
+    result = raising.pytester.run(
+        *raising.pytester._getpytestargs(),
+        "evals",
+        "--pdb",
+        stdin=b"p 'in ' + question.question\nc\n",
+        timeout=60,
+    )
+    text = result.stdout.str()
+    assert "conftest.py(7)answer()" in text
+    assert "(Pdb) 'in question 0'" in text
+    assert f"         {PLACE}" in section(result)
+    assert raising.records()["case-0"]["error"]["kind"] == "protocol"
+    assert "complete" not in text.split("short test summary")[-1]
+
+
+def test_a_breakpoint_with_cases_in_flight_says_what_it_needs(project: Project) -> None:
+    returning(project, "return lambda request: breakpoint()")
+    found = " ".join(line.strip() for line in section(project.run("evals")))
+    assert "breakpoint() in a client needs --rageval-concurrency 1" in found
+    assert "conftest.py:5: in <lambda>" in found
+
+
+def test_captured_output_of_an_errored_case_is_shown(raising: Project) -> None:
+    found = section(raising.run("evals"))
+    assert "         Captured stdout call of case-0" in found
+    assert "           asked for question 0" in found
+    assert any("my.rag:conftest.py:6 about to ask" in line for line in found)
+    assert not any("question 1" in line for line in found)
+    none = section(raising.run("evals", "--show-capture=no"))
+    assert not any("Captured" in line for line in none)
+    only = section(raising.run("evals", "--show-capture=log"))
+    assert [line.strip() for line in only if "Captured" in line] == ["Captured log call of case-0"]
+
+
+def test_with_capital_a_the_output_of_every_case_is_shown(raising: Project) -> None:
+    text = raising.run("evals", "-rA").stdout.str()
+    for n in range(3):
+        after = text.partition(f"ERRORED evals/eval_set.jsonl::case-{n}")[2]
+        assert f"asked for question {n}" in after.partition("ERRORED")[0]
+
+
+def test_with_s_output_comes_at_once(raising: Project) -> None:
+    text = raising.run_apart("evals", "-s").stdout.str()
+    assert text.index("asked for question 2") < text.index("errors of the target")
+    assert "Captured stdout" not in text
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_live_logs_are_shown_below_their_case(raising: Project, concurrency: int) -> None:
+    level = "--log-cli-level=WARNING"
+    result = raising.run_apart("evals", level, f"--rageval-concurrency={concurrency}")
+    lines = result.outlines
+    for n in range(3):
+        (here,) = [i for i, line in enumerate(lines) if f"::case-{n} " in line]
+        assert "live log call" in lines[here + 1]
+        assert "about to ask" in lines[here + 2]
+    assert sum("about to ask" in line for line in lines) == 3 + 1  # once more as captured
+
+
+# --- replies over HTTP ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def serve(project: Project) -> Iterator[Callable[[Any], None]]:
+    """Let the project ask a server with one reply to everything."""
+    with rag_server(lambda question, nth: replies[0]) as server:
+        replies: list[Any] = []
+        project.write("conftest.py", "")
+        project.write("thresholds.toml", "version = 1\n")
+        project.cases(CASES)
+        text = (project.path / "pyproject.toml").read_text(encoding="utf-8")
+        project.write("pyproject.toml", f'{text}url = "{server.url}"\n')
+        yield replies.append
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ((400, {"error": "rate limit for org-1"}), "HTTP 400: rate limit for org-1"),
+        ((422, {"detail": [{"loc": ["body"], "msg": "bad"}]}), "HTTP 422: body: bad"),
+        ({"code": 102, "message": "no such chat"}, "the reply reports an error: no such chat"),
+        (
+            {"answer": "", "error_msg": "LLM timed out"},
+            "the reply reports an error: LLM timed out (the answer is empty",
+        ),
+    ],
+    ids=["openai", "fastapi", "in-200", "empty"],
+)
+def test_the_reason_of_a_server_is_shown(
+    project: Project, serve: Callable[[Any], None], reply: Any, shown: str
+) -> None:
+    serve(reply)
+    found = " ".join(line.strip() for line in section(project.run("evals")))
+    assert shown in found
+    assert "in 3 of 3 cases" in found
+    (folder,) = project.run_folders()
+    summary = (folder / "summary.md").read_text(encoding="utf-8")
+    assert "in 3 cases" in summary
+    assert shown not in summary
+
+
+@pytest.mark.parametrize("library", ["httpx", "urllib"])
+def test_the_reason_reaches_through_an_http_library(
+    project: Project, serve: Callable[[Any], None], library: str
+) -> None:
+    serve((429, {"error": {"message": "rate limit for org-1"}}))
+    calls = {
+        "httpx": "httpx.post(URL, json={'question': request.question}).raise_for_status()",
+        "urllib": "urllib.request.urlopen(URL, json.dumps({'question': 'q'}).encode()).read()",
+    }
+    text = (project.path / "pyproject.toml").read_text(encoding="utf-8")
+    url = text.split('url = "')[1].split('"')[0]
+    text = f"""
+import json, urllib.request, httpx, pytest
+URL = "{url}"
+
+def answer(request):
+    {calls[library]}
+
+@pytest.fixture(scope="session")
+def rag_client():
+    return answer
+"""
+    project.write("conftest.py", text)
+    found = " ".join(line.strip() for line in section(project.run("evals")))
+    assert "http in 3 of 3 cases" in found
+    assert "the reply says: rate limit for org-1" in found
+    assert "conftest.py:6: in answer" in found
+
+
+# --- replies without chunks ----------------------------------------------------------------
+
+
+@SERIAL_AND_PARALLEL
+def test_unknown_keys_are_one_loud_line_and_no_dot(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    returning(project, 'return lambda request: {"answer": "Yes.", "sources": ["a"], "chunks": []}')
+    result = project.run("evals", *workers)
+    found = " ".join(line.strip() for line in section(result, "replies of the target"))
+    assert "no reply reported retrieved_chunks (3 cases have golds)" in found
+    assert "keys that came: answer, sources, chunks" in found
+    assert result.parseoutcomes()["unchecked"] == 3
+    (folder,) = project.run_folders()
+    summary = (folder / "summary.md").read_text(encoding="utf-8")
+    assert "keys that came: answer, sources, chunks" in summary
+    listed = project.run("evals", "-ra", *workers).stdout.str()
+    assert "UNCHECKED evals/eval_set.jsonl::case-0" in listed
+
+
+def test_a_case_without_golds_passes_without_chunks(project: Project) -> None:
+    returning(project, 'return lambda request: {"answer": "No.", "abstained": True}')
+    project.cases([case("out", "what", answerable=False)])
+    result = project.run("evals")
+    assert "replies of the target" not in result.stdout.str()
+    assert "unchecked" not in result.parseoutcomes()
+
+
+def test_a_mapping_that_finds_nothing_is_named(
+    project: Project, serve: Callable[[Any], None]
+) -> None:
+    serve({"answer": "Yes.", "output": [{"type": "search_call", "results": [{"name": "a.md"}]}]})
+    expression = "output[?type=='search'].results[].{rel_path: name}"
+    text = (project.path / "pyproject.toml").read_text(encoding="utf-8")
+    table = (
+        f'[tool.rageval.target.response]\nanswer = "answer"\nretrieved_chunks = "{expression}"\n'
+    )
+    project.write("pyproject.toml", f"{text}{table}")
+    found = "".join(
+        line[9:] + " " for line in section(project.run("evals"), "replies of the target")
+    )
+    assert "every reply had 0 retrieved chunks (3 cases have golds)" in found
+    assert expression.split(" ")[0] in found
+    assert "keys that came: answer, output" in found
+
+
+# --- the judge -----------------------------------------------------------------------------
+
+
+def test_the_run_line_names_the_judge_that_judged(project: Project) -> None:
+    own = """
+from pytest_rageval import Judgement, Verdict
+
+class Mine:
+    identity = "mine/1"
+
+    def judge(self, rubric, request, repeat=0):
+        verdict = Verdict(scores={rubric: 5.0}, reasoning="")
+        return Judgement(rubric=rubric, rubric_version="1", judge="mine/1", verdict=verdict)
+
+@pytest.fixture(scope="session")
+def judge():
+    return Mine()
+"""
+    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
+    project.write("conftest.py", conftest + own)
+    result = project.run("evals", "--judge=offline")
+    (line,) = [one for one in result.outlines if one.startswith("run ")]
+    assert line.endswith("judge mine/1")

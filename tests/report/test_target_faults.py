@@ -1,0 +1,69 @@
+"""Sentences on replies that lack retrieved chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pytest_rageval.report.target_faults import chunk_sentences
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.settings import Settings, TargetSettings
+from tests.analysis.aggregate.test_target_faults import CHUNK, replied
+
+FIXTURE = ("the rag_client fixture of conftest.py",)
+
+
+def sentence(
+    *records: CaseRecord,
+    response: str | Mapping[str, str] | None = None,
+    asked: tuple[str, ...] = (),
+) -> str:
+    settings = Settings(rootdir=".", target=TargetSettings(response=response))
+    return "; ".join(chunk_sentences(records, settings, asked))
+
+
+def chunkless(*keys: str, chunks: tuple[RetrievedChunk, ...] | None = None) -> CaseRecord:
+    return replied("a", chunks, keys=keys)
+
+
+def test_a_run_with_chunks_has_no_sentence() -> None:
+    assert sentence(replied("a", (CHUNK,))) == ""
+
+
+def test_fields_of_an_api_are_to_be_mapped() -> None:
+    assert sentence(chunkless("answer", "sources", "chunks")) == (
+        "retrieval was not checked: no reply reported retrieved_chunks (1 case has golds); keys "
+        "that came: answer, sources, chunks; map them with [tool.rageval.target.response]"
+    )
+
+
+def test_a_client_in_python_is_to_return_them() -> None:
+    found = sentence(chunkless("answer"), asked=FIXTURE)
+    assert found.endswith("return the chunks as debug.retrieved_chunks, or in an AskResponse")
+
+
+def test_chunks_at_the_wrong_level_are_recognised() -> None:
+    found = sentence(chunkless("answer", "retrieved_chunks"), asked=FIXTURE)
+    assert "retrieved_chunks belongs into debug" in found
+
+
+def test_some_replies_are_counted() -> None:
+    found = sentence(replied("a", (CHUNK,)), replied("b", None), replied("c", None))
+    assert "2 of 3 replies to cases with golds reported no retrieved_chunks" in found
+
+
+def test_empty_lists_name_the_expression_of_the_mapping() -> None:
+    expression = "output[?type=='x'].results[]"
+    for response in ({"retrieved_chunks": expression}, {"debug.retrieved_chunks": expression}):
+        found = sentence(chunkless("answer", "output", chunks=()), response=response)
+        assert found.startswith(
+            "every reply had 0 retrieved chunks (1 case has golds): the mapping"
+        )
+        assert expression in found
+        assert found.endswith("keys that came: answer, output")
+    assert expression in sentence(chunkless(chunks=()), response=expression)
+
+
+def test_empty_lists_without_a_mapping_ask_for_the_index() -> None:
+    found = sentence(chunkless(chunks=()))
+    assert found.endswith("(1 case has golds); does the index hold documents?")

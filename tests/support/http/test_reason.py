@@ -1,0 +1,73 @@
+"""Reasons that servers write into the JSON of a failed reply."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_rageval.support.http.reason import reply_reason, reported_error
+
+FASTAPI = {"detail": [{"loc": ["body", "question"], "msg": "Field required", "type": "missing"}]}
+PROBLEM = {"type": "about:blank", "title": "Out of credit", "status": 403, "detail": "Balance 0."}
+NEST = {"statusCode": 400, "message": ["k must be positive"], "error": "Bad Request"}
+AZURE = {"error": {"code": "429", "message": "Slow down.", "innererror": {"code": "x"}}}
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        ({"error": "rate limit for org-1"}, "rate limit for org-1"),
+        ({"error": {"message": "no such model", "type": "invalid"}}, "no such model"),
+        (AZURE, "Slow down."),
+        ({"detail": "Not authenticated"}, "Not authenticated"),
+        (FASTAPI, "body.question: Field required"),
+        (PROBLEM, "Out of credit: Balance 0."),
+        (NEST, "Bad Request: k must be positive"),
+        ({"errors": [{"message": "one"}, {"message": "two"}]}, "one: two"),
+        ({"error": True, "msg": "down"}, "down"),
+        ({"Message": "upper case"}, "upper case"),
+        ({}, ""),
+        ({"error": None}, ""),
+        (["a", 1], "a"),
+        ({"error": "\x1b[31mred\u202e\nnext"}, "red next"),
+    ],
+)
+def test_the_reason_is_found_in_the_usual_shapes(document: Any, reason: str) -> None:
+    assert reply_reason(json.dumps(document)) == reason
+
+
+@pytest.mark.parametrize("body", ["", "<h1>Down</h1>", "too long", '{"error": "cut', "[" * 100_000])
+def test_a_body_that_is_not_json_has_no_reason_of_its_own(body: str) -> None:
+    assert reply_reason(body) == ""
+
+
+def test_a_long_or_deep_reason_is_bounded() -> None:
+    deep: Any = "deep"
+    for _ in range(50):
+        deep = {"error": deep}
+    assert reply_reason(json.dumps(deep)) == ""
+    assert len(reply_reason(json.dumps({"error": "x" * 10_000}))) == 300
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ({"code": 102, "message": "You don't own the chat"}, "You don't own the chat"),
+        (
+            {"type": "abort", "error": "no such workspace", "textResponse": None},
+            "no such workspace",
+        ),
+        ({"answer": "", "error_msg": "LLM timed out"}, "LLM timed out"),
+        ({"success": False, "message": "no index"}, "no index"),
+        ({"status": "error", "detail": "no index"}, "no index"),
+        ({"code": 0, "message": "success", "data": {}}, ""),
+        ({"code": 200, "message": "ok"}, ""),
+        ({"message": "The answer is 4."}, ""),
+        ({"error": None, "answer": ""}, ""),
+        ("text", ""),
+    ],
+)
+def test_an_error_under_a_status_of_success_is_recognised(reply: Any, reason: str) -> None:
+    assert reported_error(reply) == reason
