@@ -92,6 +92,22 @@ def _no_file(argument: str, settings: Settings) -> str:
     return f"{argument}: none given, and {where} has no case file; begin with `rageval init`"
 
 
+def target_vault(argument: str) -> Path:
+    """Return the folder of notes that the target's embedded server reads.
+
+    Raises:
+        click.UsageError: the target is another one.
+    """
+    vault = project_settings({}).target.vault
+    if vault is None:
+        raise click.UsageError(
+            f"{argument}: none given, and [tool.rageval.target] has no vault; expected a folder of "
+            "Markdown notes"
+        )
+    report_assumed(argument, f"{vault}, of [tool.rageval.target]")
+    return Path(vault)
+
+
 def baseline_name(project: Settings) -> str | None:
     """Return the name of the gate's baseline, from the settings or thresholds.toml.
 

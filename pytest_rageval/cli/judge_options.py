@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pytest_rageval.cli.output import UnreachableError
-from pytest_rageval.project.options import OPTIONS
+from pytest_rageval.project.options import OPTIONS, Setting
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -21,11 +22,17 @@ if TYPE_CHECKING:
     from pytest_rageval.values.settings import Settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_DEFAULT: Final = re.compile(r" \(default: (.+)\)$")
 _FLAGS: Final = ("--judge", "--judge-base-url", "--judge-api-key-env", "--no-judge-cache")
 
 
-def judge_options(command: _Command) -> _Command:
-    """Add the judge's options under their own names; pass their values to `judge_settings`."""
+def judge_options(command: _Command, *, judge: str | None = None) -> _Command:
+    """Add the judge's options under their own names; pass their values to `judge_settings`.
+
+    Args:
+        command: the command.
+        judge: default of ``--judge`` in the help; None: the project's judge.
+    """
     for option in reversed([one for one in OPTIONS if one.flag in _FLAGS]):
         command = click.option(
             str(option.flag),
@@ -33,9 +40,18 @@ def judge_options(command: _Command) -> _Command:
             is_flag=option.kind == "boolean",
             default=None,
             metavar=None if option.kind == "boolean" else option.metavar,
-            help=f"{option.help[0].upper()}{option.help[1:]}.",
+            help=_help(option, judge if option.flag == "--judge" else None),
         )(command)
     return command
+
+
+def _help(option: Setting, default: str | None) -> str:
+    text = f"{option.help[0].upper()}{option.help[1:]}"
+    shown = _DEFAULT.search(text)
+    if shown is None:
+        return f"{text}."
+    otherwise = default or f"the project's, else {shown[1]}"
+    return f"{text[: shown.start()]}.  [default: {otherwise}]"
 
 
 def project_settings(flags: Mapping[str, object]) -> Settings:

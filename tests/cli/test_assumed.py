@@ -227,3 +227,14 @@ def test_cases_are_drafted_from_the_notes_of_the_target(capsys: Output) -> None:
     assert err == [
         "rageval: evals/generated.jsonl: exists; name another file with -o, or remove it"
     ]
+
+
+def test_the_notes_of_the_target_are_served(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, err = call(capsys, "serve", code=ExitCode.USAGE)
+    assert err[0].startswith("rageval serve: --vault: none given, and [tool.rageval.target] has no")
+    setting('target.vault = "nowhere"')
+    _, err = call(capsys, "serve", code=ExitCode.USAGE)
+    assert err[0] == "assumed --vault: nowhere, of [tool.rageval.target]"
+    assert "nowhere" in err[1]

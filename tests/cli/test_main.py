@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ HEAVY = (
     "httpx", "openai", "pydantic", "numpy", "starlette", "uvicorn", "jinja2", "sqlalchemy",
     "jmespath", "markdown_it", "pytest",
 )  # fmt: skip
+CASED = ("auto: ", "promptfoo: ")
 Output = pytest.CaptureFixture[str]
 
 
@@ -67,6 +70,44 @@ def test_the_module_and_its_exit_code_are_those_of_the_command(tmp_path: Path) -
 def test_every_command_explains_itself(name: str, capsys: Output) -> None:
     assert cli.run([name, "--help"]) == ExitCode.YES
     assert capsys.readouterr().out.startswith(f"Usage: rageval {name} ")
+
+
+def described(command: click.Command, context: click.Context) -> Iterator[tuple[str, str, Any]]:
+    """Yield path, help and default of the options of a command and of its subcommands."""
+    for one in command.params:
+        record = one.get_help_record(context)
+        if isinstance(one, click.Option) and record is not None:
+            yield f"{context.command_path} {one.opts[0]}", record[1], one.get_default(context)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            sub = command.get_command(context, name)
+            assert sub is not None
+            yield from described(sub, click.Context(sub, info_name=name, parent=context))
+
+
+@cache
+def all_options() -> list[tuple[str, str, Any]]:
+    # click keeps the help option that it makes first.
+    names = cli.cli.context_settings["help_option_names"]
+    return [*described(cli.cli, click.Context(cli.cli, None, "rageval", help_option_names=names))]
+
+
+def test_every_option_is_described_and_shows_its_default() -> None:
+    assert len(all_options()) > 150
+    for path, text, default in all_options():
+        assert text[:1].isupper() or text.startswith(CASED), path
+        assert "(default" not in text, path
+        if isinstance(default, str | int | Path) and not isinstance(default, bool):
+            assert "[default: " in text, path
+
+
+def test_the_default_of_the_judge_is_that_of_each_command() -> None:
+    texts = {path: text for path, text, _ in all_options() if path.endswith(" --judge")}
+    project = "Judge of the answers.  [default: the project's, else offline]"
+    assert texts == {
+        "rageval score --judge": "Judge of the answers.  [default: none]",
+        **{f"rageval {name} --judge": project for name in ("calibrate", "doctor", "judge")},
+    }
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["--version"]])

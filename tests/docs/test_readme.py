@@ -76,3 +76,15 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
     assert len(links) > 20
     for page, target in links:
         assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readme_names_the_group_of_options_that_pytest_prints() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    (group,) = re.findall(r"`pytest --help`, group \*([^*]+)\*", README)
+    assert f"\n{group}:\n" in done.stdout

@@ -51,7 +51,7 @@ class _Wanted:
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 5),
-    help="Lowest score of a good answer (default: 4, the pass line).",
+    help="Lowest score of a good answer.  [default: 4, the pass line]",
 )
 @click.option(
     "--probes", is_flag=True, help="Also judge every answer padded, and with sentences reordered."

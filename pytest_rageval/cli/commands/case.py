@@ -102,7 +102,7 @@ def _field_options(command: _Command) -> _Command:
 
 @command.command("add")
 @_file_option(f"the only one, else {_NEW_FILE}")
-@click.option("--id", "case_id", help="Id of the case (default: made from the question).")
+@click.option("--id", "case_id", help="Id of the case.  [default: made from the question]")
 @_field_options
 @json_option
 def add(path: Path | None, case_id: str | None, as_json: bool, **given: Any) -> ExitCode:

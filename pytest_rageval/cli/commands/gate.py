@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 @click.command("gate")
 @click.argument("run", required=False, shell_complete=complete_run)
 @click.option("--baseline", metavar="RUN", shell_complete=complete_run,
-              help="Run to compare with (default: that of thresholds.toml).")  # fmt: skip
+              help="Run to compare with.  "
+              "[default: the project's, else that of thresholds.toml]")  # fmt: skip
 @click.option("--allow-regressions", is_flag=True,
               help="Let checks against the baseline warn instead of fail.")  # fmt: skip
 @json_option

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import report_assumed
+from pytest_rageval.cli.assumed import target_vault
 from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import JudgeError
@@ -103,7 +103,7 @@ def command(
 
     if os.path.lexists(output):
         raise CommandError(_EXISTS.format(output))
-    vault = vault or _assumed_vault()
+    vault = vault or target_vault("VAULT")
     known = [located.case for file in against for located in load_cases(file).cases]
     read = read_notes(vault)
     for path, reason in read.skipped:
@@ -119,19 +119,6 @@ def command(
     _write(output, case_file(made.cases))
     document = _document(output, made)
     print_result(document, _lines(output, document), as_json=as_json)
-
-
-def _assumed_vault() -> Path:
-    from pytest_rageval.cli.judge_options import project_settings
-
-    vault = project_settings({}).target.vault
-    if vault is None:
-        raise click.UsageError(
-            "VAULT: none given, and [tool.rageval.target] has no vault; expected a folder of "
-            "Markdown notes"
-        )
-    report_assumed("VAULT", f"{vault}, of [tool.rageval.target]")
-    return Path(vault)
 
 
 @contextlib.contextmanager

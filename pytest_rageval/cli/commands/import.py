@@ -53,12 +53,20 @@ if TYPE_CHECKING:
     help="Use document ids unchanged, or as paths of notes; auto: paths if documents are included.",
 )
 @click.option("--scope-prefix", metavar="FOLDER", help="Folder for the documents.")
-@click.option("--split", metavar="NAME", help="BEIR: judgements to take, or all [test].")
+@click.option(
+    "--split",
+    metavar="NAME",
+    help="BEIR: judgements to take, or all.  [default: test, else the first]",
+)
 @click.option(
     "--column", "columns", multiple=True, metavar="FIELD=HEADER", help="CSV: field of a column."
 )
-@click.option("--delimiter", metavar="CHAR", help="Tables: cell delimiter (default: detected).")
-@click.option("--question-var", metavar="NAME", help="promptfoo: variable with the question.")
+@click.option("--delimiter", metavar="CHAR", help="Tables: cell delimiter.  [default: detected]")
+@click.option(
+    "--question-var",
+    metavar="NAME",
+    help="promptfoo: variable with the question.  [default: detected]",
+)
 @click.option("--fetch", is_flag=True, help="Allow fetching URLs; by default none is opened.")
 @json_option
 def command(

@@ -42,19 +42,20 @@ if TYPE_CHECKING:
     "rubrics",
     multiple=True,
     metavar="NAME",
-    help="Rubric to judge by, a name or a file; repeatable (default: those of the project).",
+    help="Rubric to judge by, a name or a file; repeatable.  [default: those of the project]",
 )
 @click.option(
     "--spot-check",
     type=click.IntRange(min=0),
     default=0,
+    show_default=True,
     metavar="N",
-    help="Number of cases that a second judge also judges (default: 0).",
+    help="Number of cases that a second judge also judges.",
 )
 @click.option(
     "--labels",
     metavar="FILE",
-    help="Human labels of some cases, which correct the means (default: the project's).",
+    help="Human labels of some cases, which correct the means.  [default: the project's]",
 )
 @click.option("--dry-run", is_flag=True, help="Only estimate calls and cost.")
 @click.option(

@@ -71,7 +71,7 @@ class _Wanted:
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--plain", is_flag=True, help="Numbered lines instead of a full-screen app.")
 @click.option("--web", is_flag=True, help="A page for a browser on this machine.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0,
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True,
               help="Port of --web on 127.0.0.1; 0 takes a free one.")  # fmt: skip
 @click.option("--open", "open_browser", is_flag=True, help="Open the page of --web in the browser.")
 @click.option("--case", "case_ids", metavar="ID", multiple=True,
@@ -90,7 +90,7 @@ class _Wanted:
               help="Hide scores, ranks and earlier marks from annotators.")  # fmt: skip
 @click.option("--adjudicate", is_flag=True, help="Resolve differences between annotators.")
 @click.option("--agreement", is_flag=True, help="Print the agreement of annotators and exit.")
-@click.option("--rag-url", metavar="URL", help="Target to ask (default: the project's).")
+@click.option("--rag-url", metavar="URL", help="Target to ask.  [default: the project's]")
 @click.option("--k", type=click.IntRange(1, 200), default=20, show_default=True,
               help="Number of chunks to request.")  # fmt: skip
 @json_option

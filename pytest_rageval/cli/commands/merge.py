@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.command("merge")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_run)
 @click.option(
-    "--run-id", metavar="ID", help="Name of the new run (default: UTC time and 4 hex digits)."
+    "--run-id", metavar="ID", help="Name of the new run.  [default: UTC time and 4 hex digits]"
 )
 @no_report_option
 @json_option

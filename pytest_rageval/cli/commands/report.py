@@ -20,7 +20,7 @@ from pytest_rageval.cli.output import CommandError
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write (default: report.html in the folder of the run).",
+    help="File to write.  [default: report.html in the folder of the run]",
 )
 @click.option(
     "--redact",

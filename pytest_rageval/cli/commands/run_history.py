@@ -24,11 +24,11 @@ _SHOWN_NAMES: Final = 20
 def _index_options(command: _Command) -> _Command:
     project = click.option(
         "--project", metavar="NAME",
-        help="Name of the project in a shared database (default: RAGEVAL_PROJECT, else the "
-        "repository and folder).",
+        help="Name of the project in a shared database.  [default: RAGEVAL_PROJECT, else the "
+        "repository and folder]",
     )  # fmt: skip
     url = click.option(
-        "--db", metavar="URL", help="SQLite file or URL of the index (default: RAGEVAL_DB)."
+        "--db", metavar="URL", help="SQLite file or URL of the index.  [default: RAGEVAL_DB]"
     )
     return url(project(command))
 

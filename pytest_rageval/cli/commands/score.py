@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ _PAGE_RECORDS = 20_000
     "-k",
     "k",
     type=click.IntRange(min=1, max=1_000_000),
-    help="Cutoff of the retrieval metrics (5 unless configured); a case's k overrides it.",
+    help="Cutoff of the metrics; a case's k overrides it.  [default: the project's, else 5]",
 )
 @click.option(
     "--save",
@@ -55,13 +56,13 @@ _PAGE_RECORDS = 20_000
 @click.option(
     "--retrieval-only", is_flag=True, help="Score retrieval alone; answers need not be recorded."
 )
-@judge_options
+@partial(judge_options, judge="none")
 @click.option(
     "--rubric",
     "rubrics",
     multiple=True,
     metavar="NAME",
-    help="With --judge: rubric to judge by; repeatable (default: those of the project).",
+    help="With --judge: rubric to judge by; repeatable.  [default: those of the project]",
 )
 @json_option
 def command(

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from pytest_rageval.cli.assumed import target_vault
 from pytest_rageval.cli.output import CommandError, UnreachableError
 from pytest_rageval.support.text import clean
 
@@ -14,9 +15,8 @@ from pytest_rageval.support.text import clean
 @click.command("serve")
 @click.option(
     "--vault",
-    required=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of Markdown notes.",
+    help="Folder of Markdown notes.  [default: the vault of the target]",
 )
 @click.option(
     "--port",
@@ -37,13 +37,19 @@ from pytest_rageval.support.text import clean
 @click.option("--k", type=int, help="Number of results if a request sets none.  [default: 5]")
 @click.option("--chunk-tokens", type=int, help="Longest chunk.  [default: 400]")
 @click.option("--chunk-overlap", type=int, help="Tokens shared by split pieces.  [default: 50]")
-@click.option("--fusion", type=click.Choice(["weighted", "rrf"]), help="[default: weighted]")
-@click.option("--vector-weight", type=float, help="[default: 0.3]")
-@click.option("--lexical-weight", type=float, help="[default: 0.7]")
+@click.option(
+    "--fusion",
+    type=click.Choice(["weighted", "rrf"]),
+    help="How the scores of words and vectors are combined.  [default: weighted]",
+)
+@click.option("--vector-weight", type=float, help="Weight of vector scores.  [default: 0.3]")
+@click.option("--lexical-weight", type=float, help="Weight of lexical scores.  [default: 0.7]")
 @click.option("--min-score", type=float, help="Drop results below it.  [default: 0]")
 @click.option("--rerank", is_flag=True, default=None, help="Add the rerank stage.")
 @click.option(
-    "--folder-mode", type=click.Choice(["off", "on", "on_with_fallback"]), help="[default: off]"
+    "--folder-mode",
+    type=click.Choice(["off", "on", "on_with_fallback"]),
+    help="Folder selection if a request sets none.  [default: off]",
 )
 @click.option(
     "--embedder",
@@ -56,7 +62,7 @@ from pytest_rageval.support.text import clean
 @click.option("--llm-url", help="Base URL of a chat API that writes the answers.")
 @click.option("--llm-model", help="Model of the chat API.")
 @click.option("--llm-api-key-env", help="Environment variable that holds its key.")
-def command(vault: Path, port: int, **settings: Any) -> None:
+def command(vault: Path | None, port: int, **settings: Any) -> None:
     """Answer questions about a folder of Markdown on 127.0.0.1 until Ctrl-C.
 
     The folder is indexed first; then one line with the URL is printed, for --rag-url of
@@ -67,6 +73,7 @@ def command(vault: Path, port: int, **settings: Any) -> None:
     from pytest_rageval.server.upstream import UpstreamError
     from pytest_rageval.server.vault import VaultError
 
+    vault = vault or target_vault("--vault")
     given = {name: value for name, value in settings.items() if value is not None}
     try:
         config = ReferenceConfig(vault=vault, **given)
