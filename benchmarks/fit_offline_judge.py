@@ -1,11 +1,15 @@
 """Fit the offline judge on labels of people, and report how far it agrees with them.
 
-Two logistic layers over readable features are fitted: whether an answer is grounded, whether it
-holds a reference. Every source and label weighs the same. Weights keep their sign (support never
-speaks against a claim), and a contradicted number, name or negation costs at least ``STRICT``.
+Three logistic layers over readable features are fitted: whether an answer is grounded, whether it
+holds a reference, whether it states a long key fact. For the last one the labels of groundedness
+are read the other way round: a labelled sentence of 15 words or more is the key fact, and the
+passage that people compared it with is the answer. Every source and label weighs the same. Weights
+keep their sign (support never speaks against a claim), and a contradicted number, name or negation
+costs at least ``STRICT``.
 
-Agreement is reported on rows that the fit has not seen: for groundedness each source is left out
-in turn, for correctness each fifth of the questions; and once more with all rows fitted.
+Agreement is reported on rows that the fit has not seen: for groundedness and long key facts each
+source is left out in turn, for correctness each fifth of the questions; and once more with all rows
+fitted.
 
     python benchmarks/fit_offline_judge.py --labels ../shared/data/labels
 """
@@ -19,8 +23,9 @@ import os
 import re
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +41,7 @@ from pytest_rageval.analysis.stats.agreement import (
 )
 from pytest_rageval.judges.offline import correctness, grounding
 from pytest_rageval.judges.offline.abstention import read_abstention
+from pytest_rageval.judges.offline.claims import plain_text
 from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.judges.offline.lexicon import CORE_WORDS
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, parse_parameters
@@ -53,6 +59,10 @@ STEPS: Final = 20_000
 FOLDS: Final = 5
 GROUNDED_RATING: Final = 3
 """Median faithfulness of mtrag's raters, 1 to 4, from which its label is grounded."""
+LONGEST_ANSWER: Final = 200
+"""Words up to which a passage stands for an answer."""
+FEWEST: Final = 50
+"""Long key facts of a source from which its agreement is reported."""
 DIGITS: Final = 3
 ROOT: Final = Path(__file__).resolve().parents[1]
 TARGET: Final = ROOT / "pytest_rageval" / "judges" / "offline" / "parameters.json"
@@ -239,6 +249,37 @@ def read_correctness(rows: Iterable[Row]) -> list[Answer]:
     return answers
 
 
+def read_statements(rows: Iterable[Row]) -> list[Answer]:
+    """Look up every long labelled sentence in its passage, as a key fact in an answer."""
+    answers = []
+    for row in rows:
+        passage, fact = row["context"] or "", plain_text(row["answer"])
+        found = correctness.statement_features(row["question"] or "", passage, fact)
+        if found is None or len(passage.split()) > LONGEST_ANSWER:
+            continue
+        request = JudgeRequest(
+            question=row["question"] or "", answer=passage, expected_key_facts=(fact,)
+        )
+        answers.append(
+            Answer(
+                row=row,
+                good=row["label"] == "grounded",
+                group=row["source"],
+                vectors=np.array([[found[name] for name in FEATURES]]),
+                request=request,
+            )
+        )
+    return answers
+
+
+def fit_statements(answers: Sequence[Answer]) -> Layer:
+    """Fit on one key fact for each answer."""
+    x = np.concatenate([a.vectors for a in answers])
+    labels = np.array([float(a.good) for a in answers])
+    most = {name: -STRICT if name in STRICT_FEATURES else 0.0 for name in AGAINST}
+    return fit_layer(FEATURES, x, labels, balance([(a.group, a.good) for a in answers]), most)
+
+
 def fit_correctness(answers: Sequence[Answer]) -> Layer:
     """Fit on the best reference of each answer, chosen anew by each fit until it settles."""
     names = correctness.FEATURES
@@ -258,7 +299,7 @@ def fit_correctness(answers: Sequence[Answer]) -> Layer:
 
 def score_with(layer: Layer, kind: str, answers: Iterable[Answer]) -> list[float]:
     """Return what the judge itself says with these numbers."""
-    judge = OfflineJudge(Parameters(grounded=layer, correct=layer))
+    judge = OfflineJudge(Parameters(grounded=layer, correct=layer, stated=layer))
     verdicts = [judge.judge(kind, answer.request).verdict for answer in answers]
     return [verdict.scores[kind] for verdict in verdicts if verdict is not None]
 
@@ -357,26 +398,40 @@ class Report:
     """The content of ``parameters.json``."""
     groundedness: Sequence[Agreement]
     correctness: Sequence[Agreement]
+    statements: Sequence[Agreement]
+    """Of long key facts."""
     raters: float | None
     abstention: Mapping[str, PrecisionRecall]
 
 
-def fit_all(labels: Path) -> tuple[Mapping[str, Any], list[Answer], list[Answer]]:
-    """Return the content of ``parameters.json`` and the answers it was fitted on."""
-    grounded = read_grounding(read_rows(labels / "groundedness.jsonl"))
+def fit_all(labels: Path) -> tuple[Mapping[str, Any], list[Answer], list[Answer], list[Answer]]:
+    """Return the content of ``parameters.json`` and the answers each layer was fitted on."""
+    rows = read_rows(labels / "groundedness.jsonl")
+    grounded = read_grounding(rows)
     correct = read_correctness(read_rows(labels / "correctness.jsonl"))
-    layers = {"grounded": fit_grounding(grounded), "correct": fit_correctness(correct)}
-    return {name: asdict(layer) for name, layer in layers.items()}, grounded, correct
+    stated = read_statements(rows)
+    layers = {
+        "grounded": fit_grounding(grounded),
+        "correct": fit_correctness(correct),
+        "stated": fit_statements(stated),
+    }
+    return {name: asdict(layer) for name, layer in layers.items()}, grounded, correct, stated
 
 
 def report(labels: Path) -> Report:
     """Fit and measure everything."""
-    document, grounded, correct = fit_all(labels)
+    document, grounded, correct, stated = fit_all(labels)
+    enough = {s for s, n in Counter(a.row["source"] for a in stated).items() if n >= FEWEST}
     fitted = parse_parameters(document)
     return Report(
         parameters=document,
         groundedness=measure_by(grounded, "groundedness", fit_grounding, fitted.grounded, overlap),
         correctness=measure_by(correct, "correctness", fit_correctness, fitted.correct, contained),
+        statements=[
+            one
+            for one in measure_by(stated, "correctness", fit_statements, fitted.stated, overlap)
+            if one.name in enough
+        ],
         raters=measure_raters([a.row for a in grounded]),
         abstention=measure_abstention(read_rows(labels / "abstention.jsonl")),
     )
@@ -386,7 +441,8 @@ def render_tables(found: Report) -> str:
     """Return the tables of ``docs/judges.md``."""
     head = "| source | n | AUROC unseen | AUROC fitted | baseline | kappa at 4 | correct at 4 |"
     lines = [head, "|---|---|---|---|---|---|---|"]
-    for row in (*found.groundedness, *found.correctness):
+    named = [replace(row, name=f"{row.name}, long key facts") for row in found.statements]
+    for row in (*found.groundedness, *found.correctness, *named):
         interval = f"{row.kappa:.2f} [{row.kappa_low:.2f}, {row.kappa_high:.2f}]"
         numbers = f"{row.unseen:.2f} | {row.fitted:.2f} | {row.floor:.2f}"
         lines.append(f"| {row.name} | {row.n} | {numbers} | {interval} | {row.accuracy:.0%} |")

@@ -42,6 +42,9 @@ def test_unseen_sources_are_judged_as_well_as_promised() -> None:
     unseen = {row.name: row.unseen for row in (*found.groundedness, *found.correctness)}
     assert sum(row.unseen for row in found.groundedness) / len(found.groundedness) >= 0.80
     assert unseen["evouna-nq"] >= 0.85
+    long = {row.name: row.unseen for row in found.statements}
+    assert long["begin-wow"] >= 0.9
+    assert long["hagrid"] >= 0.85
     for rates in found.abstention.values():
         assert (rates.precision or 0) >= 0.75
         assert (rates.recall or 0) >= 0.80

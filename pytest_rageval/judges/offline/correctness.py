@@ -1,7 +1,9 @@
 """Correctness of an answer, compared with its expected content.
 
 An expected answer or key fact is looked up in the answer like a claim in a context; a fitted
-logistic layer turns the features into a probability. Several accepted answers, one per line, are
+logistic layer turns the features into a probability. A key fact of ``LONG`` words or more shares
+words with many answers that do not state it, so it has a layer of its own, over the features of a
+claim. Several accepted answers, one per line, are
 alternatives; all key facts are required. Without either, only support by the context and overlap
 with the question are used, which cannot detect that the wrong passage was retrieved.
 """
@@ -16,10 +18,14 @@ from typing import Final
 
 from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.claims import LIMIT, plain_text
-from pytest_rageval.judges.offline.grounding import judge_grounding
-from pytest_rageval.judges.offline.lexicon import read_words
+from pytest_rageval.judges.offline.grounding import FAULTY, STRICT, judge_grounding
+from pytest_rageval.judges.offline.lexicon import Word, read_words
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, probability
 from pytest_rageval.judges.offline.support import (
+    AGAINST,
+    FOR,
+    ContextIndex,
+    Support,
     content_keys,
     find_support,
     question_keys,
@@ -31,6 +37,12 @@ FEATURES: Final = (
     "window", "coverage", "new_words", "pairs", "first", "last", "exact", "numbers",
 )  # fmt: skip
 PASS: Final = 4.0
+LONG: Final = 15
+"""Words from which a key fact is a statement, and not a name, number or phrase."""
+_IDEAL: Final = dict.fromkeys(FEATURES, 1.0) | {"numbers": 0.0}
+_STATED: Final = dict.fromkeys(FOR, 1.0) | dict.fromkeys(AGAINST, 0.0)
+_NO_LAYER: Final = Layer(intercept=0.0, weights={})
+_BLANK: Final = Parameters(grounded=_NO_LAYER, correct=_NO_LAYER, stated=_NO_LAYER)
 _LINE: Final = 0.5
 _ALTERNATIVES: Final = re.compile(r"\n+|\s\|\s")
 _ARTICLES: Final = frozenset({"a", "an", "the"})
@@ -74,9 +86,9 @@ def judge_correctness(request: JudgeRequest, parameters: Parameters) -> Correctn
             acknowledges_conflict=conflict,
             reasoning="The answer is empty or declines.",
         )
-    answer = _Answer.read(request.question, request.answer, parameters.correct)
+    answer = _Answer.read(request.question, request.answer, parameters)
     found = [answer.holds(fact) for fact in facts]
-    parts = [math.fsum(answer.score(fact) for fact in facts) / len(facts)] if facts else []
+    parts = [math.fsum(answer.fact_score(fact) for fact in facts) / len(facts)] if facts else []
     if request.expected_answer and request.expected_answer.strip():
         parts.append(max(map(answer.score, split_alternatives(request.expected_answer))))
     if parts:
@@ -109,18 +121,23 @@ class _Answer:
     line: str
     """Its words in a row between blanks, articles left out."""
     question: frozenset[str]
-    layer: Layer
+    parameters: Parameters
 
     @classmethod
-    def read(cls, question: str, answer: str, layer: Layer) -> _Answer:
+    def read(cls, question: str, answer: str, parameters: Parameters) -> _Answer:
         text = plain_text(answer)
-        return cls(text=text, line=_line(text), question=question_keys(question), layer=layer)
+        keys = question_keys(question)
+        return cls(text=text, line=_line(text), question=keys, parameters=parameters)
+
+    def support(self, words: Sequence[Word]) -> tuple[Support | None, ContextIndex]:
+        wanted = self.question.union(content_keys(words))
+        index = read_context((Passage(text=self.text),), wanted)
+        return find_support(words, index, self.question), index
 
     def features(self, expected: str) -> Mapping[str, float] | None:
         words = read_words(expected)
         content = content_keys(words)
-        index = read_context((Passage(text=self.text),), self.question.union(content))
-        support = find_support(words, index, self.question)
+        support, index = self.support(words)
         if support is None:
             return None
         known = index.places
@@ -138,15 +155,38 @@ class _Answer:
         features = self.features(expected)
         if features is None or not features["coverage"]:
             return 5.0 if features is None and _line(expected) in self.line else 0.0
-        ideal = dict.fromkeys(FEATURES, 1.0) | {"numbers": 0.0}
-        return scale(self.layer.log_odds(features), self.layer.log_odds(ideal))
+        layer = self.parameters.correct
+        return scale(layer.log_odds(features), layer.log_odds(_IDEAL))
+
+    def statement(self, fact: str) -> Mapping[str, float] | None:
+        """Return the features of a long key fact, those of a claim; None: it is not long."""
+        words = read_words(fact)
+        support = self.support(words)[0] if len(words) >= LONG else None
+        return None if support is None else support.features
+
+    def fact_score(self, fact: str) -> float:
+        features = self.statement(fact)
+        if features is None:
+            return self.score(fact)
+        if _line(fact) in self.line:
+            return 5.0
+        return scale(self.stated_odds(features), self.parameters.stated.log_odds(_STATED))
+
+    def stated_odds(self, features: Mapping[str, float]) -> float:
+        """Return the log odds that a long key fact is stated; a contradicted one is not."""
+        odds = self.parameters.stated.log_odds(features)
+        return min(odds, FAULTY) if any(features[name] for name in STRICT) else odds
 
     def holds(self, fact: str) -> bool:
         features = self.features(fact)
-        if features is None:
+        statement = self.statement(fact)
+        if features is None or (statement is not None and _line(fact) in self.line):
             return _line(fact) in self.line
-        against = features["numbers"] or features["against"]
-        return self.layer.log_odds(features) >= 0 and not against
+        if features["numbers"] or features["against"]:
+            return False
+        if statement is not None:
+            return self.stated_odds(statement) >= 0
+        return self.parameters.correct.log_odds(features) >= 0
 
 
 def scale(log_odds: float, best: float) -> float:
@@ -159,7 +199,12 @@ def scale(log_odds: float, best: float) -> float:
 
 def reference_features(question: str, answer: str, expected: str) -> Mapping[str, float] | None:
     """Return the features of one expected answer; None: it has no content words."""
-    return _Answer.read(question, answer, Layer(intercept=0.0, weights={})).features(expected)
+    return _Answer.read(question, answer, _BLANK).features(expected)
+
+
+def statement_features(question: str, answer: str, fact: str) -> Mapping[str, float] | None:
+    """Return the features of one long key fact; None: it is not long, or has no content words."""
+    return _Answer.read(question, answer, _BLANK).statement(fact)
 
 
 def _line(text: str) -> str:

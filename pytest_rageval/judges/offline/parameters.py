@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -35,7 +35,9 @@ class Parameters:
     grounded: Layer
     """Whether a claim is supported by the context."""
     correct: Layer
-    """Whether an answer contains an expected answer or key fact."""
+    """Whether an answer contains an expected answer or a short key fact."""
+    stated: Layer
+    """Whether an answer states a long key fact."""
 
 
 @cache
@@ -47,7 +49,7 @@ def load_parameters() -> Parameters:
 
 def parse_parameters(document: Mapping[str, Any]) -> Parameters:
     """Return the values of a ``parameters.json``."""
-    return Parameters(grounded=_layer(document["grounded"]), correct=_layer(document["correct"]))
+    return Parameters(**{one.name: _layer(document[one.name]) for one in fields(Parameters)})
 
 
 def _layer(document: Mapping[str, Any]) -> Layer:

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable
+
 import pytest
 
 from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.verdict import JudgeRequest, Passage, Verdict
+from tests.build.shared_data import shared_path
 
 CONTEXT = (
     Passage(text="Uploads are limited to 1,000 files of 20 MB each. Only owners delete them."),
@@ -32,8 +37,8 @@ def groundedness(answer: str) -> float:
 
 def test_a_judgement_names_judge_and_rubric_version() -> None:
     judgement = OfflineJudge().judge("claims", JudgeRequest(question="q", answer="a"))
-    assert judgement.judge == "offline/1"
-    assert judgement.rubric_version == "claims-offline/1"
+    assert judgement.judge == "offline/2"
+    assert judgement.rubric_version == "claims-offline/2"
     assert (judgement.level, judgement.prompt_hash, judgement.failure) == ("offline", "", None)
     assert judgement.usage.calls == 0
 
@@ -205,6 +210,55 @@ def test_without_a_reference_support_and_question_are_left() -> None:
     assert "without a reference" in found.reasoning
     assert found.scores["correctness"] > 3
     assert "key_fact_recall" in found.not_applicable
+
+
+LONG_FACT = (
+    "Invoices are sent on the first Monday of each month to the address that the Graz office "
+    "keeps, and are due within 30 days."
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "passes"),
+    [
+        (LONG_FACT, True),
+        (f"Yes. {LONG_FACT} Anything else is agreed by letter.", True),
+        (LONG_FACT.replace("30 days", "14 days"), False),
+        (LONG_FACT.replace("Graz", "Linz"), False),
+        (LONG_FACT.replace("are sent", "are not sent"), False),
+        (LONG_FACT.replace("first", "second"), False),
+        ("The Graz office keeps the address of each invoice and sends a letter each month.", False),
+    ],
+)
+def test_a_long_key_fact_must_be_stated_not_only_share_words(answer: str, passes: bool) -> None:
+    found = verdict(
+        "correctness", answer, question="When are they sent?", expected_key_facts=(LONG_FACT,)
+    )
+    assert (found.scores["correctness"] >= 4) is passes
+    assert found.scores["key_fact_recall"] == float(passes)
+
+
+def test_long_key_facts_of_real_sets_are_held_by_themselves_and_not_with_another_number() -> None:
+    lines = shared_path("data", "rag", "eval_full.jsonl").read_text(encoding="utf-8").splitlines()
+    facts = [fact for line in lines for fact in json.loads(line).get("expected_key_facts") or ()]
+    long = [fact for fact in facts if 15 <= len(fact.split()) <= 60]
+    changed = {
+        fact: re.sub(r"[0-9]+", lambda number: str(int(number[0]) + 7), fact, count=1)
+        for fact in long
+        if re.search("[0-9]", fact)
+    }
+    assert len(long) > 300
+    assert len(changed) > 100
+
+    def share_passed(pairs: Iterable[tuple[str, str]]) -> float:
+        scores = [
+            verdict("correctness", answer, expected_key_facts=(fact,)).scores["correctness"]
+            for fact, answer in pairs
+        ]
+        return sum(score >= 4 for score in scores) / len(scores)
+
+    assert share_passed((fact, fact) for fact in long) >= 0.98
+    assert share_passed(changed.items()) <= 0.15
 
 
 def test_without_reference_and_context_correctness_does_not_apply() -> None:
