@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,16 +80,18 @@ def call_client(
     if isinstance(reply, ConfigError):
         raise reply
     if isinstance(reply, Exception):
-        info = _error_info(reply, user_traceback(reply, rootdir, hide=_hidden))
+        hide = _hider()
+        info = _error_info(reply, user_traceback(reply, rootdir, hide=hide), hide)
         return AskResult(
             response=None, error=info, total_ms=total_ms, attempts=info.attempts, raised=reply
         )
     try:
         response = _response(reply, client)
-    except EndpointError as error:
-        info = _error_info(error, source_place(ask, rootdir))
+    except Exception as error:  # a mapping of the user may raise anything
+        info = _error_info(error, source_place(ask, rootdir), _hider(), reported_error(reply))
         return AskResult(response=None, error=info, total_ms=total_ms, attempts=info.attempts)
-    return answered(response, total_ms=total_ms, reported=_hidden(reported_error(reply)))
+    reported = _hider()(reported_error(reply)) if is_empty_answer(response) else ""
+    return answered(response, total_ms=total_ms, reported=reported)
 
 
 def answered(
@@ -145,13 +148,11 @@ def _response(reply: object, client: object) -> AskResponse:
         # Built by user code, so it may contain NaN, a wrong type or ranks out of order.
         payload = _payload(reply)
     if isinstance(payload, Mapping):
-        try:
-            response = parse_ask_response(payload)
-        except EndpointError as error:
-            reported = _hidden(reported_error(reply))
-            raise EndpointError(error.kind, refusal(error.message, reported)) from error
-        set_keys = reply_keys(_given(payload) if isinstance(reply, AskResponse) else payload)
-        return response if response.retrieved_chunks else replace(response, reply_keys=set_keys)
+        response = parse_ask_response(payload)
+        if response.retrieved_chunks:
+            return response
+        given = _given(payload) if isinstance(reply, AskResponse) else payload
+        return replace(response, reply_keys=reply_keys(given))
     raise EndpointError(
         "protocol",
         f"{_named(client)} returned {_named(reply)}; expected an AskResponse or a dict with answer",
@@ -177,9 +178,11 @@ def _payload(response: AskResponse) -> dict[str, Any]:
 
 def _given(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a response built by hand that it sets."""
-    debug = {name: value for name, value in payload["debug"].items() if value not in (None, {})}
-    given = {name: value for name, value in payload.items() if value is not None}
-    return {**given, "debug": debug} if debug else {n: v for n, v in given.items() if n != "debug"}
+    empty = (Mapping, type(None))
+    # The truth of an array cannot be tested, so the type is tested first.
+    debug = {n: v for n, v in payload["debug"].items() if not isinstance(v, empty) or v}
+    given = {n: v for n, v in payload.items() if n != "debug" and v is not None}
+    return {**given, "debug": debug} if debug else given
 
 
 def _members(values: object) -> object:
@@ -192,23 +195,26 @@ def _member(value: object) -> object:
     return value
 
 
-def _error_info(error: Exception, place: str) -> ErrorInfo:
+def _error_info(
+    error: Exception, place: str, hide: Callable[[str], str], reported: str = ""
+) -> ErrorInfo:
     if isinstance(error, EndpointError):
-        return ErrorInfo(
-            kind=error.kind,
-            message=_hidden(error.message),
-            attempts=error.attempts,
-            traceback=place,
-        )
+        message = hide(refusal(error.message, reported))
+        return ErrorInfo(kind=error.kind, message=message, attempts=error.attempts, traceback=place)
     lines = str(error).strip().splitlines()
     text = type(error).__name__
     if lines:
-        text += f": {clean(_hidden(lines[0][:_BODY_BYTES]), 200)}"
+        text += f": {clean(hide(lines[0][:_BODY_BYTES]), 200)}"
     status, body = _failed_reply(error)
-    if (reason := _hidden(reply_reason(body)) or clean(_hidden(body), 200)) and reason not in text:
+    if (reason := hide(reply_reason(body)) or clean(hide(body), 200)) and reason not in text:
         text += f"; the reply says: {reason}"
     kind: TargetErrorKind = "http" if status else _kind(error)
     return ErrorInfo(kind=kind, message=text, traceback=place, attempts=1)
+
+
+def _hider() -> Callable[[str], str]:
+    """Return a function that blots out the secrets that a client may have put into a text."""
+    return partial(blot_out_written, secrets=environment_secrets(os.environ))
 
 
 def _failed_reply(error: Exception) -> tuple[int | None, str]:
@@ -227,11 +233,6 @@ def _failed_reply(error: Exception) -> tuple[int | None, str]:
         return getattr(getattr(error, "response", None), "status_code", None), ""
     failed = isinstance(status, int) and status >= 400
     return (status, body[:_BODY_BYTES] if isinstance(body, str) else "") if failed else (None, "")
-
-
-def _hidden(text: str) -> str:
-    """Blot out the secrets that a client of the user may have put into a text."""
-    return blot_out_written(text, environment_secrets(os.environ)) if text else ""
 
 
 def _kind(error: Exception) -> TargetErrorKind:

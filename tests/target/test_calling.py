@@ -274,3 +274,47 @@ def test_vectors_of_a_response_built_by_hand_are_kept() -> None:
     chunk = RetrievedChunk(rel_path="a.md", embedding=(0.0, 1.0))
     reply = AskResponse(answer="a", query_embedding=(1.0, 0.0), retrieved_chunks=(chunk,))
     assert response_of(call(lambda request: reply)) == reply
+
+
+def test_a_reply_without_chunks_keeps_the_names_of_its_fields() -> None:
+    import numpy as np
+
+    plain = response_of(call(lambda request: {"answer": "a", "docs": [], "debug": {"hits": []}}))
+    assert plain.reply_keys == ("answer", "docs", "debug.hits")
+    built = AskResponse(answer="a", references=(), query_embedding=np.ones(2))  # type: ignore[arg-type]
+    assert response_of(call(lambda request: built)).reply_keys == (
+        "answer",
+        "references",
+        "debug.query_embedding",
+    )
+    chunk = {"rel_path": "a.md"}
+    full = call(lambda request: {"answer": "a", "debug": {"retrieved_chunks": [chunk]}})
+    assert response_of(full).reply_keys == ()
+
+
+class _Refused(OSError):
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"{status} Client Error")
+        self.response = type("Response", (), {"status_code": status, "text": text})()
+
+
+def test_an_exception_with_the_status_of_a_reply_is_an_http_error() -> None:
+    def refuse(status: int, text: str) -> AskResult:
+        def ask(request: AskRequest) -> None:
+            raise _Refused(status, text)
+
+        return call(ask)
+
+    kind, message = error_of(refuse(429, '{"detail": "slow down"}'))
+    assert (kind, message) == ("http", "_Refused: 429 Client Error; the reply says: slow down")
+    assert error_of(refuse(500, "plain"))[1].endswith("; the reply says: plain")
+    assert error_of(refuse(200, "fine"))[0] == "connection"
+
+
+def test_an_error_that_a_reply_reports_leads_the_message() -> None:
+    kind, message = error_of(call(lambda request: {"code": 7, "message": "no index"}))
+    assert kind == "protocol"
+    assert message.startswith("the reply reports an error: no index (answer: expected a string")
+    empty = call(lambda request: {"answer": "", "error": "no index"})
+    assert empty.error is not None
+    assert empty.error.message.startswith("the reply reports an error: no index (the answer is")
