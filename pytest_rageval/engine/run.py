@@ -8,7 +8,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 from pytest_rageval.engine.case import Trial, not_attempted
 from pytest_rageval.engine.labels import judge_notes
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
-from pytest_rageval.engine.run_cases import RunCases, progress_text
+from pytest_rageval.engine.run_cases import RunCases
 from pytest_rageval.engine.run_state import RunState
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.metrics.scoring import headings_reported, score_settings
-from pytest_rageval.project.case_reader import LoadedSet
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.project.settings import config_warnings
+from pytest_rageval.report.text.progress import Progress
 from pytest_rageval.runs.documents import RunFacts, config_document, git_state, set_document
 from pytest_rageval.runs.record_json import record_to_json
 from pytest_rageval.runs.store import RunWriter, new_run_id, write_document
@@ -72,7 +74,7 @@ class Run:
         self._writer: RunWriter | None = None
         self._git: dict[str, Any] = {}
         self._wall_s: float | None = None
-        self._started = time.monotonic()
+        self._started = self._asking_since = self._last_added = time.monotonic()
         self._started_at = datetime.now(UTC)
         self.run_id = state.settings.run_id or new_run_id(self._started_at, secrets.token_hex(2))
 
@@ -146,6 +148,11 @@ class Run:
 
     # --- during the run
 
+    def expect(self, cases: Mapping[str, LocatedCase]) -> None:
+        """Register selected cases, which are about to be asked."""
+        self.cases.expect(cases)
+        self._asking_since = time.monotonic()
+
     def add(self, nodeid: str, record: CaseRecord) -> None:
         """Keep one finished case, on disk first; from any thread.
 
@@ -160,6 +167,7 @@ class Run:
             self._open_writer().append(record)
             self._appended += 1
             self.cases.add(nodeid, record)
+            self._last_added = time.monotonic()
 
     def note_crash(self, nodeid: str, message: str) -> None:
         """Record a case whose process died while it ran, so that its answers were lost."""
@@ -183,18 +191,23 @@ class Run:
                 with suppress(StorageError):
                     self._writer.close()
 
-    def progress_text(self) -> str | None:
-        """Describe the progress of the run; None before any case is selected."""
+    def progress(self, in_flight: int | None = None) -> Progress | None:
+        """Count the finished cases; None before any case is selected.
+
+        Args:
+            in_flight: requests sent and not answered, where that is known.
+        """
         if not self.cases.expected:
             return None
         outcomes = self.cases.outcomes(earlier=False)
-        return progress_text(
-            done=len(outcomes),
+        return Progress(
             total=self.cases.n_expected,
-            missed=outcomes.count("missed"),
-            errors=outcomes.count("error"),
-            elapsed_s=time.monotonic() - self._started,
+            outcomes=Counter(outcome for outcome, _ in outcomes),
+            errors=Counter(kind for _, kind in outcomes if kind),
             earlier=len(self.cases.outcomes(earlier=True)),
+            elapsed_s=time.monotonic() - self._asking_since,
+            last_s=self._last_added - self._asking_since,
+            in_flight=in_flight,
         )
 
     def _open_writer(self) -> RunWriter:

@@ -26,6 +26,7 @@ class RunCases:
         self._sets = tuple(sets)
         self._settings = settings
         self._lock = threading.Lock()
+        self._decided: dict[str, tuple[Outcome, str]] = {}
         self._kept: dict[str, LocatedCase] = {}
         self.expected: dict[str, LocatedCase] = {}
         """Selected in this session."""
@@ -71,12 +72,24 @@ class RunCases:
     def take_over(self, records: Mapping[tuple[str, int], CaseRecord]) -> None:
         """Take the records of earlier sessions of the run."""
         self.records.update(records)
-        self._kept.update(self.locate(dict.fromkeys(nodeid for nodeid, _ in records)))
+        nodeids = dict.fromkeys(nodeid for nodeid, _ in records)
+        self._kept.update(self.locate(nodeids))
+        for nodeid in nodeids:
+            self._decide(nodeid)
 
     def add(self, nodeid: str, record: CaseRecord) -> None:
         """Add a record, replacing an earlier one of the same case and repeat."""
         with self._lock:
             self.records[nodeid, record.repeat] = record
+            self._decide(nodeid)
+
+    def _decide(self, nodeid: str) -> None:
+        """Keep the outcome of a case whose repeats are all done; progress counts it often."""
+        records = self.records_of(nodeid)
+        if len(records) == self._settings.repeats:
+            record = deciding_record(records)
+            kind = record.error.kind if record.outcome == "error" and record.error else ""
+            self._decided[nodeid] = record.outcome, kind
 
     def excuse(self, nodeid: str) -> None:
         """Expect no record of a case, which may have been asked ahead of its turn."""
@@ -89,6 +102,7 @@ class RunCases:
         with self._lock:
             for repeat in range(self._settings.repeats):
                 self.records.pop((nodeid, repeat), None)
+            self._decided.pop(nodeid, None)
 
     def records_of(self, nodeid: str) -> list[CaseRecord]:
         """Return the records of a case, by repeat."""
@@ -111,21 +125,19 @@ class RunCases:
         whole = {nodeid for nodeid, n in counts.items() if n >= self._settings.repeats}
         return whole | self.excused
 
-    def outcomes(self, *, earlier: bool) -> list[Outcome]:
+    def outcomes(self, *, earlier: bool) -> list[tuple[Outcome, str]]:
         """Return the outcomes of the selected cases whose repeats are all done.
 
         Args:
             earlier: only of those that an earlier session at least began.
+
+        Returns:
+            Each with the kind of the error, empty if the case has an answer.
         """
         with self._lock:
-            found = {nodeid: self.records_of(nodeid) for nodeid, _ in self.records}
-        return [
-            deciding_record(records).outcome
-            for nodeid, records in found.items()
-            if len(records) == self._settings.repeats
-            and nodeid in self.expected
-            and (nodeid in self._kept or not earlier)
-        ]
+            decided = self._decided.copy()
+        wanted = self._kept.keys() & self.expected.keys() if earlier else self.expected.keys()
+        return [decided[nodeid] for nodeid in decided.keys() & wanted]
 
     def settled(self) -> list[CaseRecord]:
         """Return all records in the order of the set, scored by the headings of the whole run."""
@@ -159,36 +171,3 @@ class RunCases:
         # A case of several parameters is one case of the set.
         cases = {nodeid.split("[", 1)[0]: located for nodeid, located in self.asked.items()}
         return dataset_hash(located.case_hash for located in cases.values()) if cases else None
-
-
-def progress_text(
-    *, done: int, total: int, missed: int, errors: int, elapsed_s: float, earlier: int = 0
-) -> str:
-    """Describe the progress of a run: ``120/600 cases, 3 missed, 2 errors, about 4 min left``.
-
-    The time left assumes that the rest goes as fast as the cases of this session.
-
-    Args:
-        done: cases that are finished.
-        total: cases selected.
-        missed: of those finished.
-        errors: of those finished.
-        elapsed_s: since this session began.
-        earlier: cases that earlier sessions of the run finished, among ``done``.
-    """
-    parts = [f"{done}/{total} cases", f"{missed} missed", f"{errors} errors"]
-    here = done - earlier
-    if here > 0 and elapsed_s > 0:
-        left = elapsed_s / here * (total - done)
-        parts.append(f"{here / elapsed_s:.1f} cases/s")
-        parts.append(f"about {duration_text(left)} left")
-    return ", ".join(parts)
-
-
-def duration_text(seconds: float) -> str:
-    """Round a duration for people: ``45 s``, ``4 min``, ``1.5 h``."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    if seconds < 3600:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TextIO, cast
 
 import pytest
 
@@ -28,13 +28,16 @@ def fixture_definitions(item: pytest.Function) -> Definitions:
     return item._fixtureinfo.name2fixturedefs
 
 
-def terminal_file_number(reporter: Any) -> int | None:
-    """Return the file descriptor that pytest prints to; None: not a real file."""
-    try:
-        number: int = reporter._tw._file.fileno()
-    except (AttributeError, OSError, ValueError):
-        return None
-    return number
+def terminal_stream(reporter: pytest.TerminalReporter) -> TextIO:
+    """Return the stream that pytest prints to."""
+    return reporter._tw._file
+
+
+def forget_current_line(reporter: pytest.TerminalReporter) -> str:
+    """Return the text of pytest's current line, and let it continue at the start of another."""
+    writer = reporter._tw
+    before, writer._current_line = writer._current_line, ""
+    return before
 
 
 def log_handlers(config: pytest.Config) -> tuple[list[logging.Handler], int | None]:

@@ -21,6 +21,7 @@ from pytest_rageval.engine.run import Run
 from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target
 from pytest_rageval.plugin.items import CaseItem, attach_record
 from pytest_rageval.plugin.private import add_json_metadata, stop_session
+from pytest_rageval.plugin.progress import progress_shown
 from pytest_rageval.plugin.reports import (
     ReportDetails,
     case_metadata,
@@ -33,8 +34,8 @@ from pytest_rageval.plugin.reports import (
 )
 from pytest_rageval.plugin.state import State, is_xdist_controller
 from pytest_rageval.plugin.terminal import (
-    Heartbeat,
     outcome_lines,
+    terminal_width,
     write_lines,
     write_target_faults,
 )
@@ -50,6 +51,7 @@ from pytest_rageval.values.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import FinishedRun
+    from pytest_rageval.report.text.progress import Progress
 
 
 def register(config: pytest.Config, state: State) -> None:
@@ -229,7 +231,6 @@ class Controller:
         self._crashed = False
         self._unasked: set[str] = set()
         self._errored = 0
-        self._heartbeat = Heartbeat(self.run.progress_text)
 
     # --- before the cases
 
@@ -249,7 +250,7 @@ class Controller:
     def _folded(self, text: str) -> str:
         return textwrap.fill(
             text,
-            self.config.get_terminal_writer().fullwidth,
+            terminal_width(self.config),
             subsequent_indent="  ",
             break_on_hyphens=False,
         )
@@ -286,12 +287,12 @@ class Controller:
         if not self.config.option.collectonly and target_kind(self.state.settings) == "none":
             if any(map(asks_configured_target, items)):
                 raise pytest.UsageError(NO_TARGET)
-        self.run.cases.expect({item.nodeid: item.located for item in items})
+        self.run.expect({item.nodeid: item.located for item in items})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Store the selected cases of a worker."""
-        self.run.cases.expect(self.run.cases.locate(ids))
+        self.run.expect(self.run.cases.locate(ids))
 
     def _announce_checks(self, session: pytest.Session) -> None:
         # The checks are reported like items, so progress in percent must include them.
@@ -308,18 +309,18 @@ class Controller:
         if _asks_nothing(self.config):
             return (yield)
         self._session = session
-        if self.run.cases.expected or is_xdist_controller(self.config):
-            self._heartbeat.start(self.config)
         if self.run.cases.expected:
             self._announce_checks(session)
-        try:
+        with progress_shown(self.config, self._progress):
             result = yield
-        finally:
-            self._heartbeat.stop()
         if self.run.cases.expected:
             self.finished = self._finish(complete=True)
             self._log_checks(session)
         return result
+
+    def _progress(self) -> Progress | None:
+        slots = None if is_xdist_controller(self.config) else self.state.slots
+        return self.run.progress(None if slots is None else slots.held)
 
     # First, so that the report is complete for other plugins.
     @pytest.hookimpl(tryfirst=True)
@@ -487,7 +488,7 @@ class Controller:
 
         lines = render_summary(
             self.finished.view,
-            width=self.config.get_terminal_writer().fullwidth,
+            width=terminal_width(self.config),
             verbosity=self.config.option.verbose,
         )
         write_lines(terminalreporter, "rageval", lines)

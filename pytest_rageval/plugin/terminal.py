@@ -1,16 +1,13 @@
-"""Lines for the terminal: the progress every half minute, and the summary at the end."""
+"""Lines for the terminal: the summary at the end, and faults that end the session."""
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+import shutil
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import pytest
 
-from pytest_rageval.plugin.private import terminal_file_number
 from pytest_rageval.report.text.lines import Line, Style
 from pytest_rageval.support.text import clean
 
@@ -18,55 +15,7 @@ if TYPE_CHECKING:
     from pytest_rageval.report.text.summary import SummaryView
     from pytest_rageval.support.tracebacks import Style as TracebackStyle
 
-INTERVAL_S = 30.0
-
-
-class Heartbeat:
-    """Writer of a line at intervals, from a separate thread, past pytest's capturing."""
-
-    def __init__(self, text: Callable[[], str | None], *, interval_s: float = INTERVAL_S) -> None:
-        self._text = text
-        self._interval_s = interval_s
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._fd: int | None = None
-
-    def start(self, config: pytest.Config) -> None:
-        """Start if standard output is a real file."""
-        reporter = config.pluginmanager.getplugin("terminalreporter")
-        fd = terminal_file_number(reporter)
-        if fd is None:
-            return
-        # A copy made before capturing still reaches the log while a case runs.
-        self._fd = os.dup(fd)
-        self._thread = threading.Thread(
-            target=self._beat, args=(reporter,), name="rageval-heartbeat", daemon=True
-        )
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop and release the copied file descriptor."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
-
-    def _beat(self, reporter: pytest.TerminalReporter) -> None:
-        assert self._fd is not None
-        while not self._stop.wait(self._interval_s):
-            text = self._text()
-            if text is None:
-                continue
-            with suppress(OSError):  # the reader has gone
-                os.write(self._fd, f"\nrageval: {text}\n".encode("ascii", "replace"))
-            # The next dot starts a new line with its file name.
-            reporter.currentfspath = None
-
-
-_MARKUP: dict[Style, dict[str, bool]] = {
+MARKUP: dict[Style, dict[str, bool]] = {
     "": {},
     "green": {"green": True},
     "red": {"red": True},
@@ -74,6 +23,7 @@ _MARKUP: dict[Style, dict[str, bool]] = {
     "bold": {"bold": True},
     "dim": {"light": True},
 }
+"""Arguments of pytest for each style of a line."""
 
 
 def write_lines(reporter: pytest.TerminalReporter, heading: str, lines: Iterable[Line]) -> None:
@@ -81,7 +31,7 @@ def write_lines(reporter: pytest.TerminalReporter, heading: str, lines: Iterable
     reporter.write_sep("=", heading)
     for line in lines:
         for text, style in line:
-            reporter.write(text, **_MARKUP[style])
+            reporter.write(text, **MARKUP[style])
         reporter.write("\n")
 
 
@@ -139,6 +89,13 @@ def outcome_lines(reporter: pytest.TerminalReporter) -> Iterator[str]:
                 if reporter.config.option.showcapture in {"all", *title.split()}:
                     yield f"{title:-^{reporter.config.get_terminal_writer().fullwidth}}"
                     yield from text.splitlines()
+
+
+def terminal_width(config: pytest.Config) -> int:
+    """Return the number of columns to write in, also where a plugin has replaced the reporter."""
+    if config.pluginmanager.hasplugin("terminalreporter"):
+        return config.get_terminal_writer().fullwidth
+    return shutil.get_terminal_size().columns
 
 
 def exit_with_faults(config: pytest.Config, files: str, faults: str) -> NoReturn:

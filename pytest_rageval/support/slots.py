@@ -50,6 +50,11 @@ class Slots:
         """Number currently allowed in flight, from 1 to ``limit``."""
         return max(1, int(self._allowed))
 
+    @property
+    def held(self) -> int:
+        """Number of requests in flight."""
+        return self._held
+
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Wait for a slot and hold it.

@@ -70,7 +70,7 @@ def cut_columns(text: str, columns: int) -> str:
     >>> cut_columns("a long answer", 8), cut_columns("\u65e5\u672c\u8a9e", 5)
     ('a lon...', '\u65e5...')
     """
-    if sum(map(_columns, text)) <= columns:
+    if columns_of(text) <= columns:
         return text
     left, kept = columns - len(_ELLIPSIS), 0
     for character in text:
@@ -79,6 +79,11 @@ def cut_columns(text: str, columns: int) -> str:
             break
         kept += 1
     return (text[:kept] + _ELLIPSIS)[: max(columns, 0)]
+
+
+def columns_of(text: str) -> int:
+    """Return the number of columns that a clean text takes on a terminal."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 def _columns(character: str) -> int:

@@ -1,0 +1,277 @@
+"""The live line on a terminal, and the lines in a log."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, TextIO, cast
+
+import pytest
+
+from pytest_rageval.plugin import progress
+from pytest_rageval.plugin.progress import LiveLine, LogLines, progress_shown
+from pytest_rageval.report.text.progress import Progress
+from tests.build.screen import Screen, Terminal, opened
+from tests.plugin.scratch import Project
+
+SO_FAR = Progress(total=9, outcomes={"passed": 3}, errors={}, elapsed_s=4.0, last_s=2.0)
+SHOWN = "3/9 cases, 0 missed, 0 errors, 2 s left, 45.0/min"
+
+
+def reporter_of(file: TextIO, *, verbose: bool = False) -> Any:
+    writer = pytest.TerminalReporter.__new__(pytest.TerminalReporter)
+    from _pytest._io import TerminalWriter
+
+    writer._tw = TerminalWriter(file)
+    writer._tw.hasmarkup = False
+    writer.currentfspath = "a.jsonl"
+    writer._showfspath = True
+    writer.config = cast(Any, SimpleNamespace(get_verbosity=lambda kind: int(verbose)))
+    return writer
+
+
+@contextlib.contextmanager
+def live(terminal: Terminal) -> Iterator[tuple[TextIO, LiveLine]]:
+    with opened(terminal) as file:
+        line = LiveLine(reporter_of(file), lambda: SO_FAR)
+        line.start()
+        try:
+            yield file, line
+        finally:
+            line.stop()
+
+
+@pytest.fixture
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_INTERVAL_S", 0.0005)
+
+
+def last_row(screen: Screen) -> str:
+    return screen.shown()[-1] if screen.shown() else ""
+
+
+# --- the live line -------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("_at_once")
+@pytest.mark.parametrize("above", [0, 22, 23, 40])
+def test_the_line_is_below_the_letters_wherever_they_are(above: int) -> None:
+    terminal = Terminal(80, 24)
+    with live(terminal) as (file, _):
+        file.write("".join(f"line {n}\n" for n in range(above)))
+        for place in range(3):
+            file.write(".")
+            file.flush()
+            rows = ["." * (place + 1), SHOWN]
+            terminal.wait_for(partial(lambda rows, screen: screen.shown()[-2:] == rows, rows))
+    assert terminal.screen.text().split("\n") == [*(f"line {n}" for n in range(above)), "..."]
+
+
+@pytest.mark.usefixtures("_at_once")
+@pytest.mark.parametrize("rows", [5, 24])
+def test_letters_that_fill_rows_stay_whole(rows: int) -> None:
+    terminal = Terminal(80, rows)
+    letters = "".join(itertools.islice(itertools.cycle(".m.e..."), 80 * 6))
+    with live(terminal) as (file, _):
+        terminal.wait_for(lambda screen: last_row(screen) == SHOWN)
+        for place, letter in enumerate(letters):
+            file.write(letter)
+            file.flush()
+            if place % 40 in {0, 38, 39}:
+                time.sleep(0.003)  # draws on both sides of the edge
+    assert terminal.screen.text().replace("\n", "") == letters
+
+
+@pytest.mark.usefixtures("_at_once")
+def test_text_of_any_length_and_colour_stays_whole() -> None:
+    terminal = Terminal(80, 24)
+    texts = ["short", "x" * 79, "y" * 80, "z" * 81, "w" * 200, "\x1b[32mgreen\x1b[0m", "\u65e5" * 3]
+    with live(terminal) as (file, _):
+        for text in texts:
+            file.write(text)
+            file.flush()
+            time.sleep(0.002)
+            file.write("\n")
+    rows = ["short", "x" * 79, "y" * 80, "z" * 80, "z", "w" * 80, "w" * 80, "w" * 40, "green"]
+    assert terminal.screen.text().split("\n") == [*rows, "\u65e5" * 3]
+
+
+@pytest.mark.usefixtures("_at_once")
+def test_letters_stay_whole_when_the_window_loses_rows() -> None:
+    terminal = Terminal(80, 24)
+    with live(terminal) as (file, _):
+        file.write("".join(f"line {n}\n" for n in range(20)) + "...")
+        terminal.wait_for(lambda screen: last_row(screen) == SHOWN)
+        terminal.screen.lose_rows(8)
+        file.write("mm\nnew")
+        file.flush()
+        terminal.wait_for(lambda screen: screen.shown()[-2:] == ["new", SHOWN])
+    expected = [*(f"line {n}" for n in range(20)), "...mm", "new"]
+    assert terminal.screen.text().split("\n") == expected
+
+
+@pytest.mark.usefixtures("_at_once")
+def test_the_line_leaves_the_terminal_to_a_debugger() -> None:
+    terminal = Terminal(80, 24)
+    with live(terminal) as (file, line):
+        file.write("..")
+        terminal.wait_for(lambda screen: last_row(screen) == SHOWN)
+        line.pytest_enter_pdb()
+        terminal.wait_for(lambda screen: last_row(screen) == "..")
+        file.write("\n(Pdb) ")
+        file.flush()
+        terminal.wait_for(lambda screen: screen.shown() == ["..", "(Pdb)"])
+        time.sleep(0.01)
+        terminal.show()
+        assert terminal.screen.shown() == ["..", "(Pdb)"]
+        line.pytest_leave_pdb()
+        terminal.wait_for(lambda screen: last_row(screen) == SHOWN)
+
+
+@pytest.mark.usefixtures("_at_once")
+def test_streams_are_as_before_after_the_line() -> None:
+    terminal = Terminal(80, 24)
+    with opened(terminal) as file:
+        for before in (None, lambda text: len(text)):
+            if before is not None:
+                file.write = before  # type: ignore[method-assign]
+            line = LiveLine(reporter_of(file), lambda: SO_FAR)
+            line.start()
+            line.stop()
+            line.stop()
+            assert vars(file).get("write") is before
+
+
+def test_a_width_that_nothing_fits_in_stays_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_INTERVAL_S", 0.0005)
+    terminal = Terminal(9, 24)
+    with live(terminal) as (file, _):
+        file.write(".....")
+        time.sleep(0.01)
+    assert terminal.screen.text() == "....."
+
+
+# --- lines in a log ------------------------------------------------------------------------------
+
+
+def logged(*, verbose: bool = False, before: str = "....", after: str = "..") -> str:
+    """Return a log with one line between two writings of pytest."""
+    reading, writing = os.pipe()
+    with open(writing, "w", encoding="utf-8") as file:
+        reporter = reporter_of(file, verbose=verbose)
+        shown: list[Progress | None] = [SO_FAR, None]
+
+        class Twice(LogLines):
+            def _pauses(self) -> Iterator[float]:
+                yield from (0, 0)
+
+        reporter._tw.write(before)
+        reporter._tw.flush()
+        lines = Twice(reporter, lambda: shown.pop(0))
+        lines.start()
+        while shown:
+            time.sleep(0.001)
+        lines.stop()
+        if verbose:
+            reporter.write_ensure_prefix("a.jsonl::c1 ", after)
+        else:
+            reporter.write_fspath_result("a.jsonl", after)
+    with open(reading, encoding="utf-8") as file:
+        return file.read()
+
+
+def test_a_line_of_the_log_is_its_own_and_the_letters_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        pytest.TerminalReporter,
+        "write_fspath_result",
+        lambda self, nodeid, text: self._tw.write(text),
+    )
+    assert logged() == f"....\nrageval: {SHOWN}\n.."
+    assert logged(before="....\n") == f"....\nrageval: {SHOWN}\n.."
+
+
+def test_a_line_of_the_log_repeats_the_test_that_it_interrupts() -> None:
+    text = logged(verbose=True, before="a.jsonl::c1 ", after="PASSED")
+    assert text == f"a.jsonl::c1 \nrageval: {SHOWN}\n\na.jsonl::c1 PASSED"
+
+
+def test_lines_of_a_log_come_early_and_then_rarer() -> None:
+    lines = LogLines(cast(Any, None), lambda: None)
+    at = itertools.accumulate(lines._pauses())
+    assert list(itertools.islice(at, 7)) == [10, 30, 60, 120, 240, 480, 720]
+
+
+# --- the choice ----------------------------------------------------------------------------------
+
+
+OtherReporter = type("OtherReporter", (pytest.TerminalReporter,), {})
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, LiveLine),
+        ({"CI": "false"}, LiveLine),
+        ({"CI": "true"}, LogLines),
+        ({"TERM": "dumb"}, LogLines),
+        ({"TERM": None}, LogLines),
+        ({"platform": "win32"}, LogLines),
+        ({"pipe": True}, LogLines),
+        ({"verbose": -1}, LiveLine),
+        ({"verbose": -2}, None),
+        ({"reporter": OtherReporter}, None),
+        ({"reporter": None}, None),
+    ],
+    ids=str,
+)
+def test_the_output_decides_how_progress_is_shown(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], expected: type | None
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("CI", "TERM"):
+        if name in change and change[name] is None:
+            monkeypatch.delenv(name)
+        elif name in change:
+            monkeypatch.setenv(name, change[name])
+    monkeypatch.setattr(sys, "platform", change.get("platform", "linux"))
+    registered: list[object] = []
+    reading, writing = os.pipe() if change.get("pipe") else os.openpty()
+    with open(writing, "w", encoding="utf-8") as file, open(reading, "rb"):
+        kind = change.get("reporter", pytest.TerminalReporter)
+        reporter = None if kind is None else reporter_of(file)
+        if kind is not None:
+            reporter.__class__ = kind
+        plugins = SimpleNamespace(
+            getplugin=lambda name: reporter,
+            register=lambda plugin, name: registered.append(plugin),
+            unregister=lambda plugin: None,
+        )
+        option = SimpleNamespace(verbose=change.get("verbose", 0))
+        config = cast(pytest.Config, SimpleNamespace(pluginmanager=plugins, option=option))
+        with progress_shown(config, lambda: None):
+            assert [type(plugin) for plugin in registered] == ([expected] if expected else [])
+
+
+def test_a_reporter_in_the_place_of_pytests_breaks_nothing(project: Project) -> None:
+    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
+    replaced = """
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    standard = config.pluginmanager.getplugin("terminalreporter")
+    config.pluginmanager.unregister(standard)
+    config.pluginmanager.register(standard, "another-reporter")
+"""
+    project.write("conftest.py", conftest + replaced)
+    result = project.run()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["rageval: 4 cases, *"])
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
