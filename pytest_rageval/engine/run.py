@@ -253,7 +253,9 @@ class Run:
         ended = self._ended_run(writer.path, records)
         undecided = GateResult(
             verdict="not_evaluated",
-            sentence=f"not evaluated: the session ended after {ended.n_reported} of "
+            sentence="not evaluated: the session was stopped"
+            if ended.n_reported >= ended.n_expected  # cases in flight have their records
+            else f"not evaluated: the session ended after {ended.n_reported} of "
             f"{ended.n_expected} cases",
             complete=False,
             n_expected=ended.n_expected,

@@ -55,7 +55,7 @@ def user_traceback(error: BaseException, rootdir: Path, *, hide: Callable[[str],
     """Show where an exception was raised, oldest frame first and causes last.
 
     Frames before the first one of the project, and those of this package, are left out; so are
-    frames of installed libraries, but for the innermost one below the project's last.
+    frames of installed libraries, but for the place of the innermost one below the project's last.
 
     Args:
         error: an exception that was raised.
@@ -67,11 +67,15 @@ def user_traceback(error: BaseException, rootdir: Path, *, hide: Callable[[str],
         exception itself; at most 4000 characters. Empty: only this package raised.
     """
     lines: list[str] = []
+    named = ""
     for link, word in _chain(error):
-        shown = _frame_lines(list(_frames(link.__traceback__, rootdir, hide)))
-        if word and (lines or shown):
-            text = clean(hide(str(link)[:_READ_CHARS]), 200)
-            lines.append(f"{word} {type(link).__name__}{': ' if text else ''}{text}")
+        frames = list(_frames(link.__traceback__, rootdir, hide))
+        # Frames of a library that raised the cause say less than its message.
+        shown = [] if word and all(f.origin != "user" for f in frames) else _frame_lines(frames)
+        text = clean(hide(str(link)[:_READ_CHARS]), 200)
+        before, named = named, f"{type(link).__name__}{': ' if text else ''}{text}"
+        if word and (lines or shown) and (shown or named != before):
+            lines.append(f"{word} {named}")
         lines += shown
     text = "\n".join(lines)
     return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}\n..."
@@ -173,8 +177,7 @@ def _frame_lines(frames: list[_Frame]) -> list[str]:
         elif place < len(runs) - 1:
             lines.append(_folded(run))
         else:
-            lines += [_folded(run[:-1])] if len(run) > 1 else []
-            lines += run[-1].lines
+            lines += run[-1].lines[:1]
     return lines
 
 

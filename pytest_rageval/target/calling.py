@@ -249,7 +249,9 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         if cause is None:
             return
         yield cause
-        cause = cause.__cause__
+        # httpcore raises without ``from``; of other exceptions a context need not be the cause.
+        implicit = type(cause).__module__.startswith("httpcore")
+        cause = cause.__cause__ or (cause.__context__ if implicit else None)
 
 
 def _named(value: object) -> str:

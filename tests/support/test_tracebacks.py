@@ -22,7 +22,7 @@ from pytest_rageval.target.calling import call_client
 from pytest_rageval.values.reply import AskRequest
 
 SOURCE = """
-import json, asyncio
+import json, asyncio, contextlib
 
 def look_up(table, key):
     secret = "never shown"
@@ -43,8 +43,9 @@ def wrapped(question):
 def deep(n):
     return deep(n - 1) if n else 1 / 0
 
-def by_callback(question):
-    return sorted([1, 2], key=lambda one: look_up({}, one))
+def through_library(question):
+    with contextlib.ExitStack() as stack:
+        stack.callback(look_up, {}, "a")
 
 async def group(question):
     async with asyncio.TaskGroup() as tasks:
@@ -104,9 +105,15 @@ def test_frames_of_the_project_have_a_place_and_their_source(
 def test_of_a_library_the_innermost_frame_is_shown(module: ModuleType, tmp_path: Path) -> None:
     found = lines(raised(module.parse, "q"), tmp_path)
     assert found[:2] == ["app/rag.py:12: in parse", '    return json.loads("{")']
-    assert found[2] == "... 2 frames in json"
-    assert "/json/decoder.py:" in found[3]
-    assert len(found) == 5
+    assert "/json/decoder.py:" in found[2]
+    assert len(found) == 3
+
+
+def test_frames_of_a_library_between_are_counted(module: ModuleType, tmp_path: Path) -> None:
+    found = lines(raised(module.through_library, "q"), tmp_path)
+    assert found[2].startswith("... ")
+    assert found[2].endswith("in contextlib")
+    assert found[-1] == "    return table[key]"
 
 
 def test_a_cause_follows(module: ModuleType, tmp_path: Path) -> None:
@@ -160,8 +167,8 @@ def test_an_exception_without_code_of_the_project_shows_the_library(tmp_path: Pa
 
 def test_the_place_of_a_function_or_method_is_known(module: ModuleType, tmp_path: Path) -> None:
     assert source_place(module.answer, tmp_path) == "app/rag.py:8: in answer"
-    assert source_place(module.Client().ask, tmp_path) == "app/rag.py:34: in ask"
-    assert source_place(module.Client(), tmp_path) == "app/rag.py:37: in __call__"
+    assert source_place(module.Client().ask, tmp_path) == "app/rag.py:35: in ask"
+    assert source_place(module.Client(), tmp_path) == "app/rag.py:38: in __call__"
     assert source_place(len, tmp_path) == ""
     assert source_place(call_client, tmp_path) == ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -318,3 +319,12 @@ def test_an_error_that_a_reply_reports_leads_the_message() -> None:
     empty = call(lambda request: {"answer": "", "error": "no index"})
     assert empty.error is not None
     assert empty.error.message.startswith("the reply reports an error: no index (the answer is")
+
+
+def test_a_refused_connection_of_httpx_is_a_connection_error() -> None:
+    import httpx
+
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+        assert error_of(call(lambda request: httpx.get(url)))[0] == "connection"

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
 
 _STATUS: Final = re.compile(r"\bHTTP (\d{3})\b")
-_EXCEPTION: Final = re.compile(r"[A-Za-z_]\w*(?=:|$)")
-_PLACE: Final = re.compile(r"^\S.*?:\d+(?=: in )", re.MULTILINE)
+_EXCEPTION: Final = re.compile(r"[A-Z]\w*(?=:|$)")
+"""Name of an exception; in lower case it is the field of a refused reply."""
 _VARIES: Final = re.compile(r"\b[45]\d\d\b|[0-9a-fA-F]{8,}|0x[0-9a-f]+|\d+(\.\d+)?")
 """Parts of a message that vary within one cause; a status is matched to be kept."""
 _WORD_CHARS: Final = 4
@@ -41,9 +42,8 @@ class ErrorGroup:
             return found[0]
         if not self.traceback:
             return ""
-        places = _PLACE.findall(self.traceback)
         named = _EXCEPTION.match(self.message)
-        return " at ".join([*([named[0]] if named else []), *places[-1:]])
+        return " at ".join([*([named[0]] if named else []), last_place(self.traceback)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def _cause(record: CaseRecord) -> tuple[str, ...]:
     for word in (record.question, record.case_id):
         message = message.replace(word, "#") if len(word) >= _WORD_CHARS else message
     message = _VARIES.sub(lambda m: m[0] if re.fullmatch(r"[45]\d\d", m[0]) else "#", message)
-    return (error.kind, message, *_PLACE.findall(error.traceback)[-1:])
+    return (error.kind, message, last_place(error.traceback))
 
 
 def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:

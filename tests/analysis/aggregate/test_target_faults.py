@@ -81,6 +81,7 @@ def test_the_most_frequent_cause_is_first_and_repeats_count_once() -> None:
         ("AttributeError: 'x' says secret", PLACE, "AttributeError at conftest.py:8"),
         ("AttributeError", PLACE, "AttributeError at conftest.py:8"),
         ("answer() returned a list; expected a dict", PLACE, "conftest.py:8"),
+        ("answer: expected a string", PLACE, "conftest.py:8"),
         ("no reply within 60 s: secret", "", ""),
     ],
 )
