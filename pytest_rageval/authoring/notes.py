@@ -122,7 +122,9 @@ def _front_matter_lines(lines: Sequence[str]) -> int:
 
 
 def _sections(lines: Sequence[str], first: int, tokens: Sequence[Token]) -> Iterator[Section]:
-    heads = [i for i, token in enumerate(tokens) if _is_heading(token)]
+    heads = [
+        i for i, token in enumerate(tokens) if token.type == "heading_open" and token.level == 0
+    ]
     trail: list[tuple[int, str, str]] = []
     edges = [None, *heads]
     for edge, after in zip(edges, [*heads, None], strict=True):
@@ -153,10 +155,6 @@ def _extended(
     title = " ".join(tokens[edge + 1].content.split())
     marked = f"{'#' * depth} {title}".rstrip()
     return [*(entry for entry in trail if entry[0] < depth), (depth, marked, title)]
-
-
-def _is_heading(token: Token) -> bool:
-    return token.type == "heading_open" and token.level == 0
 
 
 def _line(token: Token) -> int:

@@ -269,7 +269,7 @@ def open_gate(folder: Path, project: Settings) -> EndedRun:
     run = read_compared(folder, rootdir / project.results_dir)
     thresholds = project_thresholds(
         rootdir,
-        gates=tuple(dict.fromkeys([*project.extra_gates, *items(run.given, "extra_gates")])),
+        gates=all_gates(project, [run]),
         judge_configured=run.settings.judge != "none",
         # A check of a category or tag that is newer than the run has no data.
         categories=None,
@@ -285,6 +285,13 @@ def open_gate(folder: Path, project: Settings) -> EndedRun:
         n_expected=n_expected,
         n_reported=n_reported,
     )
+
+
+def all_gates(project: Settings, runs: Sequence[StoredRun]) -> tuple[str, ...]:
+    """Return the ``--gate`` expressions of the project, then those stored with the runs."""
+    stored = [gate for run in runs for gate in items(run.given, "extra_gates")]
+    gates = [*project.extra_gates, *(gate for gate in stored if isinstance(gate, str))]
+    return tuple(dict.fromkeys(gates))
 
 
 def _counts(run: StoredRun) -> tuple[int, int]:

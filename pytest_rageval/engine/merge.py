@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rageval.analysis.trust.reliability import JudgeLabels
-from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun, finish_run, with_page
+from pytest_rageval.engine.finish import (
+    EndedRun,
+    EndWords,
+    FinishedRun,
+    all_gates,
+    finish_run,
+    with_page,
+)
 from pytest_rageval.engine.labels import judge_notes
 from pytest_rageval.engine.parts import (
     missing_shards,
@@ -93,11 +100,9 @@ def merge_parts(
 
 
 def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
-    stored = [gate for one in parts for gate in items(one.given, "extra_gates")]
-    gates = [gate for gate in stored if isinstance(gate, str)]
     return project_thresholds(
         Path(project.rootdir),
-        gates=tuple(dict.fromkeys([*project.extra_gates, *gates])),
+        gates=all_gates(project, parts),
         judge_configured=parts[0].settings.judge != "none",
         categories=set(part(parts[0].set, "by_category")),
         tags=set(part(parts[0].set, "by_tag")),

@@ -29,14 +29,17 @@ def open_judge(
     settings: Settings,
     *,
     environ: Mapping[str, str],
+    second: bool = False,
     sleep: Sleep = time.sleep,
     slots: Slots | None = None,
 ) -> Iterator[Judge | None]:
-    """Yield the judge and close it afterwards; None if answers are not judged.
+    """Yield a judge and close it afterwards; None if answers are not judged, or not a second time.
 
     Args:
         settings: the run's settings.
         environ: source of the judge's key.
+        second: whether to open the judge of the spot check. It is opened when it is first asked: a
+            run may contain no case that needs it.
         sleep: pauses between a model's attempts, in seconds.
         slots: held by its requests; None: no limit.
 
@@ -44,14 +47,18 @@ def open_judge(
         ConfigError: the judge cannot work as it is set up.
         StorageError: its cache cannot be read.
     """
-    if settings.judge == "none" or settings.retrieval_only:
+    pacing = Pacing(sleep=sleep, slots=slots)
+    judged = settings.judge != "none" and not settings.retrieval_only
+    if not judged or (second and not asks_second_judge(settings)):
         yield None
+    elif second:
+        with ExitStack() as stack:
+            yield _Unopened(lambda: stack.enter_context(_open_second(settings, environ, pacing)))
     elif settings.judge == "offline":
         from pytest_rageval.judges.offline.judge import OfflineJudge
 
         yield OfflineJudge()
     else:
-        pacing = Pacing(sleep=sleep, slots=slots)
         with open_model(settings, environ, pacing=pacing) as judge:
             yield judge
 
@@ -100,32 +107,6 @@ def open_model(
         ) as judge,
     ):
         yield judge
-
-
-@contextmanager
-def open_second_judge(
-    settings: Settings,
-    *,
-    environ: Mapping[str, str],
-    sleep: Sleep = time.sleep,
-    slots: Slots | None = None,
-) -> Iterator[Judge | None]:
-    """Yield the judge of the spot check and close it afterwards; None without a spot check.
-
-    It is opened when it is first asked: a run may contain no case that needs it.
-
-    Args:
-        settings: the run's settings.
-        environ: source of the judge's key.
-        sleep: pauses between a model's attempts, in seconds.
-        slots: held by its requests; None: no limit.
-    """
-    if not asks_second_judge(settings):
-        yield None
-        return
-    with ExitStack() as stack:
-        pacing = Pacing(sleep=sleep, slots=slots)
-        yield _Unopened(lambda: stack.enter_context(_open_second(settings, environ, pacing)))
 
 
 def second_settings(settings: Settings) -> Settings:

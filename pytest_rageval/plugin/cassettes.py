@@ -72,8 +72,7 @@ class Cassettes:
         self._embedded_url: str | None = None
         self.served_at: str | None = None
         """URL of an embedded target that runs already; None: it is started on demand."""
-        self._judge: object = None
-        self._second_judge: object = None
+        self._judges: list[object] = []
         self._opening = False
 
     # --- target and judges
@@ -97,27 +96,17 @@ class Cassettes:
             yield stack.enter_context(opened)
 
     @contextmanager
-    def open_judge(self) -> Iterator[object]:
-        """Yield the judge without its cache, whose answers would not be recorded."""
+    def open_judge(self, *, second: bool = False) -> Iterator[object]:
+        """Yield a judge without its cache, whose answers would not be recorded."""
         from pytest_rageval.judges.opening import open_judge
 
-        with open_judge(self._uncached(), environ=self.environ, **self._pauses()) as self._judge:
-            yield self._judge
-
-    @contextmanager
-    def open_second_judge(self) -> Iterator[object]:
-        """Yield the judge of the spot check, also without its cache."""
-        from pytest_rageval.judges.opening import open_second_judge
-
-        opened = open_second_judge(self._uncached(), environ=self.environ, **self._pauses())
-        with opened as self._second_judge:
-            yield self._second_judge
-
-    def _uncached(self) -> Settings:
         judging = replace(self._settings.judging, no_cache=True)
         if self.replaying:
             judging = replace(judging, requests_per_minute=None, tokens_per_minute=None)
-        return replace(self._settings, judging=judging)
+        settings = replace(self._settings, judging=judging)
+        with open_judge(settings, environ=self.environ, second=second, **self._pauses()) as judge:
+            self._judges.append(judge)
+            yield judge
 
     def _pauses(self) -> dict[str, Any]:
         return {"sleep": _no_pause} if self.replaying else {}
@@ -146,7 +135,7 @@ class Cassettes:
         if fixturedef.argname != "vcr" or not isinstance(request.node, CaseItem):
             return (yield)
         # The cassette lacks the requests by which a judge adapted to its server in other cases.
-        for judge in (self._judge, self._second_judge):
+        for judge in self._judges:
             forget = getattr(judge, "forget", None)
             if forget is not None:
                 forget()

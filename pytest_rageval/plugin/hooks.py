@@ -185,28 +185,22 @@ def judge() -> Iterator[object]:
     Anything with ``judge(rubric, request, repeat=0)`` that returns a
     ``pytest_rageval.Judgement``. None: answers are not judged.
     """
-    from pytest_rageval.judges.opening import open_judge
-
-    state = _state("judge")
-    if state.cassettes is not None:
-        opened = state.cassettes.open_judge()
-    else:
-        opened = open_judge(state.settings, environ=os.environ, slots=state.slots)
-    with opened as found:
-        state.judges.append(found)
-        yield found
+    yield from _open_judge(_state("judge"))
 
 
 @pytest.fixture(scope="session")
 def _rageval_second_judge() -> Iterator[object]:
     """The judge of the spot check, opened when the first case needs it; None: there is none."""
-    from pytest_rageval.judges.opening import open_second_judge
+    yield from _open_judge(_state("_rageval_second_judge"), second=True)
 
-    state = _state("_rageval_second_judge")
+
+def _open_judge(state: State, *, second: bool = False) -> Iterator[object]:
+    from pytest_rageval.judges.opening import open_judge
+
     if state.cassettes is not None:
-        opened = state.cassettes.open_second_judge()
+        opened = state.cassettes.open_judge(second=second)
     else:
-        opened = open_second_judge(state.settings, environ=os.environ, slots=state.slots)
+        opened = open_judge(state.settings, environ=os.environ, slots=state.slots, second=second)
     with opened as found:
         state.judges.append(found)
         yield found

@@ -34,11 +34,8 @@ class Recorder(Protocol):
     def open_target(self) -> AbstractContextManager[object]:
         """Open the target."""
 
-    def open_judge(self) -> AbstractContextManager[object]:
-        """Open the judge."""
-
-    def open_second_judge(self) -> AbstractContextManager[object]:
-        """Open the judge of the spot check."""
+    def open_judge(self, *, second: bool = False) -> AbstractContextManager[object]:
+        """Open the judge, or that of the spot check."""
 
 
 class AheadAsker(Protocol):

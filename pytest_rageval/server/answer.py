@@ -74,7 +74,9 @@ def answer_from(
             f"the best passages cover {reach:.0%} of what the question asks, "
             f"below the limit of {MIN_COVERAGE:.0%}"
         )
-    chosen = _choose(wanted, _candidates(chunks), frequencies)
+    chosen = _choose(
+        wanted, [s for i, chunk in enumerate(chunks) for s in _sentences_of(i, chunk)], frequencies
+    )
     if not chosen:
         return abstain("the best passages hold no sentence on the question")
     differing = _differing(wanted, chosen, chunks, frequencies, dates)
@@ -125,10 +127,6 @@ def evidence_coverage(
     for chunk in chunks[:EVIDENCE_PASSAGES]:
         present.update(terms(chunk.heading_path), terms(chunk.text))
     return frequencies.coverage(wanted, present)
-
-
-def _candidates(chunks: Sequence[Chunk]) -> list[_Sentence]:
-    return [one for source, chunk in enumerate(chunks) for one in _sentences_of(source, chunk)]
 
 
 def _sentences_of(source: int, chunk: Chunk) -> Iterator[_Sentence]:
@@ -196,7 +194,11 @@ def _blocks(text: str) -> Iterator[str]:
     for line in text.splitlines():
         fence = _FENCE.match(line) is not None
         in_fence ^= fence
-        marker = fence or not line.strip() or (not in_fence and _is_marker(line))
+        marker = (
+            fence
+            or not line.strip()
+            or (not in_fence and (_HEADING.match(line) or _TABLE_RULE.match(line)))
+        )
         alone = in_fence or line.lstrip().startswith("|")
         bullet = None if in_fence else _BULLET.match(line)
         if (marker or alone or bullet) and run:
@@ -206,7 +208,3 @@ def _blocks(text: str) -> Iterator[str]:
             run.append(" ".join(line[bullet.end() if bullet else 0 :].split()))
     if run:
         yield " ".join(run)
-
-
-def _is_marker(line: str) -> bool:
-    return bool(_HEADING.match(line) or _TABLE_RULE.match(line))

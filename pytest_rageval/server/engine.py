@@ -136,7 +136,10 @@ class ReferenceEngine:
     def _dates(self, chunks: Sequence[Chunk]) -> dict[str, date]:
         """Return the dates of the notes of some chunks, by path, as far as they have one."""
         overlay = self._overlay
-        notes = {path: overlay.get(path) or self._notes.get(path) for path in _paths(chunks)}
+        notes = {
+            path: overlay.get(path) or self._notes.get(path)
+            for path in {c.rel_path for c in chunks[:COMPARED_CHUNKS]}
+        }
         dates = {path: note_date(path, note.data) for path, note in notes.items() if note}
         return {path: day for path, day in dates.items() if day is not None}
 
@@ -153,10 +156,6 @@ class ReferenceEngine:
                 "prompt_version": PROMPT_VERSION if llm else ANSWERER_VERSION,
             },
         }
-
-
-def _paths(chunks: Sequence[Chunk]) -> set[str]:
-    return {chunk.rel_path for chunk in chunks[:COMPARED_CHUNKS]}
 
 
 def _reference(chunk: Chunk) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def _manage_cache(days: int | None, flags: Mapping[str, object], *, as_json: boo
 def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from pytest_rageval.analysis.trust.reliability import judge_reliability, reliability_lines
     from pytest_rageval.engine.rejudge import refuse_cut_texts
-    from pytest_rageval.judges.opening import open_judge, open_second_judge
+    from pytest_rageval.judges.opening import open_judge
     from pytest_rageval.runs.read import open_run
 
     stored = open_run(run, os.environ)
@@ -129,7 +129,7 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
         return
     with (
         open_judge(settings, environ=os.environ) as judge,
-        open_second_judge(settings, environ=os.environ) as second,
+        open_judge(settings, environ=os.environ, second=True) as second,
     ):
         assert judge is not None  # judge_settings refuses "none"
         found = _judged(stored, settings, judge, second)

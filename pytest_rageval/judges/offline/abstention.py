@@ -109,7 +109,7 @@ def read_abstention(answer: str) -> Abstention:
     head = [at for at, text in enumerate(claims[:_HEAD]) if declines(text) or _is_apology(text)]
     if not head:
         return Abstention(abstained=False, reason="It does not begin by declining.")
-    rest = [text for text in claims if _has_substance(text)]
+    rest = [t for t in claims if not (declines(t) or _is_apology(t) or _OFFER.search(t))]
     said = _shorten(claims[head[0]])
     if len(rest) > _LONGEST_REST:
         return Abstention(abstained=False, reason=f'It says "{said}" and answers nevertheless.')
@@ -119,10 +119,6 @@ def read_abstention(answer: str) -> Abstention:
 def _is_apology(text: str) -> bool:
     match = _APOLOGY.match(text)
     return match is not None and match.group().strip(" .,!") != "" and len(text) < 60
-
-
-def _has_substance(text: str) -> bool:
-    return not (declines(text) or _is_apology(text) or _OFFER.search(text))
 
 
 def _shorten(text: str) -> str:
