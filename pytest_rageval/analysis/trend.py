@@ -66,12 +66,7 @@ class RunFigure:
 
 
 def run_figures(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[RunFigure]:
-    """Yield every figure of a run; documents of another tool may lack any part.
-
-    Args:
-        metrics: its ``metrics.json``.
-        config: its ``config.json``.
-    """
+    """Yield every figure of a run; documents of another tool may lack any part."""
     yield from _means("overall", "", metrics)
     for scope in SCOPES[1:]:
         for group, document in part(metrics, f"by_{scope}").items():

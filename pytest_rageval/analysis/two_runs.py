@@ -69,13 +69,7 @@ def run_numbers(
 
 
 def gate_run(run: StoredRun, *, confidence: float, numbers: RunNumbers | None = None) -> GateRun:
-    """Return the part of a run that decides its checks.
-
-    Args:
-        run: with its records.
-        confidence: of the proofs.
-        numbers: of the run, where they are known.
-    """
+    """Return the part of a run that decides its checks."""
     known = numbers or run_numbers(run, confidence=confidence)
     figures = {"suite_wall_s": run.wall_s, DISAGREEMENT: known.reliability.disagreement_rate}
     return GateRun(
@@ -203,15 +197,7 @@ def compare_with_baseline(
     name: str,
     numbers: RunNumbers | None = None,
 ) -> Baseline:
-    """Compare a run with its baseline; whatever prevents that becomes the problem.
-
-    Args:
-        base: the baseline.
-        new: the run to decide.
-        thresholds: the gate.
-        name: of the baseline, as a user named it.
-        numbers: of ``new``, where they are known.
-    """
+    """Compare a run with its baseline; whatever prevents that becomes the problem."""
     found = compare_runs(base, new, thresholds=thresholds, with_p=False)
     problem = None
     if not found.comparable:

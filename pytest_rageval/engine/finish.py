@@ -81,9 +81,6 @@ class EndedRun:
     def baseline(self, numbers: RunNumbers) -> Baseline | None:
         """Compare the run with its baseline; an error of reading it becomes the problem.
 
-        Args:
-            numbers: of the run.
-
         Returns:
             None if no setting and no check needs a baseline.
         """
@@ -110,12 +107,7 @@ class EndedRun:
         return read_compared(folder, results)
 
     def decide(self, baseline: Baseline | None, numbers: RunNumbers) -> GateResult:
-        """Decide the run against thresholds.toml and a baseline.
-
-        Args:
-            baseline: of the run; None: nothing is compared.
-            numbers: of the run.
-        """
+        """Decide the run against thresholds.toml and a baseline."""
         return decide_gate(
             self.thresholds,
             gate_run(self.run, confidence=self.thresholds.confidence, numbers=numbers),
@@ -233,10 +225,6 @@ def with_page(finished: FinishedRun) -> FinishedRun:
 def write_page(run: StoredRun, comparison: RunComparison | None = None) -> str:
     """Write ``report.html`` of a run that has just ended.
 
-    Args:
-        run: with its records.
-        comparison: with its baseline; None: there is none.
-
     Returns:
         A sentence with the reason why it is not written; empty: it is.
     """
@@ -312,12 +300,7 @@ def _selection(run: StoredRun) -> Selection:
 
 
 def regression_checks(gate: EndedRun, found: RunComparison) -> tuple[CheckResult, ...]:
-    """Decide only the checks against a baseline.
-
-    Args:
-        gate: of the new run.
-        found: the comparison, whose base is the baseline.
-    """
+    """Decide only the checks against a baseline."""
     checks = tuple(check for check in gate.thresholds.checks if needs_baseline(check))
     if not checks:
         return ()

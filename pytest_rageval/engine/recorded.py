@@ -282,12 +282,6 @@ class RecordedRun:
     """The cases of one file with their recorded responses, scored one by one.
 
     A case without a response is an error of kind ``not_attempted``.
-
-    Args:
-        cases: the case file.
-        responses: the recorded responses.
-        settings: of the run.
-        judge: of the answers; None: they are not judged.
     """
 
     def __init__(

@@ -70,12 +70,6 @@ def rejudge(
 ) -> Rejudged:
     """Judge one stored answer.
 
-    Args:
-        record: with its case and whole texts.
-        judges: of the answer.
-        rubrics: those in use.
-        scoring: settings of scoring of the run.
-
     Raises:
         ConfigError: the judge cannot work with its settings.
         ValueError: the record does not hold its case.

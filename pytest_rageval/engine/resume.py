@@ -99,11 +99,6 @@ def find_resumed(settings: Settings) -> Path:
 def read_resumed(folder: Path, settings: Settings, sets: Sequence[LoadedSet]) -> ResumedRun:
     """Read the records of a run and compare it with the present settings and cases.
 
-    Args:
-        folder: of the run.
-        settings: of this session.
-        sets: its loaded case files.
-
     Raises:
         ConfigError: the run was made with other settings, or holds cases of a file that this
             session does not read.

@@ -15,12 +15,7 @@ from pytest_rageval.values.settings import Settings
 
 
 class RunCases:
-    """Keeps the selected cases and their records, which may come from any thread.
-
-    Args:
-        sets: the loaded case files of the whole set.
-        settings: of the run.
-    """
+    """Keeps the selected cases and their records, which may come from any thread."""
 
     def __init__(self, sets: Sequence[LoadedSet], settings: Settings) -> None:
         self._sets = tuple(sets)

@@ -274,12 +274,7 @@ def _own_keys(judge: Judge, rubric: str) -> tuple[str, ...]:
 
 
 def case_verdicts(view: CaseView, judged: Judged | None) -> CaseVerdicts:
-    """Return the fields of a record about judging.
-
-    Args:
-        view: the case with its response.
-        judged: result of judging it; None: it was not judged.
-    """
+    """Return the fields of a record about judging."""
     if judged is None or view.response is None:
         return CaseVerdicts()
     by_rubric = {judgement.rubric: judgement for judgement in judged.judgements}

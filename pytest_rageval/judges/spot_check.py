@@ -75,10 +75,6 @@ def choose_cases(cases: Iterable[tuple[str, Case]], settings: Settings) -> froze
 
     The choice is the same in every process and for every order. Cases known beforehand to have no
     verdict to repeat are left out: an unanswerable one is judged by ``five_dimensions`` alone.
-
-    Args:
-        cases: file and case of every selected case.
-        settings: settings of the run.
     """
     if not asks_second_judge(settings):
         return frozenset()

@@ -105,13 +105,7 @@ def _importable(rootdir: str) -> Iterator[None]:
 
 
 class DocumentSession:
-    """Hooks of a session whose cases have documents.
-
-    Args:
-        config: configuration of the session.
-        state: state of the session.
-        sets: documents of its case files.
-    """
+    """Hooks of a session whose cases have documents."""
 
     def __init__(self, config: pytest.Config, state: State, sets: Sequence[DocumentSet]) -> None:
         self._config = config

@@ -79,11 +79,7 @@ class _Queue(Protocol):
 
 
 class WorkerQueue:
-    """Remaining items of a worker of pytest-xdist.
-
-    Args:
-        session: session of the worker.
-    """
+    """Remaining items of a worker of pytest-xdist."""
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session

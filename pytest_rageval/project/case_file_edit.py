@@ -25,12 +25,7 @@ _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 class EditConflictError(DatasetError):
-    """The line to be changed differs from the line that was read.
-
-    Args:
-        message: one line for the user.
-        faults: the same as a value.
-    """
+    """The line to be changed differs from the line that was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

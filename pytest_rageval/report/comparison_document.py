@@ -29,14 +29,7 @@ def comparison_document(
     notes: Sequence[str] = (),
     groups: Sequence[GroupChange] = (),
 ) -> dict[str, Any]:
-    """Return a comparison as JSON values, without ``schema_version``.
-
-    Args:
-        found: both runs and their comparison.
-        checks: of thresholds.toml against the baseline.
-        notes: further notes for readers.
-        groups: by category and tag, exploratory.
-    """
+    """Return a comparison as JSON values, without ``schema_version``."""
     comparison, comparability = found.comparison, found.comparability
     document: dict[str, Any] = {
         "base": found.base.run_id,

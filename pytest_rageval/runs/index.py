@@ -24,12 +24,6 @@ def put_into_index(
 ) -> str | None:
     """Copy the state of some run folders into the index, if one is configured.
 
-    Args:
-        run_ids: runs that were written, tagged or removed.
-        results_dir: folder of all runs.
-        rootdir: of the project.
-        environ: environment variables.
-
     Returns:
         One sentence for the user about a run that was not put in; None: all were.
     """

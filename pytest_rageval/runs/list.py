@@ -148,12 +148,7 @@ class TrendSource:
 
 
 def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
-    """Read the documents of every run that has figures.
-
-    Args:
-        results_dir: folder of all runs.
-        query: the requested figure.
-    """
+    """Read the documents of every run that has figures."""
     runs: list[TrendRun] = []
     metrics: set[str] = set()
     groups: set[str] = set()

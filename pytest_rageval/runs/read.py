@@ -46,10 +46,6 @@ def open_run(name: str, environ: Mapping[str, str]) -> StoredRun:
 def read_run(folder: Path, *, tags: tuple[str, ...] = ()) -> StoredRun:
     """Read the run of a folder.
 
-    Args:
-        folder: of the run.
-        tags: its tags, if they are needed.
-
     Raises:
         StorageError: a record cannot be read.
     """

@@ -189,12 +189,7 @@ LARGE_NOTE_BYTES = 1024 * 1024
 
 
 def content_findings(notes: Sequence[Note], chunks: Iterable[Chunk]) -> Iterator[Finding]:
-    """Yield findings about notes that are empty, very large or written on Windows.
-
-    Args:
-        notes: The indexed notes.
-        chunks: All chunks of these notes.
-    """
+    """Yield findings about notes that are empty, very large or written on Windows."""
     count = Counter(chunk.rel_path for chunk in chunks)
     for note in notes:
         made, size = count[note.rel_path], len(note.data)

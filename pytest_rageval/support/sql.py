@@ -116,9 +116,6 @@ class Place:
     def named_errors(self, if_broken: str) -> Iterator[None]:
         """Raise errors of the block as an error that names the database.
 
-        Args:
-            if_broken: advice if an SQLite file is damaged.
-
         Raises:
             StorageError: the block raised an error of the database.
         """

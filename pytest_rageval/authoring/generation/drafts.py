@@ -202,10 +202,6 @@ def _clean(text: str) -> str:
 def as_question(text: str, title: str) -> str | None:
     """Turn a text that ends in a question mark into a self-contained question.
 
-    Args:
-        text: from the note.
-        title: of the note, which names what pronouns refer to.
-
     Returns:
         None: it is not a question, or too short or too long.
 

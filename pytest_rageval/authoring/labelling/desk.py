@@ -87,12 +87,7 @@ def draft_of(one: EditableCase) -> Draft:
 
 
 class CaseDesk:
-    """Keeps decisions in the case file.
-
-    Args:
-        loaded: the file.
-        target: is asked for chunks.
-    """
+    """Keeps decisions in the case file."""
 
     def __init__(self, loaded: EditableSet, target: Target) -> None:
         self._path = loaded.path

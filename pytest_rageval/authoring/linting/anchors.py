@@ -36,11 +36,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
 
 
 class AnchorIndex:
-    """The notes of a vault, indexed for anchors.
-
-    Args:
-        notes: of one vault.
-    """
+    """The notes of a vault, indexed for anchors."""
 
     def __init__(self, notes: Iterable[Note]) -> None:
         self._notes = {note.normal_path: note for note in notes}

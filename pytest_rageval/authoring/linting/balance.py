@@ -62,11 +62,7 @@ def _shown(drop: float) -> str:
 
 
 def compute_power(cases: Sequence[PlacedCase]) -> Power:
-    """Compute the smallest drop of recall that a set can detect.
-
-    Args:
-        cases: of one set.
-    """
+    """Compute the smallest drop of recall that a set can detect."""
     measured = [one.case for one in cases if one.case.answerable and one.case.gold_supports]
     measured = [case for case in measured if case.review != "generated"]
     n = len(measured)
@@ -82,11 +78,7 @@ def compute_power(cases: Sequence[PlacedCase]) -> Power:
 
 
 def find_imbalance(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
-    """Yield findings about an unbalanced set; none for a set below 20 cases.
-
-    Args:
-        cases: of one file.
-    """
+    """Yield findings about an unbalanced set; none for a set below 20 cases."""
     if len(cases) < _LARGE_SET:
         return
     file = cases[0].file

@@ -67,11 +67,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 class _EarlierTexts:
-    """Texts by their rarest parts, to find those that may be similar to another one.
-
-    Args:
-        threshold: minimum similarity.
-    """
+    """Texts by their rarest parts, to find those that may be similar to another one."""
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
@@ -172,9 +168,6 @@ def find_duplicates(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
     Questions with different vaults, folders or cutoffs, and translations of one another, are not
     duplicates. Near-duplicates are ignored if they differ in a number or in their evidence, or if
     only one is answerable.
-
-    Args:
-        cases: of all files, in their order.
     """
     yield from _exact(cases)
     yield from _near(cases)

@@ -66,12 +66,6 @@ def lost_anchor(
 
     If its document was retrieved, the section does not exist under that name: an error. A document
     that was never retrieved may still be in the index: a warning.
-
-    Args:
-        placed: the case.
-        field: of the anchor.
-        anchor: the missing anchor.
-        chunks: everything that its probes retrieved.
     """
     document = norm_path(anchor.rel_path)
     headings = dict.fromkeys(
@@ -94,11 +88,6 @@ def find_lost_anchors(
     cases: Sequence[PlacedCase], settings: Settings, *, environ: Mapping[str, str]
 ) -> Iterator[LintFinding]:
     """Yield a finding for each anchor that its requests do not retrieve.
-
-    Args:
-        cases: of all files.
-        settings: name the target and its parameters.
-        environ: contains its secrets.
 
     Raises:
         EndpointError: the target failed, or reports no chunks.

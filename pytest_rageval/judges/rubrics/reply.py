@@ -58,11 +58,6 @@ class _ReplyError(Exception):
 def parse_reply(rubric: Rubric, text: str, request: JudgeRequest) -> Verdict | JudgeFailure:
     """Read a reply.
 
-    Args:
-        rubric: rubric of the request.
-        text: the reply as it came.
-        request: the judged answer, with the expected facts.
-
     Returns:
         A verdict whose every score is valid, or a failure: ``out_of_range`` if a number is not
         finite or is outside its scale, else ``unparseable``. The message names the field, the value

@@ -163,13 +163,7 @@ _MARGIN: Final = (10, 26, 60, 14)
 
 
 def trend_panel(name: str, key: str, points: Sequence[ChartPoint]) -> Element:
-    """Draw one metric over the runs, oldest first; the line breaks where the invariants changed.
-
-    Args:
-        name: id within the page.
-        key: of the metric.
-        points: one per run.
-    """
+    """Draw one metric over the runs, oldest first; the line breaks where the invariants changed."""
     width, height = _PANEL
     left, top, right, bottom = _MARGIN
     wide, high = width - left - right, height - top - bottom
@@ -219,16 +213,7 @@ def _polyline(track: Sequence[tuple[float, float]]) -> list[Element]:
 def picture(
     name: str, title: str, description: str, parts: Iterable[Element], *, width: int, height: int
 ) -> Element:
-    """Return an SVG with its text alternatives.
-
-    Args:
-        name: id within the page.
-        title: of the chart.
-        description: its content in words.
-        parts: its content.
-        width: of the coordinate system.
-        height: the same.
-    """
+    """Return an SVG with its text alternatives."""
     return element(
         "svg",
         element("title", title, id=f"{name}-title"),

@@ -128,12 +128,7 @@ def _places(
 def view_checks(
     gate: Mapping[str, Any], anchors: Mapping[str, str]
 ) -> tuple[tuple[CheckView, ...], tuple[CheckView, ...]]:
-    """Return the failed checks, and the others with warnings first.
-
-    Args:
-        gate: gate.json.
-        anchors: anchor in the page by case id.
-    """
+    """Return the failed checks, and the others with warnings first."""
     order = {"warn": 0, "skip": 1, "pass": 2}
     shown = [_check(result, anchors) for result in items(gate, "checks")]
     others = sorted(

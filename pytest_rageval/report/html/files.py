@@ -31,12 +31,7 @@ def with_metrics(run: StoredRun) -> StoredRun:
 
 
 def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...]:
-    """Return the documents of a run and of those before it in its results folder, oldest first.
-
-    Args:
-        folder: of the run.
-        limit: maximum number of runs.
-    """
+    """Return the documents of a run and of those before it in its results folder, oldest first."""
     # The small config.json has the time, so that a folder of many runs is not read completely.
     begun = {path.parent: stored_time(path) for path in folder.parent.glob("*/config.json")}
     own = begun.get(folder)
@@ -56,13 +51,7 @@ def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...
 def report_page(
     run: StoredRun, *, baseline: StoredRun | None = None, options: ReportOptions | None = None
 ) -> str:
-    """Return the page of a run, with the trend of its results folder.
-
-    Args:
-        run: what the page is about.
-        baseline: the run to compare it with.
-        options: how much is shown.
-    """
+    """Return the page of a run, with the trend of its results folder."""
     compared = None if baseline is None else compare_runs(baseline, run)
     history = read_history(run.folder)
     view = view_report(with_metrics(run), baseline=compared, history=history, options=options)
@@ -71,10 +60,6 @@ def report_page(
 
 def write_report(run: StoredRun, baseline: RunComparison | None = None) -> Path:
     """Write ``report.html`` of a run that has just ended, and return its path.
-
-    Args:
-        run: with its records and documents.
-        baseline: the comparison with its baseline; None: there is none.
 
     Raises:
         StorageError: it cannot be written.

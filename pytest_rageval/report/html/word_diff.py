@@ -36,10 +36,6 @@ def diff_words(old: str, new: str) -> WordDiff | None:
     In longer texts, frequent words are not matched alone, but only kept beside other equal words.
     Spaces and line ends alone do not count as a change.
 
-    Args:
-        old: the earlier text.
-        new: the later one.
-
     Returns:
         Both texts in pieces; None: too little of them is the same, or one is too long.
 

@@ -22,11 +22,7 @@ _NOTED: Final = 0.05
 
 
 def calibration_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a calibration as plain text.
-
-    Args:
-        document: as printed by ``rageval calibrate --json``.
-    """
+    """Yield the lines of a calibration as plain text."""
     kinds = ", ".join(f"{kind} {n}" for kind, n in document["errors"].items())
     yield from _wrap(
         f"{document['judge']} under {document['rubric_version'] or document['rubric']}: "

@@ -42,15 +42,7 @@ def embedding_document(
     analysis: EmbeddingAnalysis,
     translations: tuple[MetricSummary, CrossLingualConsistency[CaseKey]],
 ) -> dict[str, Any]:
-    """Return the content of embeddings.json as plain JSON values, without NaN.
-
-    Args:
-        run: the stored run.
-        wanted: its texts.
-        obtained: their vectors.
-        analysis: similarities and silhouettes.
-        translations: cross-lingual consistency with its pairs.
-    """
+    """Return the content of embeddings.json as plain JSON values, without NaN."""
     summary, consistency = translations
     vectors = obtained.vectors
     n_questions = sum(question in vectors.by_text for question in wanted.questions)

@@ -57,13 +57,7 @@ class _Known:
 
 
 class RunIndex:
-    """The rows of one results folder in a database.
-
-    Args:
-        database: opened to be written.
-        origin: project and folder of the rows.
-        results_dir: the folder of all runs.
-    """
+    """The rows of one results folder in a database."""
 
     def __init__(self, database: IndexDatabase, origin: Origin, results_dir: Path) -> None:
         self._database, self._origin, self._results = database, origin, results_dir

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> TrendSource:
     """Return the result of ``read_trend`` for the folders that the index was filled from.
 
-    Args:
-        database: holds the index.
-        project: of the runs.
-        query: names the figure.
-
     Raises:
         StorageError: the database fails.
     """

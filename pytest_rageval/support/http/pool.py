@@ -20,11 +20,7 @@ REQUESTS_PER_CLIENT: Final = 4
 
 
 class ClientPool(Generic[Client]):
-    """Pool of clients that opens another if all are busy; safe to share between threads.
-
-    Args:
-        open_client: opens a client.
-    """
+    """Pool of clients that opens another if all are busy; safe to share between threads."""
 
     def __init__(self, open_client: Callable[[], Client]) -> None:
         self._open = open_client

@@ -80,12 +80,7 @@ class Pacing:
         return attempt
 
     def until_settled(self, once: Callable[[], _Tried], *, retries: int) -> tuple[_Tried, int]:
-        """Make attempts until one is final, and return it with their number.
-
-        Args:
-            once: makes one attempt.
-            retries: attempts after the first.
-        """
+        """Make attempts until one is final, and return it with their number."""
         attempts = 1
         attempt = once()
         while attempts <= retries and attempt.retryable:
@@ -101,10 +96,6 @@ def is_retryable(kind: TargetErrorKind, status: int | None = None) -> bool:
 
     Connection errors and the statuses 408, 429 and 5xx are retried. Timeouts are not: the wait was
     already long, and an overloaded target would get even more load.
-
-    Args:
-        kind: kind of the failure.
-        status: HTTP status of an ``http`` error.
     """
     if kind == "http" and status is not None:
         return status in {408, 429} or 500 <= status <= 599

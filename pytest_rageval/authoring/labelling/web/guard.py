@@ -92,12 +92,7 @@ def _equal(given: str, known: str) -> bool:
 
 
 class Guard:
-    """Wraps an app and refuses all other browsers.
-
-    Args:
-        app: answers permitted requests.
-        entrance: decides which browsers are permitted.
-    """
+    """Wraps an app and refuses all other browsers."""
 
     def __init__(self, app: ASGIApp, entrance: Entrance) -> None:
         self._app = app

@@ -69,12 +69,7 @@ STALE: Final = (
 
 
 def announcement(view: SessionView, seen: SessionView | None) -> str:
-    """Describe the changes for screen readers; the list itself announces the cursor.
-
-    Args:
-        view: current view of the session.
-        seen: previous view; None: there is none.
-    """
+    """Describe the changes for screen readers; the list itself announces the cursor."""
     if seen is None:
         return view.notice
     said = [view.notice] if view.notice else []
@@ -173,11 +168,7 @@ class Shown:
 
 
 class WebFace:
-    """Drives a session; not thread-safe.
-
-    Args:
-        session: to drive.
-    """
+    """Drives a session; not thread-safe."""
 
     def __init__(self, session: LabelSession) -> None:
         self._session = session
