@@ -93,11 +93,7 @@ def case_hash(case: Case) -> str:
 
 
 def dataset_hash(hashes: Iterable[str]) -> str:
-    """Hash the content of a set, independent of the order of its cases: 16 hex digits.
-
-    Args:
-        hashes: ``case_hash`` of every case.
-    """
+    """Hash the content of a set, independent of the order of its cases: 16 hex digits."""
     return _digest("\n".join(sorted(hashes)))
 
 
@@ -131,9 +127,6 @@ def _content(value: Case | Anchor, defaults: Mapping[str, Any]) -> dict[str, Any
 
 def parse_case(data: Mapping[str, Any]) -> Case:
     """Check one case and return it as a value.
-
-    Args:
-        data: fields as in a line of a case file.
 
     Raises:
         DatasetError: with every fault of the case.
