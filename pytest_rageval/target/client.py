@@ -1,9 +1,6 @@
-"""The HTTP client of a target, and JMESPath mappings for APIs of another shape.
+"""The HTTP client of a target. Failures are returned as data.
 
-Failures are returned as data. Requests block the calling thread: on an event loop httpx takes four
-times the CPU. A mapping is one expression that yields the whole document, or a table of field to
-expression. In a table a dot in a field's name nests: ``"input.query" = "question"`` sends
-``{"input": {"query": ...}}``. Fields whose expression yields null are not sent.
+Requests block the calling thread: on an event loop httpx takes four times the CPU.
 """
 
 from __future__ import annotations
@@ -13,12 +10,9 @@ import os
 import random
 import ssl
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import permutations
-from typing import Any, Final, Literal
 
 import httpx
 
@@ -42,7 +36,7 @@ from pytest_rageval.support.http.pool import ClientPool
 from pytest_rageval.support.http.reason import reported_error
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.support.text import clean, did_you_mean, nearest
+from pytest_rageval.support.text import clean
 from pytest_rageval.target.calling import answered, refusal
 from pytest_rageval.target.contract import (
     parse_ask_response,
@@ -50,7 +44,8 @@ from pytest_rageval.target.contract import (
     reply_keys,
     request_body,
 )
-from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.target.mapping import MappingReport, compile_mapping, mapping_report
+from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
     AskRequest,
     AskResponse,
@@ -125,18 +120,35 @@ class HttpRagClient:
         Raises:
             ConfigError: an environment variable of a header is missing; nothing was sent.
         """
+        return self._exchange(request)[0]
+
+    def inspect(self, request: AskRequest) -> tuple[AskResult, MappingReport]:
+        """Ask like ``ask_result``, and report which expressions of the mappings gave nothing.
+
+        Raises:
+            ConfigError: an environment variable of a header is missing; nothing was sent.
+        """
+        result, body, secrets = self._exchange(request)
+        try:
+            reply = blot_out_of_reply(parse_reply_bytes(body), secrets)
+        except EndpointError:
+            reply = None
+        return result, mapping_report(self._target, request_body(request), reply)
+
+    def _exchange(self, request: AskRequest) -> tuple[AskResult, bytes, tuple[str, ...]]:
+        """Return the result, the body of the reply as it came, and the secrets it may echo."""
         headers = resolve_headers(self._target.headers, self._environ)
         secrets = (*secret_values(self._target.headers, headers), *self._address.secrets)
         try:
             content = _encoded(self._map_request(request_body(request)))
         except EndpointError as error:
-            return _failed(error, attempts=0, total_ms=None, secrets=secrets)
+            return _failed(error, attempts=0, total_ms=None, secrets=secrets), b"", secrets
         sent = Request(address=self._address, content=content, headers=headers)
         last, attempts = self._pacing.until_settled(
             lambda: self._pacing.in_slot(lambda: self._attempt(sent)),
             retries=self._target.retries,
         )
-        return self._result(last, attempts, secrets)
+        return self._result(last, attempts, secrets), last.body, secrets
 
     def close(self) -> None:
         """Close the connections; the client may be used again and then opens new ones."""
@@ -237,149 +249,3 @@ def _failed(
         message += f" (after {attempts} attempts)"
     info = ErrorInfo(kind=error.kind, message=message, attempts=attempts)
     return AskResult(response=None, error=info, total_ms=total_ms, attempts=attempts)
-
-
-MapFunction = Callable[[object], object]
-
-_REPLY_FIELDS: Final = ("answer", "references", "abstained", "abstain_reason")
-_DEBUG_FIELDS: Final = (
-    "retrieved_chunks",
-    "folder_selection",
-    "latency",
-    "indexing_coverage",
-    "models",
-)
-
-
-def compile_mapping(
-    spec: str | Mapping[str, str] | None, direction: Literal["request", "response"]
-) -> MapFunction:
-    """Compile ``[tool.rageval.target] request`` or ``response``; None maps nothing.
-
-    In a response table the fields of ``debug`` may be written without that prefix.
-
-    Raises:
-        ConfigError: an expression or a field is wrong; names the key, the position and the text
-            found there.
-
-    The returned function raises EndpointError (kind ``protocol``) where an expression that is
-    well formed cannot be applied to this document.
-    """
-    where = f"[tool.rageval.target] {direction}"
-    if spec is None:
-        return lambda document: document
-    if isinstance(spec, str):
-        whole = _compile(spec, where)
-        return lambda document: _without_nulls(whole(document))
-    paths = {name: _field_path(name, direction, where) for name in spec}
-    _refuse_overlaps(paths, where)
-    compiled = {
-        path: _compile(spec[name], f"{where}.{_toml_key(name)}") for name, path in paths.items()
-    }
-    return lambda document: _assemble((path, search(document)) for path, search in compiled.items())
-
-
-def _compile(expression: object, where: str) -> MapFunction:
-    import jmespath
-    from jmespath.exceptions import JMESPathError
-
-    if not isinstance(expression, str):
-        raise ConfigError(f"{where}: expected a JMESPath expression, got {expression!r}")
-    try:
-        with warnings.catch_warnings():
-            # `word` for `"word"`: deprecated by the grammar, common in examples, and harmless.
-            warnings.simplefilter("ignore", PendingDeprecationWarning)
-            compiled = jmespath.compile(expression)
-    except JMESPathError as error:
-        raise ConfigError(f"{where}: {_syntax_fault(expression, error)}") from error
-    _check_functions(compiled.parsed, expression, where)
-
-    def search(document: object) -> object:
-        try:
-            return compiled.search(document)
-        except (JMESPathError, TypeError, ValueError, RecursionError) as error:
-            reason = clean(str(error), 160)
-            raise EndpointError("protocol", f"{where} cannot be applied: {reason}") from error
-
-    return search
-
-
-def _syntax_fault(expression: str, error: Exception) -> str:
-    position = getattr(error, "lex_position", None)
-    if not isinstance(position, int):
-        return f"bad JMESPath expression {expression!r}: {clean(str(error), 100)}"
-    found = repr(expression[position : position + 20]) if position < len(expression) else "its end"
-    return (
-        f"bad JMESPath expression {clean(expression, 80)!r}: "
-        f"unexpected {found} at position {position + 1}"
-    )
-
-
-def _check_functions(node: object, expression: str, where: str) -> None:
-    """Refuse an unknown function now, because jmespath only detects it on a reply."""
-    from jmespath.functions import Functions
-
-    known = Functions.FUNCTION_TABLE
-    for name in _function_names(node):
-        if name not in known:
-            close = nearest(name, known)
-            hint = f"; did you mean {close}()?" if close else ""
-            raise ConfigError(
-                f"{where}: bad JMESPath expression {clean(expression, 80)!r}: unknown function "
-                f"{name}() at position {expression.find(name) + 1}{hint}"
-            )
-
-
-def _function_names(node: object) -> Iterator[str]:
-    if isinstance(node, Mapping):
-        if node.get("type") == "function_expression":
-            yield node["value"]
-        for child in node.get("children", ()):
-            yield from _function_names(child)
-
-
-def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
-    path = tuple(name.split("."))
-    if "" in path:
-        raise ConfigError(f"{where}: {name!r} is not a field name")
-    if direction == "request":
-        return path
-    if len(path) == 1 and name in _DEBUG_FIELDS:
-        return ("debug", name)
-    known = {*_REPLY_FIELDS, "debug", *(f"debug.{field}" for field in _DEBUG_FIELDS)}
-    # Any name is allowed below a known field: `debug.latency.retrieval_ms`.
-    if name in known or (path[0] == "debug" and path[1] in _DEBUG_FIELDS):
-        return path
-    if path[0] in _DEBUG_FIELDS:
-        return ("debug", *path)
-    hint = did_you_mean(name, [*known, *_DEBUG_FIELDS], before="; ")
-    expected = ", ".join([*_REPLY_FIELDS, *_DEBUG_FIELDS])
-    raise ConfigError(f"{where}: unknown field {name!r}; expected one of {expected}{hint}")
-
-
-def _refuse_overlaps(paths: Mapping[str, tuple[str, ...]], where: str) -> None:
-    for (name, path), (other_name, other) in permutations(paths.items(), 2):
-        if other[: len(path)] == path:
-            raise ConfigError(f"{where}: {name!r} and {other_name!r} overlap; keep one")
-
-
-def _assemble(values: Iterator[tuple[tuple[str, ...], object]]) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for path, value in values:
-        if value is None:
-            continue
-        inner = document
-        for name in path[:-1]:
-            inner = inner.setdefault(name, {})
-        inner[path[-1]] = _without_nulls(value)
-    return document
-
-
-def _without_nulls(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {name: _without_nulls(entry) for name, entry in value.items() if entry is not None}
-    return value
-
-
-def _toml_key(name: str) -> str:
-    return f'"{name}"' if "." in name else name

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_rageval.project.settings import NO_TARGET, target_kind
 from pytest_rageval.support.http.address import join_url
@@ -14,6 +15,9 @@ from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
+
+if TYPE_CHECKING:
+    from pytest_rageval.target.client import HttpRagClient
 
 INDEX_CACHE = "cache/reference"
 """Below the first test path; a git-ignored folder."""
@@ -55,7 +59,7 @@ def open_target(
     served_at: str | None = None,
     sleep: Callable[[float], object] | None = None,
     slots: Slots | None = None,
-) -> Iterator[object]:
+) -> Iterator[HttpRagClient]:
     """Yield a client for the target and close it afterwards.
 
     Args:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Level = Literal["ok", "warn", "FAIL"]
 Area = Literal["project", "target", "judge"]
@@ -53,3 +54,16 @@ def worst(findings: Iterable[Finding]) -> Level:
     """
     found = {finding.level for finding in findings}
     return "FAIL" if "FAIL" in found else "warn" if "warn" in found else "ok"
+
+
+_MISSING: Final = re.compile(r"environment variable (\w+) is not set")
+
+
+def missing_variable(error: object) -> str:
+    """Return the command that sets the environment variable that an error misses; empty: none.
+
+    >>> missing_variable("the environment variable RAG_TOKEN is not set")
+    'export RAG_TOKEN=...'
+    """
+    found = _MISSING.search(str(error))
+    return f"export {found[1]}=..." if found else ""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.authoring.doctor.findings import Finding, Findings
+from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.chat import ChatReply
 from pytest_rageval.values.errors import ConfigError
@@ -70,6 +70,7 @@ def check_judge(
         yield from _asked(settings, judging, environ, probe_chars, sleep)
     except ConfigError as error:
         fix = "set it in [tool.rageval.judge], or by --judge-base-url and --judge-api-key-env"
+        fix = missing_variable(error) or fix
         yield _FOUND.fail("settings", str(error), fix)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
@@ -14,16 +13,17 @@ from typing import TYPE_CHECKING, Final
 from pytest_rageval.authoring.doctor.findings import Finding, Findings
 from pytest_rageval.project.discovery import THRESHOLDS, iter_case_files
 from pytest_rageval.project.settings import config_warnings
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, DatasetError
 from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_rageval.project.case_reader import LoadedSet
+    from pytest_rageval.values.gate import Thresholds
 
 _FOUND: Final = Findings("project")
 _SHOWN_FAULTS: Final = 3
-_FIXTURE: Final = re.compile(r"^\s*(?:async\s+)?def\s+rag_client\b", re.MULTILINE)
 
 
 def broken_settings(error: ConfigError) -> Finding:
@@ -43,7 +43,7 @@ def check_settings(settings: Settings) -> Finding:
 
 def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:
     """Read every case file of the project."""
-    from pytest_rageval.project.case_reader import load_cases, other_file_note
+    from pytest_rageval.project.case_reader import load_cases
 
     root = Path(settings.rootdir)
     found: list[LoadedSet | DatasetError] = []
@@ -56,8 +56,7 @@ def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:
         try:
             found.append(load_cases(path, display=_below(path, root)))
         except DatasetError as error:
-            if other_file_note(path, _below(path, root)) is None:
-                found.append(error)
+            found.append(error)
     return found
 
 
@@ -78,7 +77,9 @@ def check_case_files(
             yield _FOUND.warn("cases", f"{found.display}: empty", fix)
         else:
             warned = f", {found.warnings[0]}" if found.warnings else ""
-            yield _FOUND.ok("cases", f"{found.display}: {len(found.cases)} cases{warned}")
+            yield _FOUND.ok(
+                "cases", f"{found.display}: {counted(len(found.cases), 'case')}{warned}"
+            )
 
 
 def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError]) -> Finding:
@@ -101,8 +102,15 @@ def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError
     if not (root / THRESHOLDS).is_file():
         fix = f"write {THRESHOLDS}; docs/thresholds.md has an example"
         return _FOUND.warn("thresholds", f"no {THRESHOLDS}, so each miss fails a run", fix)
-    n_written = sum(not check.implicit for check in thresholds.checks)
-    return _FOUND.ok("thresholds", f"{THRESHOLDS}: {n_written} checks")
+    return _FOUND.ok("thresholds", f"{THRESHOLDS}: {_checks(thresholds)}")
+
+
+def _checks(thresholds: Thresholds) -> str:
+    """Count the checks of a run, and name those that the file does not hold."""
+    implicit = [check.metric for check in thresholds.checks if check.implicit]
+    text = counted(len(thresholds.checks), "check")
+    verb = "applies" if len(implicit) == 1 else "apply"
+    return f"{text}, of which {' and '.join(implicit)} always {verb}" if implicit else text
 
 
 def cases_of(sets: Sequence[LoadedSet | DatasetError]) -> list[Case]:
@@ -128,24 +136,6 @@ def check_results_folder(settings: Settings) -> Finding:
     except OSError as error:
         message = f"{settings.results_dir}: cannot be written: {error.strerror}"
         return _FOUND.fail("results", message, fix)
-
-
-def check_fixture(settings: Settings) -> Iterator[Finding]:
-    """Report a ``conftest.py`` fixture that replaces the configured target."""
-    root = Path(settings.rootdir)
-    for folder in ("", *settings.testpaths):
-        path = root / folder / "conftest.py"
-        try:
-            text = path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        if _FIXTURE.search(text):
-            yield _FOUND.warn(
-                "rag_client",
-                f"{_below(path, root)} defines the fixture rag_client, which pytest asks instead "
-                "of the target",
-                "run pytest to ask the fixture; what follows is about the target of the settings",
-            )
 
 
 def _below(path: Path, root: Path) -> str:

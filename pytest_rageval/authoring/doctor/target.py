@@ -3,42 +3,128 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.authoring.doctor.findings import Finding, Findings
+from pytest_rageval.authoring.linting.findings import LintFinding
 from pytest_rageval.metrics.matching import citation_in_chunk, norm_path
+from pytest_rageval.support.text import counted
+from pytest_rageval.target.mapping import MappingReport
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 
 _FOUND: Final = Findings("target")
 _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]|file:|https?:")
+_TABLE: Final = "[tool.rageval.target.response]"
 
 
-def check_replies(first: AskResult, second: AskResult | None, *, k: int) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that was asked twice, and the kind of client that asked it."""
+
+    case: Case
+    k: int
+    """Number of chunks requested."""
+    mapping: MappingReport | None = None
+    """None: not over HTTP, so the client is code of the user."""
+
+    def fix(self, field: str, server: str) -> str:
+        """Return the advice for a field that is missing: for the mapping, the code or the server.
+
+        Args:
+            field: such as ``abstained``.
+            server: advice for a server that is asked without a mapping.
+        """
+        if self.mapping is None:
+            return f"return {field} from rag_client, in the shape that docs/target.md shows"
+        if not self.mapping.response:
+            return server
+        if self._name(field) is None:
+            return f"map {field} in {_TABLE}, if the reply has it"
+        return f"change the expression of {self._name(field) or 'the reply'} in {_TABLE}"
+
+    def nothing(self, field: str) -> str:
+        """Name the expression that gave nothing for a field, and the keys of the reply.
+
+        Empty: the field is not mapped, or its expression gave something.
+        """
+        name = self._name(field)
+        if self.mapping is None or name is None or name not in self.mapping.empty:
+            return ""
+        keys = self.mapping.keys or "none, it is not an object"
+        return f"`{self.mapping.response[name]}` gave nothing; keys of the reply: {keys}"
+
+    def _name(self, field: str) -> str | None:
+        """Return the name under which a field is mapped; None: it is not mapped."""
+        mapped = self.mapping.response if self.mapping is not None else {}
+        return next((name for name in (field, "debug", "") if name in mapped), None)
+
+
+def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> Iterator[Finding]:
     """Check a target by its replies to the same question, asked twice.
 
     Args:
         first: result of the first request.
         second: result of the second one; None: not sent, because the first failed.
-        k: number of chunks requested.
+        asked: the question and the client.
     """
+    if asked.mapping is not None:
+        yield from _unsent(asked.mapping)
     if first.response is None:
-        yield _failed(first.error)
+        yield _failed(first.error, asked)
         return
     time = "" if first.total_ms is None else f" in {first.total_ms:.0f} ms"
     yield _FOUND.ok("reachable", f"answered{time}")
-    yield from _answer(first)
+    yield from _answer(first, asked)
     again = second.response if second is not None else None
     if again is None and second is not None:
-        yield _failed(second.error, check="second call")
-    yield from _chunks(first.response, again, k)
-    yield from _fields(first.response)
+        yield _failed(second.error, asked, check="second call")
+    yield from _chunks(first.response, again, asked)
+    yield from _fields(first.response, asked)
 
 
-def _failed(error: ErrorInfo | None, *, check: str = "reachable") -> Finding:
+def check_golds(case: Case, lost: Iterable[LintFinding]) -> Iterator[Finding]:
+    """Check that the golds of a case exist in the target.
+
+    Args:
+        case: with at least one gold.
+        lost: findings about those of its anchors that no request retrieved.
+    """
+    n = len(case.gold_supports)
+    found = list(lost)
+    for one in found:
+        fix = "name the document and its headings as the target does; `rageval check --rag-url` "
+        fix += "looks up all cases"
+        message = f"{one.case_id} {one.field}: {one.message}"
+        add = _FOUND.fail if one.severity == "error" else _FOUND.warn
+        yield add("golds", message, fix)
+    if not found:
+        yield _FOUND.ok("golds", f"{counted(n, 'gold')} of {case.id}: the target retrieves all")
+
+
+def _unsent(mapping: MappingReport) -> Iterator[Finding]:
+    shown = [f'{name} = "{text}"' for name, text in mapping.unsent.items()]
+    never = [f'{n} = "{text}"' for n, text in mapping.unsent.items() if n in mapping.never_sent]
+    if never:
+        fix = "a request has question, vaults, folders, k, folder_mode, rerank_weights and params"
+        yield _FOUND.warn("request", f"null for every case, so not sent: {', '.join(never)}", fix)
+    elif shown:
+        yield _FOUND.ok("request", f"null for this case, so not sent: {', '.join(shown)}")
+
+
+def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") -> Finding:
     kind = "protocol" if error is None else error.kind
     message = "no answer" if error is None else error.message
+    place = "" if error is None else " <- ".join(reversed(_places(error)))
+    if place:
+        message = f"{message}, at {place}"
+    if asked.mapping is None:
+        lost = kind in _UNREACHABLE
+        fix = "start the service it asks" if lost else "change the code of rag_client there"
+        return _FOUND.fail(check, message, fix, unreachable=lost)
     if kind in _UNREACHABLE:
         fix = "start the service, or name its address with --rag-url"
         return _FOUND.fail(check, message, fix, unreachable=True)
@@ -48,38 +134,63 @@ def _failed(error: ErrorInfo | None, *, check: str = "reachable") -> Finding:
             "[tool.rageval.target]"
         )
         return _FOUND.fail(check, message, fix)
+    if nothing := asked.nothing("answer"):
+        own = f"{message}; " if "reports an error" in message else ""
+        return _FOUND.fail("answer", f"{own}{nothing}", asked.fix("answer", ""))
+    if asked.mapping.response:
+        fix = f"change {_TABLE}; keys of the reply: {asked.mapping.keys or 'none'}"
+        return _FOUND.fail("reply", message, fix)
     fix = "answer with the JSON object of docs/target.md, or map yours in [tool.rageval.target]"
     return _FOUND.fail("reply", message, fix)
 
 
-def _answer(result: AskResult) -> Iterator[Finding]:
+def _places(error: ErrorInfo) -> list[str]:
+    """Return the places of the user's code that raised, outermost first."""
+    lines = error.traceback.splitlines()
+    return [line.strip() for line in lines if re.fullmatch(r"\S.*:\d+: in .+", line)]
+
+
+def _answer(result: AskResult, asked: Asked) -> Iterator[Finding]:
     if result.error is not None:
         fix = "return the text of the answer in the field answer, or abstained = true"
-        yield _FOUND.fail("answer", result.error.message, fix)
+        yield _FOUND.fail("answer", result.error.message, asked.fix("answer", fix))
     else:
-        yield _FOUND.ok("answer", "a JSON object with answer")
+        yield _FOUND.ok("answer", f"{len(result.response.answer) if result.response else 0} chars")
 
 
 # --- retrieved chunks ------------------------------------------------------------------------
 
 
-def _chunks(first: AskResponse, second: AskResponse | None, k: int) -> Iterator[Finding]:
+def _chunks(first: AskResponse, second: AskResponse | None, asked: Asked) -> Iterator[Finding]:
     chunks = first.retrieved_chunks
-    if chunks is None:
-        fix = "return debug.retrieved_chunks when asked with debug=true"
-        yield _FOUND.warn("chunks", "not reported, so retrieval is not scored", fix)
-        return
     if not chunks:
-        fix = "ask something that your documents answer, with --question"
-        yield _FOUND.warn("chunks", "none were retrieved for this question", fix)
+        yield _no_chunks(asked, reported=chunks is not None)
         return
-    yield _count(chunks, k)
-    yield _ids(chunks)
+    yield _count(chunks, asked.k)
+    yield _ids(chunks, asked)
     if second is not None:
         yield _stability(chunks, second.retrieved_chunks)
     yield _paths(chunks)
-    yield _headings(chunks)
-    yield _texts(chunks)
+    yield _headings(chunks, asked)
+    yield _texts(chunks, asked)
+
+
+def _no_chunks(asked: Asked, *, reported: bool) -> Finding:
+    fix = asked.fix("retrieved_chunks", "return debug.retrieved_chunks when asked with debug=true")
+    if nothing := asked.nothing("retrieved_chunks"):
+        return _FOUND.fail("chunks", nothing, fix)
+    if not reported:
+        return _FOUND.warn("chunks", "not reported, so retrieval is not scored", fix)
+    if asked.case.gold_supports:
+        name = asked.case.id
+        message = f"none were retrieved for {name}, which has {_golds(asked.case)}: it scores 0"
+        return _FOUND.fail("chunks", message, "index the documents that the golds name")
+    fix = "ask something that your documents answer, with --question"
+    return _FOUND.warn("chunks", "none were retrieved for this question", fix)
+
+
+def _golds(case: Case) -> str:
+    return counted(len(case.gold_supports), "gold")
 
 
 def _count(chunks: Sequence[RetrievedChunk], k: int) -> Finding:
@@ -89,10 +200,11 @@ def _count(chunks: Sequence[RetrievedChunk], k: int) -> Finding:
     return _FOUND.ok("chunks", f"{len(chunks)} retrieved, {k} asked for")
 
 
-def _ids(chunks: Sequence[RetrievedChunk]) -> Finding:
+def _ids(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
     missing = sum(not chunk.chunk_id for chunk in chunks)
     if missing:
-        return _lacking("chunk_id", missing, chunks, ", so copies are recognised by their text")
+        effect = ", so copies are recognised by their text"
+        return _lacking("chunk_id", missing, chunks, effect, asked)
     distinct = {(chunk.chunk_id, norm_path(chunk.rel_path)) for chunk in chunks}
     if len(distinct) < len(chunks):
         fix = "give each chunk an id of its own: later ones of the same id count as copies"
@@ -100,8 +212,12 @@ def _ids(chunks: Sequence[RetrievedChunk]) -> Finding:
     return _FOUND.ok("chunk_id", "each chunk has one of its own")
 
 
-def _lacking(field: str, n: int, chunks: Sequence[RetrievedChunk], effect: str) -> Finding:
+def _lacking(
+    field: str, n: int, chunks: Sequence[RetrievedChunk], effect: str, asked: Asked
+) -> Finding:
     fix = "return it for each chunk in debug.retrieved_chunks when asked with debug=true"
+    if asked.mapping is None or asked.mapping.response:
+        fix = asked.fix("retrieved_chunks", fix) + f", with {field} for each chunk"
     return _FOUND.warn(field, f"missing from {n} of {len(chunks)} chunks{effect}", fix)
 
 
@@ -146,53 +262,54 @@ def _paths(chunks: Sequence[RetrievedChunk]) -> Finding:
     return _FOUND.ok("rel_path", f"such as {chunks[0].rel_path!r}")
 
 
-def _headings(chunks: Sequence[RetrievedChunk]) -> Finding:
+def _headings(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
     missing = sum(chunk.heading_path is None for chunk in chunks)
     if missing:
         lost = ": golds that name a heading are not matched there"
-        return _lacking("heading_path", missing, chunks, lost)
+        return _lacking("heading_path", missing, chunks, lost, asked)
     shown = next((chunk.heading_path for chunk in chunks if chunk.heading_path), "")
     return _FOUND.ok("heading_path", f"such as {shown!r}")
 
 
-def _texts(chunks: Sequence[RetrievedChunk]) -> Finding:
+def _texts(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
     missing = sum(not chunk.text for chunk in chunks)
     if missing:
         lost = ": a judge cannot see there what the answer rests on"
-        return _lacking("text", missing, chunks, lost)
+        return _lacking("text", missing, chunks, lost, asked)
     return _FOUND.ok("text", "each chunk has its own")
 
 
 # --- the rest of the reply -------------------------------------------------------------------
 
 
-def _fields(response: AskResponse) -> Iterator[Finding]:
-    yield _abstention(response)
-    yield _references(response)
-    yield _latency(response)
+def _fields(response: AskResponse, asked: Asked) -> Iterator[Finding]:
+    yield _abstention(response, asked)
+    yield _references(response, asked)
+    yield _latency(response, asked)
     names = ("folder_selection", "indexing_coverage", "models")
     absent = [name for name in names if not getattr(response, name)]
     optional = f"not reported, and not required: {', '.join(absent)}" if absent else "all reported"
     yield _FOUND.ok("optional", optional)
 
 
-def _abstention(response: AskResponse) -> Finding:
+def _abstention(response: AskResponse, asked: Asked) -> Finding:
     if response.abstained is None:
-        fix = "return abstained, true or false, with each answer"
+        fix = asked.fix("abstained", "return abstained, true or false, with each answer")
         return _FOUND.warn("abstained", "not reported, so the judge decides by the text", fix)
     return _FOUND.ok("abstained", f"{str(response.abstained).lower()} for this question")
 
 
-def _references(response: AskResponse) -> Finding:
+def _references(response: AskResponse, asked: Asked) -> Finding:
     references = response.references
     if references is None:
         fix = "return references, a list of {rel_path, heading_path}; [] for none"
-        return _FOUND.warn(
-            "references", "not reported, so only citations in the answer's text count", fix
-        )
+        message = "not reported, so only citations in the answer's text count"
+        return _FOUND.warn("references", message, asked.fix("references", fix))
     if not references:
         if response.abstained:
             return _FOUND.ok("references", "none, as it abstained")
+        if nothing := asked.nothing("references"):
+            return _FOUND.warn("references", nothing, asked.fix("references", ""))
         fix = "name in references what the answer rests on"
         return _FOUND.warn("references", "none for this answer", fix)
     chunks = response.retrieved_chunks
@@ -204,8 +321,9 @@ def _references(response: AskResponse) -> Finding:
     return _FOUND.ok("references", f"{len(references)} for this answer")
 
 
-def _latency(response: AskResponse) -> Finding:
+def _latency(response: AskResponse, asked: Asked) -> Finding:
     if not response.latency:
         fix = "return debug.latency with retrieval_ms, generation_ms and total_ms"
-        return _FOUND.warn("latency", "no phases reported, only the whole is measured", fix)
+        message = "no phases reported, only the whole is measured"
+        return _FOUND.warn("latency", message, asked.fix("latency", fix))
     return _FOUND.ok("latency", ", ".join(sorted(response.latency)))

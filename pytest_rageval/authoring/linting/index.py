@@ -93,15 +93,29 @@ def find_lost_anchors(
         EndpointError: the target failed, or reports no chunks.
         ConfigError: its settings are wrong.
     """
+    with closing(HttpRagClient(settings.target, environ=environ)) as client:
+        yield from lost_anchors(client, cases, settings)
+
+
+def lost_anchors(
+    client: object, cases: Sequence[PlacedCase], settings: Settings
+) -> Iterator[LintFinding]:
+    """Yield a finding for each anchor that its requests to a client do not retrieve.
+
+    Args:
+        client: of the target, as ``call_client`` takes it.
+        cases: of all files.
+        settings: parameters and concurrency of the requests.
+
+    Raises:
+        EndpointError: the target failed, or reports no chunks.
+    """
     looks: dict[AnchorKey, tuple[Anchor, list[AskRequest]]] = {}
     for placed in cases:
         for _, anchor in anchors_of(placed):
             requests = [replace(one, params=settings.params) for one in probes(placed, anchor)]
             looks.setdefault(anchor_key(anchor), (anchor, requests))
-    with (
-        closing(HttpRagClient(settings.target, environ=environ)) as client,
-        ThreadPoolExecutor(max_workers=settings.concurrency) as pool,
-    ):
+    with ThreadPoolExecutor(max_workers=settings.concurrency) as pool:
         chunks = pool.map(lambda one: _look(client, *one), looks.values())
         found = dict(zip(looks, chunks, strict=True))
     for placed in cases:
@@ -112,7 +126,7 @@ def find_lost_anchors(
 
 
 def _look(
-    client: HttpRagClient, anchor: Anchor, requests: Iterable[AskRequest]
+    client: object, anchor: Anchor, requests: Iterable[AskRequest]
 ) -> list[RetrievedChunk] | None:
     """Return the retrieved chunks if none matches an anchor; None: it was found."""
     seen: list[RetrievedChunk] = []
@@ -124,7 +138,7 @@ def _look(
     return seen
 
 
-def _retrieved(client: HttpRagClient, request: AskRequest) -> tuple[RetrievedChunk, ...]:
+def _retrieved(client: object, request: AskRequest) -> tuple[RetrievedChunk, ...]:
     result = call_client(client, request)
     if result.response is None:
         assert result.error is not None  # one of the two is always set

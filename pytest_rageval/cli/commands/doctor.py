@@ -15,7 +15,6 @@ from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.doctor.findings import Finding
-    from pytest_rageval.values.case import Case
     from pytest_rageval.values.settings import Settings
 
 _STYLES: Final = {"ok": "green", "warn": "yellow", "FAIL": "red"}
@@ -45,8 +44,9 @@ def command(
 ) -> ExitCode:
     """Check the project, its target and its judge.
 
-    Each line says ok, warn or FAIL, and the fix. The target is asked one question twice; a model as
-    judge is asked for one verdict of each rubric and about one long text. Exit codes: 0 nothing
+    Each line says ok, warn or FAIL, and the fix. The client that pytest builds for a case, by the
+    fixture rag_client or from the settings, is asked its question twice and for its golds; a model
+    as judge is asked for one verdict of each rubric and about one long text. Exit codes: 0 nothing
     fails, 1 something fails, 4 the target or the judge does not answer.
     """
     if show_config:
@@ -85,6 +85,7 @@ def _findings(
     flags: dict[str, object], question: str | None, probe_chars: int
 ) -> Iterator[Finding]:
     from pytest_rageval.authoring.doctor import judge, project
+    from pytest_rageval.authoring.doctor.session import check_through_pytest
     from pytest_rageval.values.errors import ConfigError
 
     yield from project.check_packages()
@@ -98,46 +99,43 @@ def _findings(
     yield from project.check_case_files(settings, sets)
     yield project.check_thresholds(settings, sets)
     yield project.check_results_folder(settings)
-    yield from project.check_fixture(settings)
-    yield from _target(settings, _case(project.cases_of(sets), question))
+    if project.cases_of(sets):
+        yield from check_through_pytest(sets, flags, question)
+    else:
+        yield from _configured(settings, question or _QUESTION)
     yield from judge.check_judge(settings, environ=os.environ, probe_chars=probe_chars)
 
 
-def _case(cases: list[Case], question: str | None) -> Case:
-    from pytest_rageval.values.case import Case
-
-    if question is not None:
-        return Case(id="question", question=question)
-    return next((case for case in cases if case.answerable), Case(id="-", question=_QUESTION))
-
-
-def _target(settings: Settings, case: Case) -> Iterator[Finding]:
-    from pytest_rageval.authoring.doctor.findings import Findings
-    from pytest_rageval.authoring.doctor.target import check_replies
+def _configured(settings: Settings, question: str) -> Iterator[Finding]:
+    """Check the configured target where no case exists for which pytest could build a client."""
+    from pytest_rageval.authoring.doctor.findings import Findings, missing_variable
+    from pytest_rageval.authoring.doctor.target import Asked, check_replies
     from pytest_rageval.engine.case import ask_request
     from pytest_rageval.project.settings import target_kind
-    from pytest_rageval.target.calling import call_client
     from pytest_rageval.target.opening import open_target
+    from pytest_rageval.values.case import Case
     from pytest_rageval.values.errors import ConfigError
 
     if target_kind(settings) == "none":
         yield Findings("target").warn(
             "none",
-            "no address and no vault is set; a rag_client fixture is not asked from here",
-            "name the address of your API with --rag-url, or run pytest to ask the fixture",
+            "no address and no vault is set, and no case for which pytest would build a client",
+            "write a case, and name the address of your API with --rag-url or write rag_client",
         )
         return
     # No retries: they would hide the failures that this check looks for.
     once = replace(settings, target=replace(settings.target, retries=0))
+    case = Case(id="-", question=question)
     request = ask_request(case, once)
     try:
         with open_target(once, environ=os.environ) as client:
-            first = call_client(client, request)
-            second = None if first.response is None else call_client(client, request)
+            first, mapping = client.inspect(request)
+            second = None if first.response is None else client.ask_result(request)
     except ConfigError as error:
-        yield Findings("target").fail("settings", str(error), "mend [tool.rageval.target]")
+        fix = missing_variable(error) or "mend [tool.rageval.target]"
+        yield Findings("target").fail("settings", str(error), fix)
         return
-    yield from check_replies(first, second, k=request.k or settings.k)
+    yield from check_replies(first, second, Asked(case, request.k or settings.k, mapping))
 
 
 def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:

@@ -6,7 +6,6 @@ import pytest
 
 from pytest_rageval.authoring.doctor.project import (
     check_case_files,
-    check_fixture,
     check_results_folder,
     check_settings,
     check_thresholds,
@@ -38,7 +37,7 @@ def thresholds(settings: Settings, text: str) -> tuple[str, str]:
 
 
 def test_case_files_that_can_be_read_are_listed(settings: Settings) -> None:
-    assert cases(settings) == [("ok", "evals/set.jsonl: 1 cases")]
+    assert cases(settings) == [("ok", "evals/set.jsonl: 1 case")]
 
 
 def test_a_project_without_cases_fails(tmp_path: Path) -> None:
@@ -58,10 +57,10 @@ def test_the_first_faults_of_a_case_file_are_shown_and_the_rest_counted(settings
     assert message.endswith("(and 7 more)")
 
 
-def test_thresholds_are_counted_without_those_that_always_hold(settings: Settings) -> None:
+def test_the_checks_are_counted_as_a_run_counts_them(settings: Settings) -> None:
     assert thresholds(settings, '[overall]\nmrr = ">= 0.5"\n') == (
         "ok",
-        "thresholds.toml: 1 checks",
+        "thresholds.toml: 3 checks, of which error_rate and judge_error_rate always apply",
     )
 
 
@@ -112,18 +111,3 @@ def test_a_secret_in_the_settings_warns_without_showing_it(tmp_path: Path) -> No
     found = check_settings(load_settings(tmp_path, flags={}, environ={}))
     assert found.level == "warn"
     assert "hunter2" not in found.message
-
-
-@pytest.mark.parametrize("folder", [".", "evals"])
-def test_a_fixture_that_takes_the_targets_place_is_told_of(folder: str, settings: Settings) -> None:
-    path = Path(settings.rootdir, folder, "conftest.py")
-    path.write_text("import x\n\n@x.fixture\nasync def rag_client(): ...\n", encoding="utf-8")
-    [found] = check_fixture(settings)
-    assert found.level == "warn"
-    assert "conftest.py defines the fixture rag_client" in found.message
-
-
-def test_another_fixture_takes_no_targets_place(settings: Settings) -> None:
-    path = Path(settings.rootdir, "conftest.py")
-    path.write_text("def test_x(rag_client): ...\n# def rag_client\n", encoding="utf-8")
-    assert list(check_fixture(settings)) == []

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.doctor.findings import Finding, worst
-from pytest_rageval.authoring.doctor.target import check_replies
+from pytest_rageval.authoring.doctor.target import Asked, check_replies
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.loopback import Question, http, http_json, loopback_server
@@ -26,15 +27,21 @@ NOTE = "# Gates\n\nThe north gate opens at 8:15.\n\n## South\n\nThe south gate i
 
 
 def diagnose(
-    url: str, *, k: int = 3, question: str = "When does the north gate open?"
+    url: str,
+    *,
+    k: int = 3,
+    question: str = "When does the north gate open?",
+    case: Case | None = None,
+    **mapping_of: Any,
 ) -> list[Finding]:
-    target = TargetSettings(url=url, retries=0, timeout_s=5.0)
+    target = TargetSettings(url=url, retries=0, timeout_s=5.0, **mapping_of)
     client = HttpRagClient(target, environ={})
     request = AskRequest(question=question, k=k)
     with contextlib.closing(client):
-        first = call_client(client, request)
+        first, mapping = client.inspect(request)
         second = None if first.response is None else call_client(client, request)
-    return list(check_replies(first, second, k=k))
+    asked = Asked(case or Case(id="q", question=question), k, mapping)
+    return list(check_replies(first, second, asked))
 
 
 def chunk(number: int) -> Reply:
@@ -224,3 +231,61 @@ def test_a_vault_without_an_answer_only_warns(tmp_path: Path) -> None:
     with start_in_thread(ReferenceConfig(vault=tmp_path)) as handle:
         findings = diagnose(handle.url, question="zzz qqq")
     assert worst(findings) != "FAIL"
+
+
+# --- a target of another shape ---------------------------------------------------------------
+
+CHAT: Reply = {
+    "id": "c-1",
+    "object": "chat.completion",
+    "choices": [{"index": 0, "message": {"content": "It opens at 8:15."}}],
+    "usage": {"total_tokens": 7},
+}
+KEYS = "keys of the reply: choices, id, object, usage; choices[]: index, message"
+
+
+def chat(response: dict[str, str], request: dict[str, str] | None = None) -> list[Finding]:
+    case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
+    with rag_server(lambda question, nth: CHAT) as server:
+        return diagnose(server.url, case=case, response=response, request=request)
+
+
+def test_an_expression_that_gave_nothing_is_shown_with_the_keys_of_the_reply() -> None:
+    [found] = [one for one in chat({"answer": "choice[0].message.content"}) if one.level == "FAIL"]
+    assert found.check == "answer"
+    assert found.message.startswith(f"`choice[0].message.content` gave nothing; {KEYS}")
+    assert found.fix == "change the expression of answer in [tool.rageval.target.response]"
+
+
+@pytest.mark.parametrize("expression", ["hits[].{rel_path: f}", "choices[?kind=='x'].hits[]"])
+def test_chunks_that_a_mapping_loses_fail_and_name_the_expression(expression: str) -> None:
+    mapping = {"answer": "choices[0].message.content", "retrieved_chunks": expression}
+    [found] = [one for one in chat(mapping) if one.level == "FAIL"]
+    assert found.check == "chunks"
+    assert f"`{expression}` gave nothing; {KEYS}" in found.message
+
+
+def test_what_a_mapped_target_lacks_is_advised_for_the_mapping() -> None:
+    found = chat({"answer": "choices[0].message.content"})
+    fixes = {one.check: one.fix for one in found if one.level == "warn"}
+    assert set(fixes) == {"chunks", "abstained", "references", "latency"}
+    assert all("[tool.rageval.target.response]" in fix for fix in fixes.values())
+
+
+def test_fields_of_the_request_that_came_out_null_are_listed() -> None:
+    request = {"query": "question", "sessionId": "id", "in": "folders"}
+    answer = {"answer": "choices[0].message.content"}
+    [found] = [one for one in chat(answer, request) if one.check == "request"]
+    assert (found.level, found.message) == (
+        "warn",
+        'null for every case, so not sent: sessionId = "id"',
+    )
+    [found] = [one for one in chat(answer, {"q": "question", "in": "folders"})][:1]
+    assert (found.level, found.message) == ("ok", 'null for this case, so not sent: in = "folders"')
+
+
+def test_no_chunks_for_a_case_with_golds_fail() -> None:
+    case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
+    with rag_server(but(lambda r, c, n: c.clear())) as server:
+        [found] = [one for one in diagnose(server.url, case=case) if one.level == "FAIL"]
+    assert "none were retrieved for gate, which has 1 gold: it scores 0" in found.message

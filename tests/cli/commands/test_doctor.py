@@ -9,6 +9,8 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.project.settings import NO_TARGET
+from pytest_rageval.support.text import clean
 from tests.authoring.doctor.test_target import but, good
 from tests.plugin.rag_server import rag_server
 
@@ -77,10 +79,20 @@ def test_a_vault_that_is_no_folder_is_a_line_of_its_own(project: Path, capsys: O
     assert "FAIL  target settings: [tool.rageval.target] vault" in capsys.readouterr().out
 
 
-def test_a_project_without_a_target_is_told_so(project: Path, capsys: Output) -> None:
+def test_a_project_without_a_target_fails_as_pytest_does(project: Path, capsys: Output) -> None:
     (project / "pyproject.toml").unlink()
-    assert cli.run(["doctor"]) == ExitCode.YES
-    assert "warn  target none: no address and no vault is set" in capsys.readouterr().out
+    assert cli.run(["doctor"]) == ExitCode.NO
+    assert f"FAIL  target none: {clean(NO_TARGET)}" in capsys.readouterr().out
+
+
+def test_a_project_without_cases_still_has_its_target_checked(
+    project: Path, capsys: Output
+) -> None:
+    (project / "evals/eval_set.jsonl").unlink()
+    assert cli.run(["doctor"]) == ExitCode.NO
+    out = capsys.readouterr().out
+    assert "FAIL  project cases: no .jsonl file" in out
+    assert "ok    target reachable: answered" in out
 
 
 def test_the_question_is_the_one_that_was_given() -> None:

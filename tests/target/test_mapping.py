@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_rageval.target.client import compile_mapping
+from pytest_rageval.target.mapping import compile_mapping
 from pytest_rageval.values.errors import ConfigError, EndpointError
 
 Direction = Literal["request", "response"]
@@ -100,3 +100,8 @@ def test_an_expression_that_does_not_suit_a_reply_is_a_protocol_error_that_names
     with pytest.raises(EndpointError, match=r"response\.answer cannot be applied") as caught:
         read({"text": 7})
     assert caught.value.kind == "protocol"
+
+
+def test_the_embedding_of_the_query_may_be_mapped_in_a_table() -> None:
+    read = compile_mapping({"answer": "t", "query_embedding": "v"}, "response")
+    assert read({"t": "a", "v": [1.0]}) == {"answer": "a", "debug": {"query_embedding": [1.0]}}

@@ -1,0 +1,247 @@
+"""JMESPath mappings between the contract and an API of another shape. Pure.
+
+A mapping is one expression that yields the whole document, or a table of field to expression. In a
+table a dot in a field's name nests: ``"input.query" = "question"`` sends ``{"input": {"query":
+...}}``. Fields whose expression yields null are not sent.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any, Final, Literal
+
+from pytest_rageval.support.text import clean, did_you_mean, nearest
+from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.settings import TargetSettings
+
+MapFunction = Callable[[object], object]
+
+_REPLY_FIELDS: Final = ("answer", "references", "abstained", "abstain_reason")
+_DEBUG_FIELDS: Final = (
+    "retrieved_chunks",
+    "query_embedding",
+    "folder_selection",
+    "latency",
+    "indexing_coverage",
+    "models",
+)
+_KEYS_SHOWN: Final = 20
+_WHOLE_REQUEST: Final[Mapping[str, object]] = {
+    "question": "-",
+    "vaults": ["-"],
+    "folders": ["-"],
+    "k": 1,
+    "folder_mode": "-",
+    "rerank_weights": {"vector": 1.0, "lexical": 1.0},
+}
+"""A request with every field that ``request_body`` can set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappingReport:
+    """Findings about the mappings by one request and its reply."""
+
+    unsent: Mapping[str, str] = field(default_factory=dict)
+    """Expressions that gave null by field of the request, which was then not sent."""
+    never_sent: frozenset[str] = frozenset()
+    """Fields of ``unsent`` whose expression gives null for any request."""
+    response: Mapping[str, str] = field(default_factory=dict)
+    """Expressions by field of the reply without the prefix ``debug``; empty: it is not mapped. An
+    expression for the whole reply has an empty name."""
+    empty: frozenset[str] = frozenset()
+    """Fields of ``response`` whose expression gave null or an empty list."""
+    keys: str = ""
+    """Names in the reply as it came, top level and one below; empty: it is not a JSON object."""
+
+
+def mapping_report(
+    target: TargetSettings, body: Mapping[str, object], reply: object
+) -> MappingReport:
+    """Apply each expression of the mappings alone.
+
+    Args:
+        target: the mappings, which compile.
+        body: the request before it was mapped.
+        reply: the decoded reply before it was mapped; None: there is none.
+    """
+    whole = {**_WHOLE_REQUEST, **body}
+    response = {name.removeprefix("debug."): text for name, text in _rows(target.response)}
+    unsent = {name: text for name, text in _rows(target.request) if _is_empty(text, body)}
+    return MappingReport(
+        unsent=unsent,
+        never_sent=frozenset(n for n, text in unsent.items() if _is_empty(text, whole)),
+        response=response,
+        empty=frozenset(name for name, text in response.items() if _is_empty(text, reply)),
+        keys=shown_keys(reply),
+    )
+
+
+def _rows(spec: str | Mapping[str, str] | None) -> list[tuple[str, str]]:
+    if isinstance(spec, Mapping):
+        return list(spec.items())
+    return [] if spec is None else [("", spec)]
+
+
+def _is_empty(expression: str, document: object) -> bool:
+    try:
+        return _compile(expression, "")(document) in (None, [])
+    except EndpointError:
+        return True
+
+
+def shown_keys(reply: object) -> str:
+    """Show the names in a decoded reply, one level below in a list of their own, no values.
+
+    >>> shown_keys({"id": 7, "choices": [{"index": 0, "message": {}}], "usage": {}})
+    'choices, id, usage; choices[]: index, message'
+    """
+    if not isinstance(reply, Mapping):
+        return ""
+    parts = [_names(reply)]
+    for name, value in sorted(reply.items()):
+        inner, mark = (value[0], "[]") if isinstance(value, list) and value else (value, "")
+        if isinstance(inner, Mapping) and inner:
+            parts.append(f"{name}{mark}: {_names(inner)}")
+    return clean("; ".join(parts), 600)
+
+
+def _names(document: Mapping[str, object]) -> str:
+    more = len(document) - _KEYS_SHOWN
+    return ", ".join(sorted(document)[:_KEYS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def compile_mapping(
+    spec: str | Mapping[str, str] | None, direction: Literal["request", "response"]
+) -> MapFunction:
+    """Compile ``[tool.rageval.target] request`` or ``response``; None maps nothing.
+
+    In a response table the fields of ``debug`` may be written without that prefix.
+
+    Raises:
+        ConfigError: an expression or a field is wrong; names the key, the position and the text
+            found there.
+
+    The returned function raises EndpointError (kind ``protocol``) where an expression that is
+    well formed cannot be applied to this document.
+    """
+    where = f"[tool.rageval.target] {direction}"
+    if spec is None:
+        return lambda document: document
+    if isinstance(spec, str):
+        whole = _compile(spec, where)
+        return lambda document: _without_nulls(whole(document))
+    paths = {name: _field_path(name, direction, where) for name in spec}
+    _refuse_overlaps(paths, where)
+    compiled = {
+        path: _compile(spec[name], f"{where}.{_toml_key(name)}") for name, path in paths.items()
+    }
+    return lambda document: _assemble((path, search(document)) for path, search in compiled.items())
+
+
+def _compile(expression: object, where: str) -> MapFunction:
+    import jmespath
+    from jmespath.exceptions import JMESPathError
+
+    if not isinstance(expression, str):
+        raise ConfigError(f"{where}: expected a JMESPath expression, got {expression!r}")
+    try:
+        with warnings.catch_warnings():
+            # `word` for `"word"`: deprecated by the grammar, common in examples, and harmless.
+            warnings.simplefilter("ignore", PendingDeprecationWarning)
+            compiled = jmespath.compile(expression)
+    except JMESPathError as error:
+        raise ConfigError(f"{where}: {_syntax_fault(expression, error)}") from error
+    _check_functions(compiled.parsed, expression, where)
+
+    def search(document: object) -> object:
+        try:
+            return compiled.search(document)
+        except (JMESPathError, TypeError, ValueError, RecursionError) as error:
+            reason = clean(str(error), 160)
+            raise EndpointError("protocol", f"{where} cannot be applied: {reason}") from error
+
+    return search
+
+
+def _syntax_fault(expression: str, error: Exception) -> str:
+    position = getattr(error, "lex_position", None)
+    if not isinstance(position, int):
+        return f"bad JMESPath expression {expression!r}: {clean(str(error), 100)}"
+    found = repr(expression[position : position + 20]) if position < len(expression) else "its end"
+    return (
+        f"bad JMESPath expression {clean(expression, 80)!r}: "
+        f"unexpected {found} at position {position + 1}"
+    )
+
+
+def _check_functions(node: object, expression: str, where: str) -> None:
+    """Refuse an unknown function now, because jmespath only detects it on a reply."""
+    from jmespath.functions import Functions
+
+    known = Functions.FUNCTION_TABLE
+    for name in _function_names(node):
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"; did you mean {close}()?" if close else ""
+            raise ConfigError(
+                f"{where}: bad JMESPath expression {clean(expression, 80)!r}: unknown function "
+                f"{name}() at position {expression.find(name) + 1}{hint}"
+            )
+
+
+def _function_names(node: object) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        if node.get("type") == "function_expression":
+            yield node["value"]
+        for child in node.get("children", ()):
+            yield from _function_names(child)
+
+
+def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
+    path = tuple(name.split("."))
+    if "" in path:
+        raise ConfigError(f"{where}: {name!r} is not a field name")
+    if direction == "request":
+        return path
+    if len(path) == 1 and name in _DEBUG_FIELDS:
+        return ("debug", name)
+    known = {*_REPLY_FIELDS, "debug", *(f"debug.{field}" for field in _DEBUG_FIELDS)}
+    # Any name is allowed below a known field: `debug.latency.retrieval_ms`.
+    if name in known or (path[0] == "debug" and path[1] in _DEBUG_FIELDS):
+        return path
+    if path[0] in _DEBUG_FIELDS:
+        return ("debug", *path)
+    hint = did_you_mean(name, [*known, *_DEBUG_FIELDS], before="; ")
+    expected = ", ".join([*_REPLY_FIELDS, *_DEBUG_FIELDS])
+    raise ConfigError(f"{where}: unknown field {name!r}; expected one of {expected}{hint}")
+
+
+def _refuse_overlaps(paths: Mapping[str, tuple[str, ...]], where: str) -> None:
+    for (name, path), (other_name, other) in permutations(paths.items(), 2):
+        if other[: len(path)] == path:
+            raise ConfigError(f"{where}: {name!r} and {other_name!r} overlap; keep one")
+
+
+def _assemble(values: Iterator[tuple[tuple[str, ...], object]]) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    for path, value in values:
+        if value is None:
+            continue
+        inner = document
+        for name in path[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[path[-1]] = _without_nulls(value)
+    return document
+
+
+def _without_nulls(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(entry) for name, entry in value.items() if entry is not None}
+    return value
+
+
+def _toml_key(name: str) -> str:
+    return f'"{name}"' if "." in name else name

@@ -1,0 +1,156 @@
+"""The target as pytest builds it: `rageval doctor` in projects with clients of their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.authoring.doctor.findings import Finding
+from pytest_rageval.authoring.doctor.session import check_through_pytest
+from pytest_rageval.project.case_reader import load_cases
+from tests.plugin.rag_server import rag_server
+
+CASE = {
+    "id": "refunds_001",
+    "question": "How long does a refund take?",
+    "gold_supports": [{"rel_path": "refunds.md", "heading_path": "# Refunds > ## Timing"}],
+}
+CLIENT = """
+import pytest
+
+CHUNK = {"chunk_id": "c1", "rel_path": "refunds.md", "heading_path": "Timing", "text": "A week."}
+
+def answer(request):
+    with open("asked.txt", "a") as file:
+        print(request.question, file=file)
+    return {"answer": "A week.", "abstained": False, "references": [],
+            "debug": {"retrieved_chunks": [CHUNK], "latency": {"retrieval_ms": 1}}}
+
+@pytest.fixture(scope="session")
+def rag_client():
+    return answer
+"""
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def doctor(
+    conftest: str, *, cases: list[dict[str, Any]] | None = None, question: str | None = None
+) -> list[Finding]:
+    Path("evals/conftest.py").write_text(conftest, encoding="utf-8")
+    text = "".join(f"{json.dumps(case)}\n" for case in cases or [CASE])
+    Path("evals/set.jsonl").write_text(text, encoding="utf-8")
+    return list(check_through_pytest([load_cases(Path("evals/set.jsonl"))], {}, question))
+
+
+def failures(found: list[Finding]) -> dict[str, str]:
+    return {one.check: one.message for one in found if one.level == "FAIL"}
+
+
+def test_the_fixture_of_a_conftest_file_is_asked_and_nothing_is_stored(project: Path) -> None:
+    found = doctor(CLIENT)
+    assert found[0].message == (
+        "the rag_client fixture of evals/conftest.py, by case refunds_001 of evals/set.jsonl"
+    )
+    assert {"reachable", "same twice"} <= {one.check for one in found if one.level == "ok"}
+    made = {path.name for path in (*project.iterdir(), *(project / "evals").iterdir())}
+    assert made - {"__pycache__"} == {
+        "asked.txt", "conftest.py", "evals", "pyproject.toml", "set.jsonl",
+    }  # fmt: skip
+
+
+def test_golds_are_compared_with_what_the_target_has() -> None:
+    message = failures(doctor(CLIENT))["golds"]
+    assert "refunds_001 gold_supports[0].heading_path: no chunk of refunds.md lies at" in message
+    assert "did you mean 'Timing'?" in message
+
+
+def test_a_question_replaces_that_of_the_case(project: Path) -> None:
+    doctor(CLIENT, question="Why?")
+    assert (project / "asked.txt").read_text(encoding="utf-8").split() == ["Why?", "Why?"]
+
+
+def test_every_client_of_a_parametrized_fixture_is_checked() -> None:
+    conftest = CLIENT.replace('scope="session"', 'params=["old", "new"]')
+    asked = [one.message for one in doctor(conftest) if one.check == "asked"]
+    assert [text.split(",")[0] for text in asked] == [
+        "the rag_client fixture of evals/conftest.py[old]",
+        "the rag_client fixture of evals/conftest.py[new]",
+    ]
+
+
+def test_a_client_that_raises_is_shown_with_the_place_in_the_users_code() -> None:
+    conftest = CLIENT.replace("    with open", "    request.lower()\n    with open")
+    message = failures(doctor(conftest))["reachable"]
+    assert "AttributeError: 'AskRequest' object has no attribute 'lower'" in message
+    assert "evals/conftest.py:7: in answer" in message
+
+
+def test_a_fixture_that_fails_is_shown_with_its_place() -> None:
+    found = failures(doctor(CLIENT.replace("    return answer", "    return 1 / 0")))
+    assert "ZeroDivisionError: division by zero, at evals/conftest.py:14" in found["rag_client"]
+
+
+def test_a_conftest_file_that_cannot_be_imported_is_named() -> None:
+    [found] = doctor("import no_such_module\n")
+    assert (found.level, found.check) == ("FAIL", "pytest")
+    assert "No module named 'no_such_module'" in found.message
+
+
+def test_a_missing_variable_is_named_as_the_command_that_sets_it(project: Path) -> None:
+    text = '[tool.rageval.target]\nurl = "http://127.0.0.1:9"\n'
+    text += 'headers = { Authorization = "Bearer env:NO_SUCH_TOKEN" }\n'
+    (project / "pyproject.toml").write_text(text, encoding="utf-8")
+    [found] = doctor("")
+    assert found.fix == "export NO_SUCH_TOKEN=..."
+
+
+def test_options_of_the_project_do_not_run_or_distribute_cases(project: Path) -> None:
+    text = '[tool.pytest.ini_options]\naddopts = "-n 2 --lf"\n'
+    (project / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert doctor(CLIENT)[0].check == "asked"
+    assert not (project / "evals/results").exists()
+
+
+def test_autouse_fixtures_of_the_user_are_set_up_and_the_judge_is_not() -> None:
+    conftest = f"""{CLIENT}
+READY = []
+
+@pytest.fixture(autouse=True)
+def ready():
+    READY.append(1)
+
+@pytest.fixture
+def judge():
+    raise RuntimeError("no judge here")
+
+@pytest.fixture
+def rag_client():
+    assert READY
+    return answer
+"""
+    assert "rag_client" not in failures(doctor(conftest))
+
+
+def test_a_client_around_the_configured_target_is_asked(project: Path) -> None:
+    with rag_server() as server:
+        text = f'[tool.rageval.target]\nurl = "{server.url}"\n'
+        (project / "pyproject.toml").write_text(text, encoding="utf-8")
+        found = doctor("""
+import pytest
+
+@pytest.fixture
+def rag_client(rag_client):
+    return lambda request: rag_client.ask(request)
+""")
+    assert "conftest.py around http://" in found[0].message
+    assert "reachable" in {one.check for one in found}
