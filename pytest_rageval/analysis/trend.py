@@ -19,6 +19,7 @@ from pytest_rageval.analysis.compare.settings import (
 )
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.json_documents import number, part, whole
+from pytest_rageval.values.run import concurrency_of
 
 Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault"]
 """Cases that a figure covers."""
@@ -216,7 +217,12 @@ class TrendPoint:
 
 
 def make_trend(runs: Iterable[TrendRun], query: TrendQuery) -> list[TrendPoint]:
-    """Return the requested runs, oldest first, each compared with the one before it."""
+    """Return the requested runs, oldest first, each compared with the one before it.
+
+    Args:
+        runs: in any order, with the figure that the query names.
+        query: figure and selection of runs.
+    """
     chosen = (run for run in runs if _is_chosen(run, query) and (query.partial or not run.partial))
     wanted = sorted(chosen, key=_order)
     if query.last is not None:
@@ -283,6 +289,9 @@ def differences(
         base, new = before.dataset_hash, now.dataset_hash
         breaks.append(ConfigDifference(name=name, base=base, new=new))
     breaks += [one for one in found.invariants if _affects(one, metric)]
+    one, other = concurrency_of(before.config), concurrency_of(now.config)
+    if metric.startswith("latency_ms") and one != other:
+        breaks.append(ConfigDifference(name="concurrency", base=one, new=other))
     # The version of the set is its hash unless the user named it.
     known = {"dataset_version"} if before.dataset_hash != now.dataset_hash else set()
     changed = [one.name for one in (*found.versions, *found.config) if one.name not in known]

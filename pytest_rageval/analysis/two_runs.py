@@ -22,6 +22,7 @@ from pytest_rageval.analysis.gate.differences import (
     GateBaseline,
     check_differences,
     margins,
+    other_concurrency,
 )
 from pytest_rageval.analysis.gate.figures import GateRun
 from pytest_rageval.analysis.trust.reliability import (
@@ -79,6 +80,7 @@ def gate_run(run: StoredRun, *, confidence: float, numbers: RunNumbers | None = 
         judge_configured=run.settings.judge != "none",
         retrieval_only=run.settings.retrieval_only,
         timeout_ms=run.timeout_ms,
+        concurrency=run.concurrency,
         extra_figures={name: figure for name, figure in figures.items() if figure is not None},
     )
 
@@ -99,6 +101,11 @@ class RunComparison:
     def comparable(self) -> bool:
         """Whether every invariant agrees."""
         return self.comparability.comparable
+
+    @property
+    def latency_problem(self) -> str:
+        """Reason why the latency of the runs is not comparable; empty: it is."""
+        return other_concurrency(self.base.concurrency, self.new.concurrency)
 
 
 def compare_runs(
@@ -132,6 +139,7 @@ def compare_runs(
             new_timeout_ms=new.timeout_ms,
             with_p=with_p,
             any_k=ignore_invariants,
+            with_latency=ignore_invariants or base.concurrency == new.concurrency,
         ),
     )
     return RunComparison(

@@ -194,6 +194,7 @@ def finish_run(
         resume="" if gate.complete else words.resume,
         rerun=words.rerun,
         changes={} if baseline is None else baseline.changes,
+        concurrency=run.concurrency,
     )
     summary = render_markdown(view)
     write_document(writer.path, "config.json", run.config)
@@ -244,6 +245,10 @@ def _shown(folder: Path, rootdir: Path) -> str:
 
 def open_gate(folder: Path, project: Settings) -> EndedRun:
     """Read a stored run, with the gate of the project for its cases.
+
+    Args:
+        folder: of the run.
+        project: its settings, with the folders of thresholds.toml and the results.
 
     Raises:
         ConfigError: thresholds.toml is wrong.

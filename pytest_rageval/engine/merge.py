@@ -142,6 +142,7 @@ def _config_document(parts: Sequence[StoredRun], records: Sequence[CaseRecord]) 
         "skipped": sorted(skipped_cases(parts)),
         "sessions": _all_of(parts, "sessions"),
         "wall_s": _wall_s(parts),
+        "concurrency": first.concurrency if len({p.concurrency for p in parts}) == 1 else None,
         "merged_from": [part.run_id for part in parts],
     }
 

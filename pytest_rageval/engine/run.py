@@ -35,7 +35,7 @@ from pytest_rageval.target.opening import configured_target, target_notes
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import StoredRun, concurrency_of
 from pytest_rageval.values.verdict import Judgement, JudgeRequest
 
 if TYPE_CHECKING:
@@ -52,7 +52,12 @@ class _LostJudge:
 
 
 class Run:
-    """Collects the records of a session and finishes them into a run folder."""
+    """Collects the records of a session and finishes them into a run folder.
+
+    Args:
+        state: settings, thresholds and files of the session.
+        sets: the loaded case files of the whole set.
+    """
 
     def __init__(self, state: RunState, sets: Sequence[LoadedSet]) -> None:
         self.state = state
@@ -322,5 +327,12 @@ class Run:
             "set": set_document(self._sets, self._selected_sets()),
             "skipped": sorted(self.cases.excused),
             "sessions": [*earlier, started],
+            "concurrency": self._concurrency(),
             "wall_s": self._wall_s,
         }
+
+    def _concurrency(self) -> int | None:
+        here = self.state.concurrency
+        if self.resumed is None:
+            return here
+        return here if here == concurrency_of(self.resumed.config) else None

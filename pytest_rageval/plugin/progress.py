@@ -62,7 +62,12 @@ def _is_steerable(number: int) -> bool:
 
 
 class _Display:
-    """Writer of the progress from a thread, past pytest's capturing."""
+    """Writer of the progress from a thread, past pytest's capturing.
+
+    Args:
+        reporter: whose output the progress joins.
+        source: counts the cases.
+    """
 
     def __init__(self, reporter: pytest.TerminalReporter, source: Source) -> None:
         self._reporter = reporter

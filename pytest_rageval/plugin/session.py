@@ -115,6 +115,8 @@ class Reporting:
             or is_xdist_controller(config)
             or getattr(config, "workerinput", {}).get("rageval_one_by_one", False)
         )
+        if not is_xdist_controller(config):
+            state.concurrency = 1 if one_by_one else state.settings.concurrency
         if one_by_one or state.slots is None:
             return (yield)
         from pytest_rageval.plugin.lookahead import Lookahead
@@ -259,13 +261,13 @@ class Controller:
     def pytest_configure_node(self, node: Any) -> None:
         """Send a worker the finished and selected cases and the address of the target."""
         settings = self.state.settings
-        # As text, since execnet does not send all types; another host has another rootdir.
-        files = [os.path.relpath(file, self.config.rootpath) for file in self.state.files]
-        node.workerinput["rageval_files"] = json.dumps(files)
+        # As text, since execnet does not send all types.
         node.workerinput["rageval_finished"] = json.dumps(self.run.finished_keys())
         # A case asked ahead that kills its process also loses the case that pytest runs then. The
         # replacing worker asks one by one, so that only the fatal case is lost.
         node.workerinput["rageval_one_by_one"] = self._crashed
+        if not self._crashed:
+            self.state.concurrency = (self.state.concurrency or 0) + settings.concurrency
         only = self.state.only
         node.workerinput["rageval_only"] = json.dumps(None if only is None else sorted(only))
         here = node.gateway.spec.popen  # another host has another loopback interface

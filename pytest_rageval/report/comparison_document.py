@@ -46,6 +46,7 @@ def comparison_document(
         "confidence": comparison.confidence,
         "metrics": {key: _metric(one) for key, one in comparison.metrics.items()},
         "latency": {key: _latency(one) for key, one in comparison.latency.items()},
+        "latency_problem": found.latency_problem or None,
         "flips": [_flip(one) for one in comparison.flips],
         "newly_missed": list(comparison.newly_missed),
         "versions_changed": _differences(comparability.versions),

@@ -92,6 +92,8 @@ def config_document(
         "index_build_version": settings.index_build_version or facts.index_version,
         "retriever_version": settings.retriever_version or facts.models.get("embedding_model"),
         "answerer_version": settings.answerer_version or facts.models.get("llm_model"),
+        # Measured by sessions of pytest alone, which overwrite it.
+        "concurrency": None,
         "versions": versions(),
         "hardware": hardware(),
         "git": dict(git),

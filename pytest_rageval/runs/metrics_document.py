@@ -18,6 +18,7 @@ from pytest_rageval.values.numbers import (
     LatencySummary,
     MetricSummary,
     RepeatSummary,
+    group_size,
     no_data_reason,
 )
 from pytest_rageval.values.record import SCHEMA_VERSION
@@ -57,9 +58,8 @@ def statistics_document(metrics: Mapping[str, MetricSummary]) -> dict[str, dict[
 def _group_document(metrics: Mapping[str, MetricSummary]) -> dict[str, Any]:
     # A group leaves out metrics that apply to none of its cases: tags would be mostly nulls.
     known = {key: s for key, s in metrics.items() if s.n or s.n_error}
-    counts = next(iter(metrics.values()), MetricSummary(n=0))
     return {
-        "total_tests": counts.n + counts.n_not_applicable + counts.n_error,
+        "total_tests": group_size(metrics),
         **_means_document(known),
         "statistics": statistics_document(known),
     }
@@ -113,6 +113,8 @@ def metrics_document(
         config: its config.json, of which the name, time and hashes are repeated.
         judge_reliability: findings of a spot check of the judge; None: there was none.
     """
+    numbers = numbers_document(aggregate, judge_reliability=judge_reliability)
+    numbers["aggregate_metrics"]["latency"]["concurrency"] = config.get("concurrency")
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": config["run_id"],
@@ -129,7 +131,7 @@ def metrics_document(
         "missed": aggregate.missed,
         "errored": aggregate.errored,
         "unchecked": aggregate.unchecked,
-        **numbers_document(aggregate, judge_reliability=judge_reliability),
+        **numbers,
         "warnings": [*aggregate.warnings, *_left_out_warnings(aggregate)],
     }
 

@@ -151,3 +151,9 @@ def no_data_reason(summary: MetricSummary) -> str:
     """Explain a missing mean, such as ``no case was scored (10 not applicable, 2 errors)``."""
     errors = "1 error" if summary.n_error == 1 else f"{summary.n_error} errors"
     return f"no case was scored ({summary.n_not_applicable} not applicable, {errors})"
+
+
+def group_size(summaries: Mapping[str, MetricSummary]) -> int:
+    """Return the number of cases of a group, which each of its metrics counts."""
+    one = next(iter(summaries.values()), MetricSummary(n=0))
+    return one.n + one.n_not_applicable + one.n_error

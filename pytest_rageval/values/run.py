@@ -7,12 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.values.json_documents import items, number, part
+from pytest_rageval.values.json_documents import items, number, part, whole
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
 ASSUMED: Final = Settings(rootdir=".", judge="none")
 """Settings assumed of a run that does not store them: it names no judge."""
+
+
+def concurrency_of(config: Mapping[str, Any]) -> int | None:
+    """Return the requests in flight that the latency of a run was measured with.
+
+    Args:
+        config: a ``config.json``; that of an older run has only the setting.
+    """
+    known = "concurrency" in config
+    return whole(config, "concurrency") if known else whole(config, "settings", "concurrency")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +83,11 @@ class StoredRun:
         """Limit of one call in milliseconds."""
         limit = number(self.given, "target", "timeout_s")
         return None if limit is None else limit * 1000
+
+    @property
+    def concurrency(self) -> int | None:
+        """Requests in flight at most, of all processes; None: unknown, or it varied."""
+        return concurrency_of(self.config)
 
     @property
     def wall_s(self) -> float | None:

@@ -94,9 +94,9 @@ def test_a_regression_is_one_failed_line_for_each_check(compared: Project) -> No
     ]
     result.stdout.fnmatch_lines(
         [
-            "drop 0.133 is above max_drop 0.050",
+            "drop 0.133 is above max_drop 0.050, not proven: the interval includes no drop",
             "thresholds.toml:3  metric recall_at_k",
-            "30 cases would show a drop of *",
+            "*with 30 cases, only a drop of *",
             "worse: c-03, c-08, c-13, c-18",
             "missed: c-03, c-08, c-13, c-18",
         ]
@@ -115,7 +115,7 @@ def test_the_summary_has_a_column_of_differences_at_80_columns(compared: Project
     assert row.split()[-4:] == ["drop", "0.05", "-0.133", "FAIL"]
     assert max(map(len, lines)) <= 80
     assert "baseline main (r1): 30 cases compared" in lines
-    assert any(line.strip().startswith("recall_at_k max_drop: 30 cases would") for line in lines)
+    assert any(line.strip().startswith("recall_at_k max_drop: with 30 cases") for line in lines)
     folder = compared.path / "evals" / "results" / "r2"
     markdown = (folder / "summary.md").read_text(encoding="utf-8")
     assert "Baseline main (r1): 30 cases compared." in markdown

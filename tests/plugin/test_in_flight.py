@@ -592,3 +592,25 @@ def _importable(name: str) -> bool:
 
 def questions_of(cases: Sequence[dict[str, object]]) -> list[str]:
     return [str(one["question"]) for one in cases]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "concurrency"),
+    [
+        (["--rageval-concurrency", "3"], 3),
+        (["--rageval-concurrency", "3", "-n", "2"], 6),
+        (["--rageval-concurrency", "1", "-n", "2"], 2),
+    ],
+)
+def test_the_concurrency_of_all_processes_is_stored_with_the_latency(
+    project: Project, arguments: list[str], concurrency: int
+) -> None:
+    result = project.run("--rageval-run-id", "r1", *arguments)
+    folder = project.path / "evals" / "results" / "r1"
+    config, metrics = (
+        json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("config", "metrics")
+    )
+    assert config["concurrency"] == concurrency
+    assert metrics["aggregate_metrics"]["latency"]["concurrency"] == concurrency
+    result.stdout.fnmatch_lines([f"latency_ms.p50 at concurrency {concurrency} *"])

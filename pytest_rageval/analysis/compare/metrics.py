@@ -116,6 +116,13 @@ class Comparison:
         return len(self.pairing.pairs)
 
     @property
+    def no_difference(self) -> bool:
+        """Whether every score of every pair is equal in both runs."""
+        values = [paired_values(self.pairing.pairs, key) for key in self.metrics]
+        one_sided = any(one.n_base_only or one.n_new_only for one in values)
+        return any(one.n for one in values) and not one_sided and all(v.equal for v in values)
+
+    @property
     def n_left_out(self) -> int:
         """Cases that only one run holds, or that differ in content or cutoff."""
         return len(self.pairing.left_out)
@@ -138,6 +145,8 @@ class ComparisonSettings:
     """Compute p-values, which takes most of the time."""
     any_k: bool = False
     """Pair cases of different cutoffs, too."""
+    with_latency: bool = True
+    """False: the runs had different numbers of requests in flight."""
 
 
 # --- metrics ---------------------------------------------------------------------------------
@@ -195,7 +204,9 @@ def _change(
         clusters=_clusters(values),
         margin=margin,
         mde=minimum_detectable_effect(bounds.detectable_se, confidence=confidence),
-        verdict=verdict(bounds.low, bounds.high, margin=margin, direction=info.direction),
+        verdict=verdict(
+            bounds.low, bounds.high, margin=margin, direction=info.direction, equal=values.equal
+        ),
         noise=noise,
     )
 
@@ -266,7 +277,7 @@ def compare_records(
 def _latency(
     base: Sequence[CaseRecord], new: Sequence[CaseRecord], given: ComparisonSettings
 ) -> dict[str, LatencyChange]:
-    if given.keys is not None and not given.keys:
+    if not given.with_latency or (given.keys is not None and not given.keys):
         return {}
     one = record_latency(base, given.base_timeout_ms)
     other = record_latency(new, given.new_timeout_ms)

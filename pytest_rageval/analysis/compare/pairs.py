@@ -10,6 +10,7 @@ from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repea
 from pytest_rageval.analysis.stats.intervals import Scale, Sided
 from pytest_rageval.analysis.stats.paired import PairedDifference, paired_difference
 from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.record import CaseRecord
 
 LeftOutReason = Literal["only_in_base", "only_in_new", "content_changed", "k_changed"]
@@ -62,6 +63,12 @@ class PairedValues:
     def n(self) -> int:
         """Number of pairs."""
         return len(self.base)
+
+    @property
+    def equal(self) -> bool:
+        """Whether there are pairs and each has equal values."""
+        pairs = zip(self.base, self.new, strict=True)
+        return self.n > 0 and all(abs(new - base) <= TOLERANCE for base, new in pairs)
 
     def scale(self, info: MetricInfo) -> Scale:
         """The scale of the metric; not binary for means over repeats."""
@@ -151,7 +158,7 @@ def newly_missed(pairs: Iterable[CasePair]) -> tuple[str, ...]:
     )
 
 
-Verdict = Literal["better", "worse", "same", "unclear"]
+Verdict = Literal["better", "worse", "same", "equal", "unclear"]
 
 
 def verdict(
@@ -160,6 +167,7 @@ def verdict(
     *,
     margin: float = 0.0,
     direction: Literal["higher", "lower", "neutral"] = "higher",
+    equal: bool = False,
 ) -> Verdict:
     """The verdict of a comparison from the one-sided bounds of candidate - baseline.
 
@@ -168,6 +176,7 @@ def verdict(
         high: upper bound.
         margin: differences smaller than this do not matter.
         direction: direction of improvement; a neutral metric is neither better nor worse.
+        equal: whether no pair differs. The interval of few pairs is wide even then.
 
     >>> verdict(-0.02, 0.03, margin=0.05)
     'same'
@@ -180,4 +189,4 @@ def verdict(
         if high is not None and high < 0:
             return "worse"
     within = low is not None and high is not None and -margin < low and high < margin
-    return "same" if within else "unclear"
+    return "same" if within else "equal" if equal else "unclear"

@@ -36,6 +36,7 @@ _COMPARED: Final = (
     "judges",
     "target_models",
     "asked",
+    "concurrency",
     "dataset_hash",
     *VERSIONS,
 )

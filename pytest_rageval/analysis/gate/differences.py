@@ -55,6 +55,8 @@ class Difference:
     n_lost: int = 0
     """Cases that the baseline scored or passed and that are errors now; not in ``estimate``."""
     missed_cases: tuple[str, ...] = ()
+    problem: str = ""
+    """Reason why the figures of the two runs are not comparable; empty: they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,8 @@ def decide_difference_check(
         p_adjusted: Holm-adjusted p of a regression beyond the limit; a ``prove_fail`` check
             with one fails exactly if it is at most 1 - ``confidence``.
     """
+    if difference.problem:
+        return CheckResult(check=check, status="skip", message=difference.problem)
     decision = decide_limit(
         check.kind,
         check.limit,
@@ -123,7 +127,7 @@ def decide_difference_check(
     if small and outcome != "no_data" and check.on_small_n != "warn":
         status = "skip" if check.on_small_n == "skip" else bad
         message = few
-    elif small and status == "fail" and check.table != "overall":
+    elif small and status == "fail" and (check.table != "overall" or includes_none(difference)):
         # One case that flips is a drop of 20 points in a tag of five.
         status, message = "warn", f"{message}; {few}"
     if difference.n_lost:
@@ -146,6 +150,12 @@ def decide_difference_check(
     )
 
 
+def includes_none(difference: Difference) -> bool:
+    """Whether the interval of a difference includes 0: a change is not proven."""
+    low, high = difference.one_sided.low, difference.one_sided.high
+    return low is not None and high is not None and low <= TOLERANCE and high >= -TOLERANCE
+
+
 def _message(
     check: Check,
     difference: Difference,
@@ -165,7 +175,8 @@ def _message(
     relation = "is above" if beyond else "is at most"
     sentence = f"{f'{word} ' if word else ''}{value} {relation} {check.kind} {limit}"
     if check.decide == "estimate":
-        return sentence
+        unproven = beyond and includes_none(difference)
+        return f"{sentence}, not proven: the interval includes no {word}" if unproven else sentence
     if check.decide == "prove_fail" and p_adjusted is not None:
         state = "proven" if outcome == "fail" else "not proven"
         return f"{sentence}, {state}: Holm-adjusted p {format_value(p_adjusted)}"
@@ -217,7 +228,28 @@ def _newly_missed(pairs: Sequence[CasePair]) -> Difference:
     )
 
 
+_TIMED: Final = ("latency_ms.", "suite_wall_s")
+"""Prefixes of figures that depend on the number of requests in flight."""
+
+
+def other_concurrency(base: int | None, new: int | None) -> str:
+    """Explain why times of two runs are not comparable; empty: they are.
+
+    Args:
+        base: requests in flight of the baseline; None: unknown.
+        new: those of the new run.
+    """
+    if base == new:
+        return ""
+    one, other = ("unknown" if n is None else str(n) for n in (base, new))
+    return f"times are not compared: concurrency {one} in base, {other} in new"
+
+
 def _of_figures(check: Check, base_run: GateRun, new_run: GateRun) -> Difference:
+    if check.metric.startswith(_TIMED) and (
+        problem := other_concurrency(base_run.concurrency, new_run.concurrency)
+    ):
+        return Difference(estimate=None, problem=problem)
     plain = replace(check, kind="max")
     base, new = find_figure(plain, base_run), find_figure(plain, new_run)
     if base.estimate is None or new.estimate is None:

@@ -44,6 +44,8 @@ class GateRun:
     judge_configured: bool = False
     retrieval_only: bool = False
     timeout_ms: float | None = None
+    concurrency: int | None = None
+    """Requests in flight at most; None: unknown."""
     extra_figures: Mapping[str, float] = field(default_factory=dict)
 
 

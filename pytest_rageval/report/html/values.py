@@ -289,6 +289,8 @@ class ReportView:
     heat_maps: tuple[HeatMap, ...]
     trend: Trend | None
     latency: tuple[LatencyView, ...]
+    concurrency: int | None
+    """Requests in flight while it was measured; None: unknown."""
     latency_chart: tuple[Element, Element] | None
     cost: tuple[tuple[str, str], ...]
     cases: CasesView

@@ -122,6 +122,7 @@ def view_report(
         heat_maps=view_heat_maps(run.metrics),
         trend=view_trend(history, run.run_id),
         latency=latency,
+        concurrency=run.concurrency,
         latency_chart=latency_bars(latency),
         cost=view_cost(run.metrics, run.config),
         cases=cases,

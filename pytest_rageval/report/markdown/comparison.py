@@ -11,6 +11,9 @@ from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.markdown.summary import LISTED_CASES, escape
 from pytest_rageval.report.text.comparison import (
     BANNER,
+    BEYOND,
+    BEYOND_TEXT,
+    NO_DIFFERENCE,
     ComparisonView,
     change_interval,
     conclusion,
@@ -20,6 +23,7 @@ from pytest_rageval.report.text.comparison import (
     flip_value,
     group_verdict,
     groups_text,
+    metric_verdict,
     noise_text,
     p_text,
     pairing_text,
@@ -44,10 +48,14 @@ def _lines(view: ComparisonView) -> Iterator[str]:
     yield from ("", f"- base {escape(describe_side(found.base))}")
     yield f"- new {escape(describe_side(found.new))}"
     yield f"- {pairing_text(found)}"
+    if found.comparison.no_difference:
+        yield f"- {NO_DIFFERENCE}"
+    if found.latency_problem:
+        yield f"- {found.latency_problem}"
     yield from (f"- {escape(note)}" for note in view.notes)
     yield from _invariants(found)
     yield from _checks(view)
-    yield from _metrics(found)
+    yield from _metrics(view)
     yield from _groups(view)
     yield from _flips(found)
     yield from _config(found)
@@ -74,8 +82,8 @@ def _checks(view: ComparisonView) -> Iterator[str]:
         yield f"| {escape(result.check.name)} | {words[result.status]} | {text} |"
 
 
-def _metrics(found: RunComparison) -> Iterator[str]:
-    comparison = found.comparison
+def _metrics(view: ComparisonView) -> Iterator[str]:
+    comparison = view.found.comparison
     if not comparison.metrics and not comparison.latency:
         return
     percent = f"{comparison.confidence * 100:g} % interval of delta"
@@ -85,11 +93,11 @@ def _metrics(found: RunComparison) -> Iterator[str]:
         "|---|---:|---:|---:|---:|---|---:|---:|---|",
     )
     for one in comparison.metrics.values():
-        noise = noise_text(one)
+        noise, word = noise_text(one), metric_verdict(one, view.checks)
         yield (
             f"| {one.key} | {one.n} | {format_value(one.base)} | {format_value(one.new)} "
             f"| {change_text(one.key, one.delta)} | {change_interval(one)} | {p_text(one.p)} "
-            f"| {p_text(one.p_holm)} | {one.verdict}{f' ({noise})' if noise else ''} |"
+            f"| {p_text(one.p_holm)} | {word}{f' ({noise})' if noise else ''} |"
         )
     for late in comparison.latency.values():
         unit = unit_of(late.key)
@@ -98,6 +106,8 @@ def _metrics(found: RunComparison) -> Iterator[str]:
             f"| {format_value(late.new, unit)} | {change_text(late.key, late.delta)} "
             "| - | - | - | not paired |"
         )
+    if any(metric_verdict(one, view.checks) == BEYOND for one in comparison.metrics.values()):
+        yield from ("", f"{BEYOND_TEXT[:1].upper()}{BEYOND_TEXT[1:]}.")
 
 
 def _groups(view: ComparisonView) -> Iterator[str]:

@@ -21,6 +21,7 @@ from pytest_rageval.report.text.summary import (
     GROUP_COLUMNS,
     SummaryView,
     change_text,
+    concurrency_text,
     held_value_text,
     interval_text,
     limit_text,
@@ -29,7 +30,7 @@ from pytest_rageval.report.text.summary import (
 )
 from pytest_rageval.support.text import clean, counted, format_value
 from pytest_rageval.values.gate import GateResult
-from pytest_rageval.values.numbers import MetricSummary
+from pytest_rageval.values.numbers import MetricSummary, group_size
 
 LISTED_CAUSES: Final = 20
 LISTED_CASES: Final = 200
@@ -53,6 +54,7 @@ def _lines(view: SummaryView) -> Iterator[str]:
     yield from baseline_line(view.gate)
     yield from check_table(view.gate)
     yield from _metric_table(view)
+    yield from _latency_line(view)
     yield from _category_table(view.aggregate.by_category)
     yield from _judge_list(view)
     yield from _case_list(view)
@@ -118,6 +120,16 @@ def _metric_table(view: SummaryView) -> Iterator[str]:
             yield _metric_row(f"{key} {name}", part) + (" - |" if view.changes else "")
 
 
+def _latency_line(view: SummaryView) -> Iterator[str]:
+    latency = view.aggregate.latency
+    if latency.p50_ms is None or latency.p95_ms is None:
+        return
+    values = ((latency.p50_ms, latency.p50_censored), (latency.p95_ms, latency.p95_censored))
+    p50, p95 = (f"{'at least ' * cut}{format_value(ms, 'ms')} ms" for ms, cut in values)
+    calls = counted(latency.n, "call") + concurrency_text(view.concurrency)
+    yield from ("", f"Latency of {calls}: p50 {p50}, p95 {p95}.")
+
+
 def _metric_row(name: str, summary: MetricSummary) -> str:
     mean = "no data" if summary.mean is None else format_value(summary.mean)
     return (
@@ -130,10 +142,11 @@ def _category_table(groups: Mapping[str, Mapping[str, MetricSummary]]) -> Iterat
     if not groups:
         return
     heads = " | ".join(name for _, name in GROUP_COLUMNS)
-    yield from ("", f"| category | {heads} |", "|---|" + "---:|" * len(GROUP_COLUMNS))
+    yield from ("", f"| category | n | {heads} |", "|---|" + "---:|" * (len(GROUP_COLUMNS) + 1))
     for name, summaries in sorted(groups.items()):
-        cells = [mean_text(summaries.get(key)) for key, _ in GROUP_COLUMNS]
-        yield f"| {escape(name)} | {' | '.join(cells)} |"
+        n = group_size(summaries)
+        cells = [mean_text(summaries.get(key), n) for key, _ in GROUP_COLUMNS]
+        yield f"| {escape(name)} | {n} | {' | '.join(cells)} |"
 
 
 def _judge_list(view: SummaryView) -> Iterator[str]:

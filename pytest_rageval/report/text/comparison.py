@@ -18,7 +18,7 @@ from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.text.lines import Line, Style, check_lines, fit_line, wrapped
 from pytest_rageval.report.text.summary import HEADLINE, change_text
 from pytest_rageval.support.text import clean, counted, cut_columns, format_value
-from pytest_rageval.values.gate import CheckResult
+from pytest_rageval.values.gate import CHANGE_WORDS, CheckResult
 from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.run import StoredRun
 
@@ -27,6 +27,7 @@ _STYLES: Final[Mapping[Verdict, Style]] = {
     "better": "green",
     "worse": "red",
     "same": "",
+    "equal": "",
     "unclear": "yellow",
 }
 _SHORT: Final = {
@@ -84,7 +85,7 @@ def render_comparison(
     elif not found.comparable:
         lines += _refusal(found, width)
     lines += _config_lines(found, width)
-    lines += _metric_lines(found, width, verbose)
+    lines += _metric_lines(view, width, verbose)
     lines += _latency_lines(found, width)
     lines += _noise_lines(found, width)
     lines += _group_lines(view, width, verbose)
@@ -102,6 +103,11 @@ def _head(found: RunComparison, width: int) -> Iterator[Line]:
     for word, side in (("base", found.base), ("new", found.new)):
         yield ((f"{word:<9}", "bold"), (clean(describe_side(side)), ""))
     yield from wrapped("", pairing_text(found), width)
+    if found.comparison.no_difference:
+        yield from wrapped("", NO_DIFFERENCE, width, style="green")
+
+
+NO_DIFFERENCE: Final = "no difference: every score of every paired case is equal"
 
 
 def describe_side(side: StoredRun) -> str:
@@ -168,7 +174,24 @@ def difference_text(one: ConfigDifference) -> str:
 # --- numbers -----------------------------------------------------------------------------------
 
 
-def _metric_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[Line]:
+BEYOND: Final = "beyond"
+"""Verdict of a metric whose change is beyond a limit of thresholds.toml without being proven."""
+
+
+def metric_verdict(change: MetricChange, checks: Sequence[CheckResult]) -> str:
+    """Return the verdict of a metric, in agreement with the checks of the whole set."""
+    beyond = any(
+        (one.check.metric, one.check.table) == (change.key, "overall")
+        and one.check.kind in CHANGE_WORDS
+        and one.estimate is not None
+        and one.status in {"fail", "warn"}
+        for one in checks
+    )
+    return BEYOND if beyond and change.verdict == "unclear" else change.verdict
+
+
+def _metric_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Line]:
+    found = view.found
     changes = [c for c in found.comparison.metrics.values() if verbose or is_shown(c)]
     if not changes:
         return
@@ -187,13 +210,19 @@ def _metric_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[L
             p_text(change.p),
             p_text(change.p_holm),
         )
-        yield ((_row(cells, width), ""), (change.verdict, _STYLES[change.verdict]))
+        word = metric_verdict(change, view.checks)
+        yield ((_row(cells, width), ""), (word, _STYLES[change.verdict]))
         if change.n_base_only or change.n_new_only:
             lost = f"scored only in base {change.n_base_only}, only in new {change.n_new_only}"
             yield ((f"  {lost}", "yellow"),)
     hidden = len(found.comparison.metrics) - len(changes)
     if hidden:
         yield ((f"  and {counted(hidden, 'more metric')} (-v)", "dim"),)
+    if any(metric_verdict(change, view.checks) == BEYOND for change in changes):
+        yield ((f"  {BEYOND_TEXT}", "dim"),)
+
+
+BEYOND_TEXT: Final = f"{BEYOND}: past the limit of thresholds.toml, and not proven"
 
 
 def is_shown(change: MetricChange) -> bool:
@@ -210,6 +239,8 @@ def _row(cells: tuple[str, str, str, str, str, str, str, str], width: int) -> st
 
 
 def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:
+    if found.latency_problem and not found.comparison.latency:
+        yield from wrapped("note", found.latency_problem, width, "yellow")
     for change in found.comparison.latency.values():
         unit = unit_of(change.key)
         base, new = format_value(change.base, unit), format_value(change.new, unit)

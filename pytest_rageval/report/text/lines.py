@@ -92,8 +92,8 @@ def detectable_text(result: CheckResult) -> str | None:
         return None
     word = "drop" if check.kind == "max_drop" else "rise"
     size = detectable_size(result)
-    seen = f"a {word} of {size}" if size else f"no {word}: too few"
-    return f"{counted(result.n, 'case')} would show {seen}"
+    seen = f"only a {word} of {size} or more" if size else f"no {word}"
+    return f"with {counted(result.n, 'case')}, {seen} would be reliably detected"
 
 
 def detectable_size(result: CheckResult) -> str | None:

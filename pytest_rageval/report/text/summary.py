@@ -35,7 +35,7 @@ from pytest_rageval.support.text import (
     format_value,
 )
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
-from pytest_rageval.values.numbers import Aggregate, MetricSummary
+from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord
 
 HEADLINE = (
@@ -104,6 +104,8 @@ class SummaryView:
     """Command that runs misses and errors again."""
     report: str = ""
     """Displayed path of the report page; empty: none was written."""
+    concurrency: int | None = None
+    """Requests in flight at most while the latency was measured; None: unknown."""
     changes: Mapping[str, float] = field(default_factory=dict)
     """Difference to the baseline by metric key, over the cases in common; empty: no comparison."""
 
@@ -204,7 +206,15 @@ def _run_rows(
     for metric, value in rows.items():
         n = str(latency.n if metric.startswith("latency_ms") else view.aggregate.total)
         sign = ">=" if censored.get(metric) else ""
-        yield from table.rows(metric, n, value, "-", checks.get(metric, []), sign=sign)
+        at = concurrency_text(view.concurrency, short=True) if metric in censored else ""
+        yield from table.rows(metric, n, value, "-", checks.get(metric, []), sign=sign, label=at)
+
+
+def concurrency_text(concurrency: int | None, *, short: bool = False) -> str:
+    """Return `` at concurrency 8``, short enough for the metric table; empty: unknown."""
+    if concurrency is None:
+        return ""
+    return f" at {'conc.' if short and concurrency > 9 else 'concurrency'} {concurrency}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,19 +237,24 @@ class _Table:
         checks: Sequence[CheckResult],
         *,
         sign: str = "",
+        label: str = "",
     ) -> Iterator[Line]:
         for result in checks or (None,):
             shown = value_text(key, value) if result is None else held_value_text(result, value)
-            yield self._one(key, n, sign + shown, interval, result)
+            change = change_text(key, self.changes.get(key))
+            yield self._one((key + label, n, sign + shown, interval), result, change)
 
-    def _one(self, key: str, n: str, value: str, interval: str, result: CheckResult | None) -> Line:
+    def _one(
+        self, cells: tuple[str, str, str, str], result: CheckResult | None, change: str
+    ) -> Line:
+        key, n, value, interval = cells
         limit = limit_text(result) if result else "-"
         word, style = VERDICTS[result.status] if result else ("", "")
         row_style: Style = "red" if result is not None and result.status == "fail" else ""
         if self.width < NARROW:
             text = f"{key}: {value}" + (f" ({limit})" if result else "")
             return ((f"{text} ", row_style), (word, style))
-        row = self.row(key, n, value, interval, limit, change_text(key, self.changes.get(key)))
+        row = self.row(key, n, value, interval, limit, change)
         if self.compares and word == "skipped":
             word = "skip"
         return ((row, row_style), (f"  {word}", style)) if word else ((row.rstrip(), ""),)
@@ -302,12 +317,12 @@ def _group_table(
     columns = [c for c in GROUP_COLUMNS if any(c[0] in g and g[c[0]].n for g in groups.values())]
     if width < NARROW:
         columns = columns[:2]
-    head = f"{title:<22}{'n':>5}" + "".join(f"{name:>9}" for _, name in columns)
+    head = f"{title:<22}{'n':>5}" + "".join(f" {name:>9}" for _, name in columns)
     yield ((head, "dim"),)
-    counts = _group_sizes(title, view.records)
     for name, summaries in sorted(groups.items()):
-        cells = "".join(f"{mean_text(summaries.get(key)):>9}" for key, _ in columns)
-        yield ((f"{clean(name, 21):<22}{counts.get(name, 0):>5}{cells}", ""),)
+        n = group_size(summaries)
+        cells = "".join(f" {mean_text(summaries.get(key), n):>9}" for key, _ in columns)
+        yield ((f"{clean(name, 21):<22}{n:>5}{cells}", ""),)
         for result in view.gate.checks:
             if (result.check.table, result.check.group) == (title, name):
                 word, style = VERDICTS[result.status]
@@ -316,23 +331,16 @@ def _group_table(
                 yield ((text, "red" if result.status == "fail" else ""), (word, style))
 
 
-def mean_text(summary: MetricSummary | None) -> str:
-    """Show the mean of a group; ``-`` where there is none."""
-    return "-" if summary is None or summary.mean is None else format_value(summary.mean)
+def mean_text(summary: MetricSummary | None, n: int) -> str:
+    """Show the mean of a group, with its own number of cases where it differs from the group's.
 
-
-def _group_sizes(title: str, records: Sequence[CaseRecord]) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for record in _one_of_each_case(record for record in records if record.counted):
-        names: Sequence[str | None] = record.tags
-        if title == "category":
-            names = (record.category,)
-        elif title == "difficulty":
-            names = (record.difficulty,)
-        for name in names:
-            if name is not None:
-                sizes[name] = sizes.get(name, 0) + 1
-    return sizes
+    Args:
+        summary: of one metric; without a mean it is shown as ``-``.
+        n: cases of the group.
+    """
+    if summary is None or summary.mean is None:
+        return "-"
+    return format_value(summary.mean) + (f" n{summary.n}" if summary.n != n else "")
 
 
 # --- cases, notes, gate --------------------------------------------------------------------

@@ -69,9 +69,11 @@ def test_equal_runs_are_the_same() -> None:
     assert found.flips == ()
 
 
-def test_few_equal_cases_prove_nothing() -> None:
+def test_few_equal_cases_are_equal_which_proves_nothing_of_others() -> None:
     found = compared(run_of(10), run_of(10))
-    assert {change.verdict for change in found.metrics.values()} == {"unclear"}
+    assert {change.verdict for change in found.metrics.values()} == {"equal"}
+    assert found.no_difference
+    assert not compared(run_of(10), run_of(10, missed=(1,))).no_difference
 
 
 def test_a_metric_where_less_is_better_is_worse_when_it_rises() -> None:

@@ -146,11 +146,33 @@ def test_a_small_tag_cannot_fail_the_build() -> None:
     found = decided(tagged(False), tagged(True), check)
     assert (found.status, found.small_n) == ("warn", True)
     assert found.message == (
-        "drop 0.200 is above max_drop 0.050; only 5 paired cases, fewer than min_n 20"
+        "drop 0.200 is above max_drop 0.050, not proven: the interval includes no drop; "
+        "only 5 paired cases, fewer than min_n 20"
     )
     strict = replace(check, on_small_n="fail")
     assert decided(tagged(False), tagged(True), strict).status == "fail"
     assert decided(tagged(False), tagged(False), check).status == "pass"
+
+
+def test_one_case_of_thirteen_warns_and_a_proven_drop_of_few_cases_fails() -> None:
+    base = [scored(f"c{i}", 1.0) for i in range(13)]
+    one = [scored(f"c{i}", float(i > 0)) for i in range(13)]
+    found = decided(base, one, drop(0.05))
+    assert (found.status, found.small_n) == ("warn", True)
+    assert "not proven: the interval includes no drop" in found.message
+    most = [scored(f"c{i}", float(i > 8)) for i in range(13)]
+    found = decided(base, most, drop(0.05))
+    assert (found.status, found.message) == ("fail", "drop 0.692 is above max_drop 0.050")
+
+
+def test_a_drop_that_is_not_proven_fails_by_its_estimate_and_says_so() -> None:
+    base = [scored(f"c{i}", float(i != 9)) for i in range(30)]
+    new = [scored(f"c{i}", float(i not in {1, 2})) for i in range(30)]
+    found = decided(base, new, drop(0.01))
+    assert found.status == "fail"
+    assert found.message == (
+        "drop 0.033 is above max_drop 0.010, not proven: the interval includes no drop"
+    )
 
 
 def test_prove_fail_needs_evidence() -> None:

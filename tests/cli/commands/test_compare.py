@@ -74,8 +74,9 @@ def test_a_regression_beyond_the_thresholds_is_exit_1(capsys: Output) -> None:
     write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
     thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\n")
     lines = printed(capsys, "base", "new", code=ExitCode.NO)
-    assert "FAIL recall_at_k max_drop: drop 0.120 is above max_drop 0.050 (200 cases would" in (
-        " ".join(" ".join(lines).split())
+    assert (
+        "FAIL recall_at_k max_drop: drop 0.120 is above max_drop 0.050 (with 200 cases, only"
+        in (" ".join(" ".join(lines).split()))
     )
     assert lines[-1] == "result   regression: 1 of 1 check failed"
     found = compared(capsys, "base", "new", code=ExitCode.NO)
@@ -369,3 +370,54 @@ def test_a_group_takes_its_minimum_from_the_thresholds(capsys: Output) -> None:
     write_run(RESULTS, "two", of_two_groups(range(30, 35)), day=2)
     found = compared(capsys, "one", "two")["groups"]["category"]["few"]["recall_at_k"]
     assert found["verdict"] == "worse"
+
+
+def test_two_equal_runs_have_no_difference_and_nothing_unclear(capsys: Output) -> None:
+    write_run(RESULTS, "few", run_of(9), day=2)
+    write_run(RESULTS, "again", run_of(9), day=3)
+    lines = printed(capsys, "few", "again")
+    assert any("no difference: every score of every paired case is equal" in one for one in lines)
+    assert not any("unclear" in one for one in lines)
+
+
+def test_a_drop_beyond_a_limit_that_is_not_proven_is_called_so_twice(capsys: Output) -> None:
+    write_run(RESULTS, "few", run_of(13), day=2)
+    write_run(RESULTS, "one", run_of(13, missed=[1]), day=3)
+    thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\n")
+    lines = printed(capsys, "few", "one")
+    [row] = [line for line in lines if line.startswith("recall_at_k  ") and "[" not in line]
+    assert row.endswith("  beyond")
+    text = " ".join(" ".join(lines).split())
+    assert "beyond: past the limit of thresholds.toml, and not proven" in text
+    assert "warn recall_at_k max_drop: drop 0.077 is above max_drop 0.050, not proven" in text
+
+
+def test_latency_is_compared_only_at_equal_concurrency(capsys: Output) -> None:
+    write_run(RESULTS, "at8", run_of(20), day=2, concurrency=8)
+    write_run(RESULTS, "also8", run_of(20), day=3, concurrency=8)
+    write_run(RESULTS, "at32", run_of(20), day=4, concurrency=32)
+    assert compared(capsys, "at8", "also8")["latency"].keys() == {
+        "latency_ms.p50", "latency_ms.p95",
+    }  # fmt: skip
+    thresholds("[overall]\nlatency_ms.p95 = { max_rise = 1 }\nmrr = { max_drop = 0.1 }\n")
+    found = compared(capsys, "at8", "at32")
+    said = "times are not compared: concurrency 8 in base, 32 in new"
+    assert (found["comparable"], found["latency"], found["latency_problem"]) == (True, {}, said)
+    assert {one["name"]: (one["status"], one["message"]) for one in found["checks"]}[
+        "latency_ms.p95 max_rise"
+    ] == ("skip", said)
+    lines = printed(capsys, "at8", "at32")
+    assert f"note     {said}" in lines
+    assert not any(line.startswith("latency_ms") for line in lines)
+
+
+def test_runs_that_store_only_the_setting_are_at_its_concurrency(capsys: Output) -> None:
+    for run_id, day in (("old", 2), ("new", 3)):
+        folder = write_run(RESULTS, run_id, run_of(20), day=day)
+        path = folder / "config.json"
+        config = json.loads(path.read_text(encoding="utf-8"))
+        del config["concurrency"]
+        path.write_text(json.dumps(config), encoding="utf-8")
+    write_run(RESULTS, "known", run_of(20), day=4, concurrency=8)
+    assert compared(capsys, "old", "new")["latency"]
+    assert compared(capsys, "old", "known")["latency"]

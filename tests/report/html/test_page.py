@@ -305,3 +305,8 @@ def test_a_baseline_of_another_k_is_said_not_to_compare() -> None:
 
     assert "Different k" in html
     assert against(old, run([passed("a")])).comparison.n_paired == 0
+
+
+def test_times_are_shown_with_their_concurrency() -> None:
+    html = page(run([passed("a")], config={"concurrency": 8}))
+    assert "Measured at concurrency 8 (requests in flight)." in html

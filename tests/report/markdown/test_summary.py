@@ -113,3 +113,15 @@ def test_what_is_known_of_the_judge_is_ids_and_numbers() -> None:
     assert "| groundedness | c1 | 5 | 1 |" in document
     assert "SECRET" not in document
     assert "second judge" not in render_markdown(view(hits(1)))
+
+
+def test_a_category_has_its_number_of_cases_and_those_of_means_over_fewer() -> None:
+    records = [*hits(1, 0, category="b"), record("z", {"abstention_accuracy": 0.0}, category="b")]
+    rows = render_markdown(view(records)).splitlines()
+    assert "| category | n | hit | recall | all | mrr | abstain |" in rows
+    assert "| b | 3 | 0.500 n2 | - | - | - | 0.000 n1 |" in rows
+
+
+def test_latency_stands_with_its_concurrency() -> None:
+    shown = view(hits(1, latency={"total_ms": 12.0}), concurrency=8)
+    assert "Latency of 1 call at concurrency 8: p50 12 ms, p95 12 ms." in render_markdown(shown)

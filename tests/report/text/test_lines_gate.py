@@ -34,6 +34,8 @@ def test_no_change_is_larger_than_the_metric_can_make(
 
 
 def test_too_few_cases_are_said_to_show_nothing() -> None:
-    assert detectable_text(result("mrr", 1.2)) == "3 cases would show no drop: too few"
-    assert detectable_text(result("mrr", 0.2)) == "3 cases would show a drop of 0.200"
+    assert detectable_text(result("mrr", 1.2)) == "with 3 cases, no drop would be reliably detected"
+    assert detectable_text(result("mrr", 0.2)) == (
+        "with 3 cases, only a drop of 0.200 or more would be reliably detected"
+    )
     assert detectable_text(result("mrr", 0.2, kind="min")) is None

@@ -153,6 +153,24 @@ def test_categories_carry_their_own_counts_and_checks() -> None:
     assert lines[at + 3].split() == ["hit_at_k", "0.500,", "limit", ">=", "0.9", "FAIL"]
 
 
+def test_a_mean_over_fewer_cases_than_its_group_names_their_number() -> None:
+    records = [*hits(1, 0, category="b"), record("z", {"abstention_accuracy": 0.0}, category="b")]
+    lines = text(view(records))
+    head, row = lines[(at := next(i for i, t in enumerate(lines) if t.startswith("category")))], at
+    assert head.split()[:3] == ["category", "n", "hit"]
+    assert lines[row + 1].split() == ["b", "3", "0.500", "n2", "0.000", "n1"]
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "label"), [(8, " at concurrency 8"), (64, " at conc. 64"), (None, "")]
+)
+def test_latency_is_shown_with_its_concurrency(concurrency: int | None, label: str) -> None:
+    shown = view(hits(1, latency={"total_ms": 12.0}), concurrency=concurrency)
+    [row] = [line for line in text(shown) if line.startswith("latency_ms.p50")]
+    assert row.startswith(f"latency_ms.p50{label}  ")
+    assert row.split()[-4:] == ["1", "12", "-", "-"]
+
+
 def test_errors_come_before_the_worst_misses() -> None:
     records = [
         record("m-2", {"recall_at_k": 0.5}, outcome="missed"),
