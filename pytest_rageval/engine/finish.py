@@ -24,6 +24,7 @@ from pytest_rageval.engine.parts import selection_of
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.target_faults import chunk_sentences
+from pytest_rageval.report.text.next_commands import RunCommands
 from pytest_rageval.report.text.summary import SummaryView
 from pytest_rageval.runs.documents import gate_document
 from pytest_rageval.runs.metrics_document import metrics_document
@@ -35,6 +36,7 @@ from pytest_rageval.runs.store import (
     write_document,
     write_text_document,
 )
+from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
 from pytest_rageval.support.text import clean, first_of
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import (
@@ -192,7 +194,7 @@ def finish_run(
         reliability=known.reliability,
         gave_up=words.gave_up,
         resume="" if gate.complete else words.resume,
-        rerun=words.rerun,
+        commands=_commands(ended, gate, words.rerun),
         changes={} if baseline is None else baseline.changes,
         concurrency=run.concurrency,
     )
@@ -212,6 +214,21 @@ def _judge(run: StoredRun) -> str:
     ours = (f"{named}/", f"{named} at ")
     others = [clean(name, 60) for name in found if name and not name.startswith(ours)]
     return first_of(others, 2) if others else named
+
+
+def _commands(ended: EndedRun, gate: GateResult, rerun: str) -> RunCommands:
+    """Return the names by which commands take the run."""
+    project, selection = ended.project, ended.selection
+    results = Path(project.rootdir) / project.results_dir
+    if project.origins.get("results_dir") == "flag":  # commands look for runs elsewhere
+        return RunCommands(name=_shown(ended.run.folder, Path(project.rootdir)), rerun=rerun)
+    return RunCommands(
+        rerun=rerun,
+        may_become_baseline=gate.verdict == "pass"
+        and 0 < selection.n_total == selection.n_selected
+        and (project.baseline or ended.thresholds.baseline) is None
+        and BASELINE_TAG not in read_tags(results),
+    )
 
 
 def with_page(finished: FinishedRun) -> FinishedRun:

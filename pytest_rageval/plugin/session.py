@@ -425,10 +425,14 @@ class Controller:
         warnings = (append_step_summary(finished.summary, os.environ), self._put_into_index())
         notes = [*finished.view.notes, *filter(None, warnings)]
         view = replace(finished.view, notes=notes)
+        commands = view.commands
         if getattr(self.config, "cache", None) is None:
             # pytest does not store the failures, but the run does.
-            view = replace(view, rerun=f"pytest --rageval-failed-from {self.run.run_id}")
-        return replace(finished, view=view)
+            rerun = f"pytest --rageval-failed-from {self.run.run_id}"
+            commands = replace(commands, rerun=rerun)
+        last_failed = self.config.getoption("lf", False)
+        reran = bool(last_failed or self.state.settings.failed_from)
+        return replace(finished, view=replace(view, commands=replace(commands, reran=reran)))
 
     def _put_into_index(self) -> str | None:
         settings = self.state.settings

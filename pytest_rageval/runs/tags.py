@@ -15,6 +15,9 @@ from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.settings import TAG_RULE, TAGS, is_run_id, is_tag
 
+BASELINE_TAG: Final = "main"
+"""Tag of the run that others are compared with if no baseline is named."""
+
 
 def read_tags(results_dir: Path) -> dict[str, str]:
     """Return the id of the run by tag, in the order of tags; files without an id are left out."""

@@ -32,11 +32,11 @@ def blocks(language: str) -> list[str]:
 @pytest.mark.slow
 def test_the_summary_in_the_readme_is_what_make_eval_prints(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "evals/", f"--rageval-results={tmp_path}"],
+        [sys.executable, "-m", "pytest", "evals/"],
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",
-        env={**os.environ, "COLUMNS": "80"},
+        env={**os.environ, "COLUMNS": "80", "RAGEVAL_RESULTS": str(tmp_path)},
         check=False,
     )
     assert done.returncode == 0, done.stdout

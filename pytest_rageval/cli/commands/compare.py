@@ -93,11 +93,11 @@ def _folders(base: str | None, new: str | None, project: Settings) -> tuple[Path
 
 def _assumed_base(newest: Path, results: Path, project: Settings) -> Path:
     from pytest_rageval.runs.store import list_runs, resolve_run
-    from pytest_rageval.runs.tags import read_tags
+    from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
     from pytest_rageval.values.errors import StorageError
 
     baseline = baseline_name(project)
-    for name, role in ((baseline, "the baseline"), ("main", "tagged main")):
+    for name, role in ((baseline, "the baseline"), (BASELINE_TAG, f"tagged {BASELINE_TAG}")):
         if name is None or (name != baseline and name not in read_tags(results)):
             continue
         try:

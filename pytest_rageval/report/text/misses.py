@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pytest_rageval.report.explain.verdict import STAGE_MEANING
 from pytest_rageval.report.text.lines import HEAD, Line, fit_line
+from pytest_rageval.report.text.next_commands import case_names, explain_command
 from pytest_rageval.support.text import clean, counted, cut_columns
 from pytest_rageval.values.record import CaseRecord
 
@@ -19,7 +19,8 @@ _MEANINGS: Final = {str(stage): meaning for stage, meaning in STAGE_MEANING.item
 _SHOWN: Final = 10
 """Cases of one cause that are listed unless all are asked for."""
 _ID_COLUMNS: Final = 28
-_QUESTION_CHARS: Final = 300
+_TEXT_CHARS: Final = 300
+_LABEL: Final = len("question  ")
 
 
 def find_misses(records: Sequence[CaseRecord]) -> Misses:
@@ -76,7 +77,7 @@ def render_misses(
         verbose: list every case instead of the first of each cause.
     """
     misses = find_misses(records)
-    names = Counter(name for name, _ in {(record.name, record.nodeid) for record in records})
+    names = case_names(records)
     lines = [_head(records, misses, run_id)]
     for cause, found in misses.items():
         shown = found if verbose else found[:_SHOWN]
@@ -85,9 +86,8 @@ def render_misses(
             lines.append(((f"  and {len(found) - len(shown)} more, listed with -v", "dim"),))
     if misses:
         first = next(iter(misses.values()))[0]
-        name = shlex.quote(clean(_name(first, names)))
         why = "   (why one of them failed)"
-        command = f"rageval explain {shlex.quote(clean(run))} {name}"
+        command = explain_command(first, names, run)
         fits = HEAD + len(command) + len(why) <= width
         lines += [(), ((f"{'next':<{HEAD}}", "bold"), (command + why * fits, ""))]
     return [fit_line(line, width) for line in lines]
@@ -102,21 +102,45 @@ def _head(records: Sequence[CaseRecord], misses: Misses, run_id: str) -> Line:
 
 
 def _group(
-    cause: str, records: Sequence[CaseRecord], total: int, names: Mapping[str, int], width: int
+    cause: str, records: Sequence[CaseRecord], total: int, names: Mapping[str, str], width: int
 ) -> Iterator[Line]:
     meaning = "" if records[0].error is not None else _MEANINGS.get(cause, "")
     yield ()
     yield ((f"{clean(cause)} {total}", "bold"), (f"   {meaning}", "dim"))
-    shown = {clean(_name(record, names)): record for record in records}
+    shown = {clean(names[record.nodeid]): record for record in records}
     room = min(max(map(len, shown)), _ID_COLUMNS)
     for name, record in shown.items():
         aside = "" if record.counted else "(not reviewed) "
         question = cut_columns(
-            aside + clean(record.question, _QUESTION_CHARS), width - max(len(name), room) - 4
+            aside + clean(record.question, _TEXT_CHARS), width - max(len(name), room) - 4
         )
         yield ((f"  {name:<{room}}  {question}", ""),)
 
 
-def _name(record: CaseRecord, names: Mapping[str, int]) -> str:
-    """Return the shortest name by which the case is found in its run."""
-    return record.name if names[record.name] == 1 else record.nodeid
+def render_texts(misses: Sequence[CaseRecord], *, limit: int, width: int) -> Iterator[Line]:
+    """Yield the question, the expected answer and the answer of misses, one line each.
+
+    Args:
+        misses: one record of each case.
+        limit: number of cases shown; the others are counted.
+        width: columns of the terminal.
+    """
+    for record in misses[:limit]:
+        yield ((f"{'missed':<{HEAD}}", "bold"), (f"{clean(record.name)} {_cause(record)}", ""))
+        for label, text in _texts(record):
+            shown = cut_columns(clean(text, _TEXT_CHARS), width - HEAD - _LABEL)
+            yield ((f"{'':<{HEAD}}{label:<{_LABEL}}", "dim"), (shown, ""))
+    if len(misses) > limit:
+        yield ((f"{'':<{HEAD}}and {len(misses) - limit} more with -vv", "dim"),)
+
+
+def _texts(record: CaseRecord) -> Iterator[tuple[str, str]]:
+    yield "question", record.question
+    case = record.stored_case
+    if case is not None:
+        facts = "; ".join(case.expected_key_facts)
+        expected = (case.expected_answer or facts) if case.answerable else "that it abstains"
+        if expected:
+            yield "expected", expected
+    if record.answer is not None:
+        yield "answer", record.answer or "(empty)"

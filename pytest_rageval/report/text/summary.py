@@ -27,6 +27,8 @@ from pytest_rageval.report.text.lines import (
     fit_line,
     wrapped,
 )
+from pytest_rageval.report.text.misses import render_texts
+from pytest_rageval.report.text.next_commands import RunCommands, next_commands
 from pytest_rageval.support.text import (
     clean,
     counted,
@@ -73,6 +75,7 @@ VERSUS = 80
 _JUDGED = frozenset({"ungrounded", "incorrect"})
 """Failure stages that only a judge can detect."""
 _CASES_SHOWN = 3
+_TEXTS_SHOWN = 10
 _FLAWS_SHOWN = 2
 _FLAW_CHARS = 200
 _WEAK_SHOWN = 5
@@ -100,8 +103,8 @@ class SummaryView:
     """Reason why the run gave up on the target; empty: it did not. Also in ``notes``."""
     resume: str = ""
     """Command that resumes the run; empty: it is complete."""
-    rerun: str = "pytest --lf"
-    """Command that runs misses and errors again."""
+    commands: RunCommands = field(default_factory=RunCommands)
+    """The names by which commands take the run, and the way to run it again."""
     report: str = ""
     """Displayed path of the report page; empty: none was written."""
     concurrency: int | None = None
@@ -134,6 +137,9 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
         lines += _group_table("tag", view.aggregate.by_tag, view, width)
         lines += _group_table("difficulty", view.aggregate.by_difficulty, view, width)
     lines += _case_lines(view, width)
+    if verbosity > 0:
+        limit = _TEXTS_SHOWN if verbosity == 1 else len(view.records)
+        lines += render_texts(_worst_misses(view.records), limit=limit, width=width)
     if view.reliability is not None:
         lines += _reliability_lines(view.reliability, width, verbosity)
     for note in (*view.notes, *view.aggregate.warnings, *view.aggregate.target_warnings):
@@ -170,7 +176,8 @@ def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Lin
     percent = f"{view.confidence * 100:g}% CI"
     table = _Table(width=width, changes=view.changes)
     if width >= NARROW:
-        yield ((table.row("metric", "n", "value", percent, "limit", view.versus), "dim"),)
+        head = table.row("metric", "n", "value", percent, "limit", view.versus)
+        yield ((head.rstrip(), "dim"),)
     for key in METRICS:
         summary = view.aggregate.metrics.get(key)
         shown = key in HEADLINE or verbosity > 0
@@ -253,7 +260,7 @@ class _Table:
         row_style: Style = "red" if result is not None and result.status == "fail" else ""
         if self.width < NARROW:
             text = f"{key}: {value}" + (f" ({limit})" if result else "")
-            return ((f"{text} ", row_style), (word, style))
+            return ((f"{text} ", row_style), (word, style)) if word else ((text, row_style),)
         row = self.row(key, n, value, interval, limit, change)
         if self.compares and word == "skipped":
             word = "skip"
@@ -375,6 +382,12 @@ def _badness(record: CaseRecord) -> tuple[int, float, str]:
     return 0 if record.outcome == "error" else 1, recall, record.nodeid
 
 
+def _worst_misses(records: Sequence[CaseRecord]) -> list[CaseRecord]:
+    """Return the counted misses, one record of each case, the worst first."""
+    found = [r for r in records if r.counted and r.outcome not in {"passed", "error"}]
+    return _one_of_each_case(sorted(found, key=_badness))
+
+
 def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
     """Return the records that took longest, slowest first, one of each case."""
     timed = [r for r in records if "total_ms" in r.latency]
@@ -470,10 +483,13 @@ def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
 
 
 def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
-    if any(r.outcome != "passed" for r in view.records):
-        why = "   (runs misses and errors again)"
-        fits = len(view.rerun) + len(why) + 9 <= width
-        yield (("next     ", "bold"), (view.rerun + why * fits, ""))
+    worst = next(iter(_worst_misses(view.records)), None)
+    for command, reason in next_commands(view.records, worst, view.commands):
+        reasoned = f"{command}   ({reason})"
+        if len(reasoned) + 9 <= width:
+            yield (("next     ", "bold"), (reasoned, ""))
+        else:
+            yield from _command_lines("next", command, width)
     if view.changes and view.gate.baseline is not None:
         baseline = clean(shlex.quote(view.gate.baseline.name or ""))
         yield (("compare  ", "bold"), (f"rageval compare {baseline} {view.run_id}", ""))

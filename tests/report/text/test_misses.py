@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_rageval.report.text.misses import find_misses, render_misses
+from pytest_rageval.report.text.misses import find_misses, render_misses, render_texts
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, hits, record
@@ -62,3 +62,47 @@ def test_lines_are_printable_and_no_wider_than_the_terminal() -> None:
         shown = text(miss("a", question=hostile), width=width)
         assert all(len(line) <= width and line.isprintable() for line in shown)
         assert not any("::error::" in line for line in shown)
+
+
+# --- texts of misses ---------------------------------------------------------------------------
+
+
+def texts(*records: CaseRecord, limit: int = 10, width: int = 60) -> list[str]:
+    lines = render_texts(records, limit=limit, width=width)
+    return ["".join(part for part, _ in line) for line in lines]
+
+
+def asked(**fields: Any) -> CaseRecord:
+    case = Case(**{"id": "a", "question": "How long?", **fields})
+    return miss("a", "not_retrieved", case=case, answer="A week.")
+
+
+def test_a_miss_shows_question_expectation_and_answer() -> None:
+    assert texts(asked(expected_answer="14 days")) == [
+        "missed   a not_retrieved",
+        "         question  How long?",
+        "         expected  14 days",
+        "         answer    A week.",
+    ]
+
+
+def test_an_expectation_is_an_answer_its_facts_or_that_there_is_none() -> None:
+    assert "         expected  14 days; cash" in texts(
+        asked(expected_key_facts=("14 days", "cash"))
+    )
+    assert "         expected  that it abstains" in texts(asked(answerable=False))
+    assert not any("expected" in line for line in texts(asked()))
+    assert texts(miss("a")) == ["missed   a missed", "         question  ?"]
+    assert texts(miss("a", answer=""))[-1] == "         answer    (empty)"
+
+
+def test_more_misses_than_the_limit_are_counted() -> None:
+    assert texts(*[miss(name) for name in "abc"], limit=1)[-1] == "         and 2 more with -vv"
+
+
+def test_texts_are_cut_and_printable() -> None:
+    hostile = "\x1b[31m\u202e" + "very long " * 100 + "\r\n::error::x"
+    record = miss(f"a{hostile}", question=hostile, answer=hostile)
+    for line in texts(record, width=50)[1:]:
+        assert len(line) <= 50
+        assert line.isprintable()

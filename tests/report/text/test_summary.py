@@ -246,6 +246,34 @@ def test_the_slowest_come_first_and_those_without_a_time_never() -> None:
     assert [r.case_id for r in slowest_records(records)] == ["b", "d", "c"]
 
 
+def test_the_worst_miss_is_the_one_to_explain() -> None:
+    near, far = (record(i, {"recall_at_k": v}, outcome="missed") for i, v in (("a", 0.5), ("b", 0)))
+    lines = text(view([near, far, failed("bad")]))
+    at = next(i for i, t in enumerate(lines) if t.startswith("next"))
+    assert lines[at : at + 2] == [
+        "next     pytest --lf   (asks again, once the errors are mended)",
+        "next     rageval explain last b   (the worst of 2)",
+    ]
+
+
+def test_a_command_too_long_for_the_terminal_can_still_be_copied() -> None:
+    (line,) = (t for t in text(view([record("x" * 90, outcome="missed")])) if "explain" in t)
+    assert line == "next     rageval explain last \\"
+
+
+def test_texts_of_misses_are_shown_when_asked_for() -> None:
+    records = hits(*[0] * 12, question="How long?")
+    assert not any("How long?" in t for t in text(view(records)))
+    assert sum("How long?" in t for t in text(view(records), verbosity=1)) == 10
+    assert sum("How long?" in t for t in text(view(records), verbosity=2)) == 12
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_no_line_ends_in_blanks(width: int) -> None:
+    lines = text(view([*hits(1, 0), failed("bad")], result("fail")), width=width, verbosity=2)
+    assert [t for t in lines if t != t.rstrip()] == []
+
+
 def test_a_way_to_rerun_is_offered_only_where_something_missed() -> None:
     assert any("--lf" in t for t in text(view(hits(0))))
     assert not any("--lf" in t for t in text(view(hits(1))))

@@ -1,0 +1,75 @@
+"""The commands that help most after a run, the most urgent first."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_rageval.runs.tags import BASELINE_TAG
+from pytest_rageval.support.text import clean, counted
+from pytest_rageval.values.record import CaseRecord
+
+_MOST: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCommands:
+    """Commands about a run, as they are typed after it."""
+
+    name: str = "last"
+    """The run: ``last``, or its folder if commands would look for runs in another one."""
+    rerun: str = "pytest --lf"
+    """Command that runs misses and errors again."""
+    reran: bool = False
+    """Whether the run did so itself."""
+    may_become_baseline: bool = False
+    """Whether it passed over the whole set of a project that has no baseline."""
+
+
+def next_commands(
+    records: Sequence[CaseRecord], worst: CaseRecord | None, commands: RunCommands
+) -> list[tuple[str, str]]:
+    """Return at most two commands, each with a reason in a few words.
+
+    Args:
+        records: of the run.
+        worst: the miss to look at first; None: no case missed.
+        commands: how the run is named, and run again.
+    """
+    found = []
+    if any(record.outcome == "error" for record in records):
+        found.append((commands.rerun, "asks again, once the errors are mended"))
+    if worst is not None:
+        n = len({r.nodeid for r in records if r.counted and r.outcome not in {"passed", "error"}})
+        why = f"the worst of {n}" if n > 1 else "shows why it missed"
+        found.append((explain_command(worst, case_names(records), commands.name), why))
+        if not commands.reran:
+            found.append((commands.rerun, "runs misses and errors again"))
+    unreviewed = Counter(r.file for r in {r.nodeid: r for r in records}.values() if not r.counted)
+    for file, n in unreviewed.items():
+        why = f"{counted(n, 'generated case')} to review"
+        found.append((f"rageval label {shlex.quote(clean(file))} --review", why))
+    if not found and commands.may_become_baseline:
+        why = "to compare later runs with this one"
+        found.append((f"rageval runs tag {commands.name} {BASELINE_TAG}", why))
+    first_reasons: dict[str, str] = {}
+    for command, why in found:
+        first_reasons.setdefault(command, why)
+    return [*first_reasons.items()][:_MOST]
+
+
+def case_names(records: Sequence[CaseRecord]) -> Mapping[str, str]:
+    """Return the shortest name of each case in its run, by node id."""
+    nodeids = {record.nodeid: record.name for record in records}
+    n = Counter(nodeids.values())
+    return {nodeid: name if n[name] == 1 else nodeid for nodeid, name in nodeids.items()}
+
+
+def explain_command(record: CaseRecord, names: Mapping[str, str], run: str) -> str:
+    """Return the command that explains a case, or lists all if its name cannot be typed."""
+    name = names[record.nodeid]
+    command = f"rageval explain {shlex.quote(clean(run))}"
+    return f"{command} {shlex.quote(name)}" if clean(name) == name else command

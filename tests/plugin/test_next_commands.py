@@ -1,0 +1,58 @@
+"""The commands that a run ends with."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.runs.tags import write_tag
+from tests.plugin.scratch import CASES, REFUSED, Project
+
+EXPLAIN = "next     rageval explain last short-1   (shows why it missed)"
+
+
+def advised(result: pytest.RunResult) -> list[str]:
+    """Return the lines with commands."""
+    return [line for line in result.outlines if line.startswith("next ")]
+
+
+def test_a_miss_is_explained_before_it_is_asked_again(project: Project) -> None:
+    again = "next     pytest --lf   (runs misses and errors again)"
+    assert advised(project.run()) == [EXPLAIN, again]
+    assert advised(project.run("--lf")) == [EXPLAIN]
+    assert advised(project.run("--rageval-failed-from", "last")) == [EXPLAIN]
+
+
+def test_errors_are_named_first(project: Project) -> None:
+    project.cases([*CASES, REFUSED])
+    assert advised(project.run()) == [
+        "next     pytest --lf   (asks again, once the errors are mended)",
+        EXPLAIN,
+    ]
+
+
+def test_a_first_whole_run_that_passed_is_offered_as_the_baseline(project: Project) -> None:
+    project.cases(CASES[:2])
+    offer = "next     rageval runs tag last main   (to compare later runs with this one)"
+    assert advised(project.run("-k", "ok-1")) == []
+    assert advised(project.run("--rageval-run-id", "one")) == [offer]
+    write_tag(project.folder().parent, "main", "one")
+    assert advised(project.run()) == []
+
+
+def test_a_project_with_a_baseline_gets_no_offer(project: Project) -> None:
+    project.cases(CASES[:2])
+    project.write("thresholds.toml", 'baseline = "elsewhere"\n')
+    assert advised(project.run()) == []
+
+
+def test_a_run_in_another_folder_is_named_by_it(project: Project) -> None:
+    result = project.run("--rageval-results", "other", "--rageval-run-id", "one")
+    assert advised(result)[0].startswith("next     rageval explain other/one short-1")
+    project.cases(CASES[:2])
+    assert advised(project.run("--rageval-results", "other")) == []
+
+
+def test_the_texts_of_misses_are_shown_with_v_alone(project: Project) -> None:
+    shown = ["missed   short-1 not_retrieved", "         question  miss three"]
+    assert [line for line in project.run("-v").outlines if line in shown] == shown
+    assert [line for line in project.run().outlines if line in shown] == []
