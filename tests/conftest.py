@@ -3,7 +3,7 @@
 pytester forgets every module that a run inside it was the first to import. httpx finds its
 exceptions by class, so a second copy of httpcore would no longer be recognised; a test that
 replaces a function by its module's name would replace it in the forgotten copy; and importing our
-own rooms anew for every inner run would take most of its time.
+own packages anew for every inner run would take most of its time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np  # noqa: F401
 import pydantic  # noqa: F401
 import pytest
 import yaml  # type: ignore[import-untyped]  # noqa: F401
+from hypothesis import HealthCheck, settings
 from sqlalchemy.dialects import postgresql, sqlite  # noqa: F401
 
 from pytest_rageval.analysis.aggregate import run as aggregate  # noqa: F401
@@ -34,6 +35,11 @@ from pytest_rageval.server import server  # noqa: F401
 from pytest_rageval.target import client  # noqa: F401
 from tests.build.postgres import execute, postgres_server
 
+# How long an example takes depends on the machine, and on its other tests.
+settings.register_profile(
+    "any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any_machine")
 # Runs inside a test are not what the step of a CI job is about.
 os.environ.pop("GITHUB_STEP_SUMMARY", None)
 

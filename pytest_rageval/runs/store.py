@@ -22,7 +22,7 @@ from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malf
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, write_file
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.text import counted, nearest
-from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.errors import Fault, StorageError, faults_error
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
 
@@ -230,7 +230,7 @@ def read_records(path: Path) -> list[CaseRecord]:
             does not parse was torn by a kill, and is left out.
 
     Raises:
-        StorageError: the file is missing, or a line in it is broken (the text names it).
+        StorageError: the file is missing, or lines in it are broken (the text names them).
     """
     file = path / RESULTS if path.is_dir() else path
     try:
@@ -239,22 +239,26 @@ def read_records(path: Path) -> list[CaseRecord]:
         raise StorageError(f"{file}: cannot be read: {error.strerror}") from error
     if last and is_json(last):
         lines.append(last)
-    return [_read_line(file, number, line) for number, line in enumerate(lines, start=1) if line]
+    records: list[CaseRecord] = []
+    faults: list[Fault] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            records += [record_from_json(_object(line))] if line else []
+        except StorageError as error:
+            faults.append(Fault(file=str(file), line=number, message=f"{error}; {_LEAVE_OUT}"))
+    if faults:
+        raise StorageError(str(faults_error(faults)))
+    return records
 
 
-def _read_line(file: Path, number: int, line: bytes) -> CaseRecord:
+def _object(text: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(line)
-    except ValueError as error:
-        raise StorageError(f"{file}:{number}: not JSON: {error}; {_LEAVE_OUT}") from None
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise StorageError(f"not JSON: {error}") from None
     if not isinstance(document, dict):
-        raise StorageError(
-            f"{file}:{number}: got {document!r:.60}, expected an object; {_LEAVE_OUT}"
-        )
-    try:
-        return record_from_json(document)
-    except StorageError as error:
-        raise StorageError(f"{file}:{number}: {error}; {_LEAVE_OUT}") from None
+        raise StorageError(f"got {document!r:.60}, expected an object")
+    return document
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -264,14 +268,11 @@ def read_json(path: Path) -> dict[str, Any]:
         StorageError: it is missing, is not JSON or is not an object.
     """
     try:
-        document = json.loads(path.read_bytes())
+        return _object(path.read_bytes())
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise StorageError(f"{path}: not JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise StorageError(f"{path}: got {document!r:.60}, expected an object")
-    return document
+    except StorageError as error:
+        raise StorageError(f"{path}: {error}") from None
 
 
 # --- naming a run --------------------------------------------------------------------------

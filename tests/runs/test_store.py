@@ -264,12 +264,26 @@ def test_a_broken_line_before_the_last_is_named(tmp_path: Path, line: bytes, mes
         read_records(path)
 
 
+def test_all_broken_lines_are_named_at_once(tmp_path: Path) -> None:
+    path = write_run(tmp_path, "r") / "results.jsonl"
+    nested = b"[" * 100_000 + b"]" * 100_000
+    path.write_bytes(b"{\n" + path.read_bytes() + nested + b"\n[1]\n")
+    with pytest.raises(StorageError) as caught:
+        read_records(path)
+    lines = str(caught.value).splitlines()
+    assert [line.partition("results.jsonl:")[2].partition(":")[0] for line in lines] == list("134")
+
+
 def test_a_run_without_records_says_so(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="No such file"):
         read_records(tmp_path / "results.jsonl")
 
 
-@pytest.mark.parametrize(("text", "message"), [("{", "not JSON"), ("[]", "expected an object")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "not JSON"), ("[]", "expected an object"), ("[" * 100_000, "not JSON")],
+    ids=["cut off", "a list", "nested"],
+)
 def test_a_broken_document_is_named(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "metrics.json").write_text(text, encoding="utf-8")
     with pytest.raises(StorageError, match=rf"metrics\.json: .*{message}"):
