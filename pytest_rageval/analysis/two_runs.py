@@ -31,6 +31,7 @@ from pytest_rageval.analysis.trust.reliability import (
     judge_reliability,
 )
 from pytest_rageval.judges.spot_check import DISAGREEMENT
+from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.values.gate import BaselineInfo, Thresholds
 from pytest_rageval.values.json_documents import whole
 from pytest_rageval.values.numbers import Aggregate
@@ -118,6 +119,8 @@ def compare_runs(
 ) -> RunComparison:
     """Compare two runs as far as they are comparable.
 
+    Both are decided by the rule of the later one, since the base may be older than the rule.
+
     Args:
         base: the earlier run.
         new: the later one.
@@ -125,6 +128,8 @@ def compare_runs(
         ignore_invariants: compare everything, regardless of differences.
         with_p: compute p-values, which takes most of the time.
     """
+    judged_on = new.settings.judged_on
+    base = replace(base, records=[decided_by(record, judged_on) for record in base.records])
     given = thresholds or Thresholds()
     comparability = _comparability(base, new)
     keys = None if ignore_invariants else unaffected_keys(comparability, _judged(base, new))

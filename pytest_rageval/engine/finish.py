@@ -28,7 +28,7 @@ from pytest_rageval.report.text.next_commands import RunCommands
 from pytest_rageval.report.text.summary import SummaryView
 from pytest_rageval.runs.documents import gate_document
 from pytest_rageval.runs.metrics_document import metrics_document
-from pytest_rageval.runs.read import read_compared
+from pytest_rageval.runs.read import decided_run, read_compared
 from pytest_rageval.runs.store import (
     REPORT,
     RunWriter,
@@ -132,7 +132,7 @@ class EndWords:
     resume: str = ""
     """Command that continues the run, shown where it is not complete."""
     rerun: str = "pytest --lf"
-    """Command that asks misses and errors again."""
+    """Command that asks again what did not pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +284,7 @@ def open_gate(folder: Path, project: Settings) -> EndedRun:
     )
     n_expected, n_reported = _counts(run)
     return EndedRun(
-        run=run,
+        run=decided_run(run, thresholds.judged_on),
         project=project,
         thresholds=thresholds,
         selection=_selection(run),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from pytest_rageval.engine.parts import (
     selection_of,
     skipped_cases,
 )
-from pytest_rageval.metrics.scoring import headings_reported, score_settings
+from pytest_rageval.metrics.scoring import decided_by, headings_reported, score_settings
 from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.options import SETTINGS
 from pytest_rageval.project.thresholds import project_thresholds
@@ -33,7 +34,7 @@ from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.values.gate import Thresholds
 from pytest_rageval.values.json_documents import items, part, whole
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.record import Aspect, CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 
@@ -59,13 +60,15 @@ def merge_parts(
     """
     now = datetime.now(UTC)
     name = run_id or new_run_id(now, secrets.token_hex(2))
-    results, records = Path(project.rootdir) / project.results_dir, put_together(parts)
-    settings = parts[0].settings
+    results, thresholds = Path(project.rootdir) / project.results_dir, _thresholds(parts, project)
+    judged_on = thresholds.judged_on
+    records = [decided_by(record, judged_on) for record in put_together(parts)]
+    settings = replace(parts[0].settings, judged_on=judged_on)
     merged = StoredRun(
         folder=results / name,
         records=records,
         config={
-            **_config_document(parts, records),
+            **_config_document(parts, records, judged_on),
             "run_id": name,
             "timestamp": now.isoformat(timespec="seconds"),
         },
@@ -75,7 +78,7 @@ def merge_parts(
     ended = EndedRun(
         run=merged,
         project=project,
-        thresholds=_thresholds(parts, project),
+        thresholds=thresholds,
         selection=selection_of(parts, records),
         n_expected=whole(parts[0].set, "n_asked") or 0,
         n_reported=len(reported_cases(parts, records)),
@@ -129,10 +132,12 @@ def _git(parts: Sequence[StoredRun]) -> dict[str, Any]:
     return {k: v if all(o.get(k) == v for o in others) else None for k, v in first.items()}
 
 
-def _config_document(parts: Sequence[StoredRun], records: Sequence[CaseRecord]) -> dict[str, Any]:
+def _config_document(
+    parts: Sequence[StoredRun], records: Sequence[CaseRecord], judged_on: Sequence[Aspect]
+) -> dict[str, Any]:
     first = parts[0]
     of_a_part = [setting.name for setting in SETTINGS if setting.role == "part"]
-    settings = {**first.given, **dict.fromkeys(of_a_part)}
+    settings = {**first.given, **dict.fromkeys(of_a_part), "judged_on": list(judged_on)}
     hashed = dataset_hash({(r.file, r.case_id): r.case_hash for r in records}.values())
     return {
         **first.config,

@@ -24,7 +24,7 @@ from pytest_rageval.metrics.scoring import any_heading
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
 from pytest_rageval.project.field_names import ALIASES
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
-from pytest_rageval.support.text import clean, first_of
+from pytest_rageval.support.text import clean, counted, first_of
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import ReplyBody, ask_response, parse_ask_response
 from pytest_rageval.values.errors import (
@@ -373,7 +373,7 @@ def _unanswered_warnings(unanswered: int, n: int) -> Iterator[str]:
     if not n:
         yield "there is no case to score"
     elif unanswered:
-        yield f"{unanswered} of {n} cases have no recorded response"
+        yield f"{unanswered} of {counted(n, 'case')} have no recorded response"
 
 
 def _unknown_warnings(unknown: list[str]) -> Iterator[str]:

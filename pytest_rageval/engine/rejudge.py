@@ -21,8 +21,8 @@ from pytest_rageval.values.record import CaseRecord, ScoreSettings
 
 _SHOWN: Final = 3
 _KEPT: Final = (
-    "case_id", "file", "case_hash", "repeat", "groundedness", "correctness", "abstention",
-    "judgements", "spot_check", "judge_input", "cost",
+    "case_id", "file", "case_hash", "repeat", "outcome", "failure_stage", "groundedness",
+    "correctness", "abstention", "judgements", "spot_check", "judge_input", "cost",
 )  # fmt: skip
 
 
@@ -88,6 +88,9 @@ def rejudge(
         record.scores,
         metrics={**scores.metrics, **judged.extra_scores},
         not_applicable=scores.not_applicable,
+        outcome=scores.outcome,
+        failure_stage=scores.failure_stage,
+        unchecked=scores.unchecked,
     )
     again = replace(record, scores=kept, verdicts=verdicts)
     return Rejudged(record=again, judged=judged)

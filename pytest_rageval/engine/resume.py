@@ -14,6 +14,7 @@ from pytest_rageval.analysis.compare.settings import (
     listed,
     setting_differences,
 )
+from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.project.case_reader import LoadedSet
 from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.store import read_records, resolve_run
@@ -147,6 +148,7 @@ def _sorted_out(
         else:
             # Takes over the fields of the case file that do not change asking or scoring.
             today = replace(record, lineno=located.lineno, case=located.case, case_stored=True)
+            today = decided_by(today, settings.judged_on)
             n_refreshed += today != record
             kept[record.nodeid, record.repeat] = today
     _refuse_unread_files(gone, settings, sets)

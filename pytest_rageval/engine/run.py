@@ -256,7 +256,7 @@ class Run:
             sentence="not evaluated: the session was stopped"
             if ended.n_reported >= ended.n_expected  # cases in flight have their records
             else f"not evaluated: the session ended after {ended.n_reported} of "
-            f"{ended.n_expected} cases",
+            f"{counted(ended.n_expected, 'case')}",
             complete=False,
             n_expected=ended.n_expected,
             n_reported=ended.n_reported,

@@ -12,10 +12,13 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from pytest_rageval.support.text import Unit
+from pytest_rageval.values.record import STAGES, FailureStage
 
 Direction = Literal["higher", "lower", "neutral"]
 Level = Literal["anchor", "document", "list", "scope", "embedding", "answer", "judged", "run"]
 
+STAGE_PREFIX: Final = "stage."
+"""Of the figures that count the cases of a failure stage."""
 DEFINITIONS_VERSION: Final = 1
 """Version of the metric definitions; runs under different versions are not comparable."""
 
@@ -284,10 +287,26 @@ def _run() -> list[MetricInfo]:
         ("cost_usd.uncached", "Judge cost without cache", "judge calls"),
         ("judge_tokens", "Judge tokens", "judge calls that were not cached"),
     ]
+    stages: dict[FailureStage, Level] = {
+        **dict.fromkeys(STAGES, "run"),
+        **dict.fromkeys(("wrongly_abstained", "not_cited", "hallucinated"), "answer"),
+        **dict.fromkeys(("ungrounded", "incorrect"), "judged"),
+    }
     return [
         *(
             MetricInfo(key=key, title=title, direction=way, population=of, level="run")
             for key, title, way, of in rates
+        ),
+        *(
+            MetricInfo(
+                key=f"{STAGE_PREFIX}{stage}",
+                title=f"Cases that failed at {stage}",
+                direction="lower",
+                scale=(0.0, None),
+                population="cases",
+                level=level,
+            )
+            for stage, level in stages.items()
         ),
         *(
             MetricInfo(
@@ -354,4 +373,5 @@ def unit_of(metric: str) -> Unit:
         return "ms"
     if metric.startswith("cost_usd"):
         return "usd"
-    return "count" if metric in {"newly_missed", "judge_tokens"} else "score"
+    counts = metric in {"newly_missed", "judge_tokens"} or metric.startswith(STAGE_PREFIX)
+    return "count" if counts else "score"

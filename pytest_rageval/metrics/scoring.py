@@ -32,6 +32,8 @@ from pytest_rageval.metrics.view import (
 )
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import (
+    ANSWER_STAGES,
+    Aspect,
     CaseRecord,
     CaseScores,
     FailureStage,
@@ -90,13 +92,18 @@ def score_case(
             metrics[key] = score
         elif score is not FAILED:
             not_applicable[key] = score.reason
-    outcome, unchecked = decide_outcome(view.case, metrics, failed=view.failed)
     before = scores_before_rerank(view)
+    stage = find_failure_stage(view, metrics, before)
+    met = _expectations_met(view.case, metrics)
+    judged_on = view.settings.judged_on
+    expected: Outcome = "error" if view.failed else "passed" if all(met) else "missed"
+    outcome = _outcome_by_stage(expected, stage, judged_on)
+    unchecked = outcome == "passed" and not (met or _judges_answer(metrics, judged_on))
     return CaseScores(
         metrics=metrics,
         not_applicable=not_applicable,
         outcome=outcome,
-        failure_stage=find_failure_stage(view, metrics, before),
+        failure_stage=stage,
         citations=view.citations,
         unchecked=unchecked,
         metrics_before_rerank=before,
@@ -125,6 +132,8 @@ EXPECTED: Final = {
     "abstention_accuracy": 1.0,
     "over_abstention_rate": 0.0,
 }
+ANSWER_KEYS: Final = ("attribution_hit_rate", "groundedness", "correctness")
+"""Metrics behind the stages of a flawed answer."""
 _EMPTY_INDEX_COUNTS: Final = ("docs_processed", "chunks_embedded")
 
 
@@ -133,17 +142,60 @@ def retrieval_key(case: Case) -> str:
     return "recall_all_at_k" if case.required_support_groups else "hit_at_k"
 
 
-def decide_outcome(case: Case, metrics: Metrics, *, failed: bool) -> tuple[Outcome, bool]:
-    """Decide a case from its deterministic metrics; judged scores are ignored.
+def evidence_key(case: Case, metrics: Metrics) -> str:
+    """Return the metric that decides it: where anchors cannot be decided, documents can."""
+    key = retrieval_key(case)
+    return "doc_hit_at_k" if metrics.get(key) is None else key
 
-    Returns:
-        The outcome, and whether nothing could be checked.
+
+def _expectations_met(case: Case, metrics: Metrics) -> list[bool]:
+    """Return for each scored expectation of retrieval and abstention whether it is met."""
+    expected = {evidence_key(case, metrics): 1.0, **EXPECTED}
+    return [metrics[key] == want for key, want in expected.items() if metrics[key] is not None]
+
+
+def _outcome_by_stage(
+    outcome: Outcome, stage: FailureStage | None, judged_on: Sequence[Aspect]
+) -> Outcome:
+    """Decide a case by its failure stage: it passes only if no stage failed that it is judged on.
+
+    Args:
+        outcome: by the expectations, or by another ``judged_on``.
+        stage: the first that failed.
+        judged_on: the rule of thresholds.toml.
     """
-    if failed:
-        return "error", False
-    expected = {retrieval_key(case): 1.0, **EXPECTED}
-    met = [metrics[key] == want for key, want in expected.items() if metrics[key] is not None]
-    return ("passed" if all(met) else "missed"), not met
+    if outcome in {"missed", "error"} or stage is None:
+        return outcome
+    if stage not in ANSWER_STAGES:
+        return "missed"
+    return "flawed" if "answer" in judged_on else "passed"
+
+
+def _judges_answer(metrics: Metrics, judged_on: Sequence[Aspect]) -> bool:
+    """Return whether a score of the answer has a part in the outcome."""
+    return "answer" in judged_on and any(metrics.get(key) is not None for key in ANSWER_KEYS)
+
+
+def decided_by(record: CaseRecord, judged_on: Sequence[Aspect]) -> CaseRecord:
+    """Return a stored record with its outcome by another rule, or by that of today.
+
+    A run stored before there was a rule says ``passed`` of a case whose answer is flawed, and
+    names no stage where a trap alone was retrieved.
+    """
+    scores, metrics = record.scores, record.metrics
+    stage = scores.failure_stage
+    if stage is None and scores.outcome == "missed" and metrics.get("specificity_accuracy") == 0:
+        stage = "irrelevant_retrieved"
+    outcome = _outcome_by_stage(scores.outcome, stage, judged_on)
+    checked = any(metrics.get(key) is not None for key in ("doc_hit_at_k", *EXPECTED))
+    checked = checked or _judges_answer(metrics, judged_on)
+    unchecked = outcome == "passed" and not checked
+    if not any(metrics.get(key) is not None for key in ANSWER_KEYS):
+        unchecked = unchecked and scores.unchecked
+    if (stage, outcome, unchecked) == (scores.failure_stage, scores.outcome, scores.unchecked):
+        return record
+    scores = replace(scores, failure_stage=stage, outcome=outcome, unchecked=unchecked)
+    return replace(record, scores=scores)
 
 
 def find_failure_stage(
@@ -151,23 +203,24 @@ def find_failure_stage(
 ) -> FailureStage | None:
     """Return the first stage at which a case failed; None if none did or the target failed.
 
-    A case that met its expectation can still have one: its answer may be uncited, ungrounded or
-    incorrect, which is not a miss unless thresholds require it.
+    Every miss has one. A case that met its expectation of retrieval and abstention can have one
+    of ``ANSWER_STAGES``.
     """
     if view.failed:
         return None
+    trapped: FailureStage | None = None
+    if metrics["specificity_accuracy"] == 0:
+        trapped = "irrelevant_retrieved"
     if not view.case.answerable:
-        return "hallucinated" if metrics["hallucination_rate_unanswerable"] == 1 else None
-    return _lost_evidence(view, metrics, before_rerank) or _bad_answer(view, metrics)
+        return "hallucinated" if metrics["hallucination_rate_unanswerable"] == 1 else trapped
+    return _lost_evidence(view, metrics, before_rerank) or trapped or _bad_answer(view, metrics)
 
 
 def _lost_evidence(
     view: CaseView, metrics: Metrics, before_rerank: Metrics | None
 ) -> FailureStage | None:
-    key = retrieval_key(view.case)
+    key = evidence_key(view.case, metrics)
     found = metrics[key]
-    if found is None:  # anchors cannot be decided, documents perhaps can
-        key, found = "doc_hit_at_k", metrics["doc_hit_at_k"]
     if found == 1 or not view.case.gold_supports:
         return None
     if _index_is_empty(view):
@@ -206,8 +259,14 @@ def _conflict_uncited(metrics: Metrics) -> bool:
 
 def below_pass_line(key: str, metrics: Metrics) -> bool:
     """Return whether a judged metric was scored below 4 of 5."""
-    value, high = metrics.get(key), METRICS[key].scale[1]
-    return value is not None and high is not None and value < PASS_SHARE * high - 1e-9
+    value = metrics.get(key)
+    return value is not None and value < pass_line(key) - 1e-9
+
+
+def pass_line(key: str) -> float:
+    """Return the lowest score with which an answer passes: 4 of 5 for judged metrics, else 1."""
+    info = METRICS[key]
+    return PASS_SHARE * (info.scale[1] or 0.0) if info.judged else 1.0
 
 
 def score_settings(settings: Settings, *, headings_reported: bool = True) -> ScoreSettings:
@@ -221,6 +280,7 @@ def score_settings(settings: Settings, *, headings_reported: bool = True) -> Sco
         folder_mode=settings.folder_mode,
         retrieval_only=settings.retrieval_only,
         judge_configured=settings.judge != "none",
+        judged_on=settings.judged_on,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,9 +109,11 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
             exit_with_faults(config, "case files", "\n".join(faults))
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
     notes: list[str] = []
+    thresholds = _thresholds(rootdir, settings, sets.values(), whole=not faulty)
+    settings = replace(settings, judged_on=thresholds.judged_on)
     return State(
         settings=settings,
-        thresholds=_thresholds(rootdir, settings, sets.values(), whole=not faulty),
+        thresholds=thresholds,
         breaker=Breaker(limit=settings.max_errors),
         debugs=config.getoption("usepdb", False),
         files=tuple(files),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -12,11 +13,14 @@ from typing import Any, Final, Literal
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
+from pytest_rageval.metrics.registry import STAGE_PREFIX
+from pytest_rageval.metrics.scoring import ANSWER_KEYS
 from pytest_rageval.plugin.private import add_json_metadata
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.text.lines import detectable_text
-from pytest_rageval.values.gate import CheckResult, CheckStatus
-from pytest_rageval.values.record import CaseRecord, Outcome
+from pytest_rageval.support.text import counted
+from pytest_rageval.values.gate import CheckKind, CheckResult, CheckStatus
+from pytest_rageval.values.record import STAGES, CaseRecord, Outcome
 
 _ATTRIBUTE: Final = "rageval"
 
@@ -58,7 +62,12 @@ class ReportDetails:
         return cls(**getattr(report, _ATTRIBUTE, {}))
 
 
-_VERBS: Final[dict[Outcome, str]] = {"passed": "passed", "missed": "missed", "error": "erred"}
+_VERBS: Final[dict[Outcome, str]] = {
+    "passed": "passed",
+    "flawed": "flawed",
+    "missed": "missed",
+    "error": "erred",
+}
 _EXPECTATION_KEYS: Final = (
     "recall_all_at_k",
     "hit_at_k",
@@ -68,7 +77,12 @@ _EXPECTATION_KEYS: Final = (
     "abstention_accuracy",
     "over_abstention_rate",
 )
-_ANSWER_KEYS: Final = ("attribution_hit_rate", "groundedness", "correctness")
+_FLAW_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "not_cited": ("attribution_hit_rate",),
+    "ungrounded": ("groundedness",),
+    "incorrect": ("correctness",),
+}
+"""Metrics behind each stage of a flawed answer."""
 
 
 def decide_report(
@@ -76,13 +90,13 @@ def decide_report(
 ) -> Outcome:
     """Rewrite the outcome of a call report from the records of its case.
 
-    A miss and an error of the target are encoded like an expected failure of pytest, which all
-    consumers of reports know: the expectation was not met, and the run does not fail.
+    A miss, a flaw and an error of the target are encoded like an expected failure of pytest, which
+    all consumers of reports know: the expectation was not met, and the run does not fail.
 
     Args:
         report: report of the call; it stays failed if an assertion of the user failed.
         records: one per repeat, at least one.
-        on_miss_fails: whether a miss alone fails the run.
+        on_miss_fails: whether a miss or a flaw alone fails the run.
 
     Returns:
         The outcome of the case.
@@ -91,8 +105,7 @@ def decide_report(
     if not report.passed or record.outcome == "passed":
         return record.outcome
     reason = case_reason(records)
-    must_fail = record.outcome == "missed" and (record.required or on_miss_fails)
-    must_fail = must_fail or (record.outcome == "error" and record.required)
+    must_fail = record.required or (on_miss_fails and record.outcome != "error")
     if must_fail and record.counted:
         report.outcome = "failed"
         lines = [f"{record.file}:{record.lineno}: {reason}"]
@@ -114,12 +127,12 @@ def is_unchecked(records: Sequence[CaseRecord]) -> bool:
     if record.outcome != "passed" or record.unchecked:
         return record.unchecked
     lacks_chunks = record.response is not None and record.retrieved_chunks is None
-    scored = any(record.metrics.get(key) is not None for key in _ANSWER_KEYS)
+    scored = any(record.metrics.get(key) is not None for key in ANSWER_KEYS)
     return lacks_chunks and record.answerable and bool(record.case.gold_supports) and not scored
 
 
 def case_reason(records: Sequence[CaseRecord]) -> str:
-    """Describe in one line why a case missed or erred, without model or document text."""
+    """Describe in one line why a case did not pass, without model or document text."""
     record = deciding_record(records)
     if len(records) == 1:
         return _reason(record)
@@ -131,13 +144,11 @@ def _reason(record: CaseRecord) -> str:
     if record.error is not None:
         tries = f" after {record.error.attempts} attempts" if record.error.attempts > 1 else ""
         return f"{record.error.kind}{tries}: {record.error.message}"
-    stage = f"{record.failure_stage}: " if record.failure_stage else ""
-    shown = ", ".join(
-        f"{key} {record.metrics[key]:g}"
-        for key in _EXPECTATION_KEYS
-        if record.metrics.get(key) is not None
-    )
-    return stage + shown
+    stage = record.failure_stage or ""
+    keys = _FLAW_KEYS.get(stage, ()) if record.outcome == "flawed" else _EXPECTATION_KEYS
+    found = ((key, record.metrics.get(key)) for key in keys)
+    shown = ", ".join(f"{key} {value:g}" for key, value in found if value is not None)
+    return ": ".join(filter(None, (stage, shown)))
 
 
 def set_properties(
@@ -202,6 +213,31 @@ def _means(records: Sequence[CaseRecord]) -> dict[str, float | None]:
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
+
+
+def checks_apart(terminal: pytest.TerminalReporter) -> None:
+    """Let the last line of the session count checks apart from cases and tests."""
+    build = terminal.build_summary_stats_line
+
+    def line() -> tuple[list[tuple[str, dict[str, bool]]], str]:
+        every, (_, colour) = terminal.stats, build()
+        checks = Counter(ReportDetails.of(one).check for found in every.values() for one in found)
+        rest = {
+            name: [one for one in found if ReportDetails.of(one).check is None]
+            for name, found in every.items()
+        }
+        try:
+            terminal.stats = rest
+            parts, _ = build()
+        finally:
+            terminal.stats = every
+        for status, shown in _COLOURS.items():
+            if checks[status]:
+                words = f"{counted(checks[status], 'check')} {CHECK_CATEGORIES[status]}"
+                parts.append((words, {shown: True, "bold": shown == colour}))
+        return parts, colour
+
+    terminal.build_summary_stats_line = line  # type: ignore[method-assign]
 
 
 # --- checks of the gate --------------------------------------------------------------------------
@@ -283,14 +319,33 @@ def incomplete_report(sentence: str, hint: str = "") -> pytest.TestReport:
     """Return the failure of a run that lost cases, with a hint at the reason."""
     text = FailureText("\n".join(filter(None, (sentence, hint))), 1)
     report = _report("complete", "failed", text)
+    ReportDetails(check="fail").put_on(report)
     add_json_metadata(report, {"status": "fail", "message": sentence})
     return report
+
+
+_CASES_OF_KIND: Final[dict[CheckKind, str]] = {
+    "min": "lowest",
+    "max": "highest",
+    "max_drop": "worse",
+    "max_rise": "worse",
+}
+_CASES_OF: Final = {
+    "error_rate": "failed",
+    "timeout_rate": "failed",
+    "empty_response_rate": "failed",
+    "pass_rate": "not passed",
+    "newly_missed": "newly missed",
+    **{f"{STAGE_PREFIX}{stage}": "cases" for stage in STAGES},
+}
+"""Words before the ids of the cases behind a failed check, by metric and by kind of limit."""
 
 
 def check_text(result: CheckResult) -> str:
     """Describe why a check failed; the first line is shown in the short summary."""
     check = result.check
-    where = f"{THRESHOLDS}:{check.line}" if check.line else "(a check that always exists)"
+    elsewhere = "(a check that always exists)" if check.implicit else "(from --gate)"
+    where = f"{THRESHOLDS}:{check.line}" if check.line else elsewhere
     lines = [f"{result.message}", f"{where}  metric {check.metric}"]
     if check.group is not None:
         lines[-1] += f", {check.table} {check.group}"
@@ -298,10 +353,8 @@ def check_text(result: CheckResult) -> str:
     if seen is not None:
         lines.append(seen)
     if result.missed_cases:
-        # Cases behind a drop need not be misses.
-        word = "worse" if check.kind in {"max_drop", "max_rise"} else "missed"
-        if check.metric == "error_rate":
-            word = "failed"
+        # Cases that pull a value down need not be misses.
+        word = _CASES_OF.get(check.metric) or _CASES_OF_KIND[check.kind]
         lines.append(f"{word}: " + ", ".join(result.missed_cases))
     return "\n".join(lines)
 
@@ -328,11 +381,36 @@ def check_metadata(result: CheckResult) -> dict[str, str | float | None]:
     }
 
 
+CHECK_CATEGORIES: Final[dict[CheckStatus, str]] = {**_OUTCOMES, "warn": "warned"}
+"""Category of each status of a check among the reports of pytest."""
+_COLOURS: Final[dict[CheckStatus, str]] = {
+    "fail": "red",
+    "warn": "yellow",
+    "pass": "green",
+    "skip": "yellow",
+}
+
+
 def log_check(config: pytest.Config, report: pytest.TestReport) -> None:
-    """Send a report, and the end of its item, through pytest's hooks."""
-    hook = config.hook
+    """Send a report, and the end of its item, through pytest's hooks.
+
+    The terminal shows a line of a check only with ``-v``, and no letter: letters and percentage
+    are about the cases, and the summary names every check.
+    """
+    hook, terminal = config.hook, config.pluginmanager.getplugin("terminalreporter")
+    verbose = bool(getattr(terminal, "showlongtestinfo", False))
+    if terminal is not None and not verbose:
+        terminal.currentfspath = config.rootpath / THRESHOLDS  # not to be announced
     hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
     hook.pytest_runtest_logreport(report=report)
+    status = ReportDetails.of(report).check
+    if verbose and status is not None:
+        terminal.write(CHECK_CATEGORIES[status].upper(), **{_COLOURS[status]: True})
+        reason = getattr(report, "wasxfail", "")
+        if isinstance(report.longrepr, tuple):
+            reason = report.longrepr[2].removeprefix("Skipped: ")
+        if reason:
+            terminal.write(f" ({reason})")
     _, line, name = report.location
     done = _report(name, "passed", None, line=(line or 0) + 1, when="teardown")
     done.user_properties = report.user_properties  # JUnit reads those of the teardown

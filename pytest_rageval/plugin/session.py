@@ -23,9 +23,11 @@ from pytest_rageval.plugin.items import CaseItem, attach_record
 from pytest_rageval.plugin.private import add_json_metadata, stop_session
 from pytest_rageval.plugin.progress import progress_shown
 from pytest_rageval.plugin.reports import (
+    CHECK_CATEGORIES,
     ReportDetails,
     case_metadata,
     check_report,
+    checks_apart,
     decide_report,
     incomplete_report,
     is_unchecked,
@@ -229,7 +231,7 @@ class Controller:
         self.finished: FinishedRun | None = None
         self._target: Any = None
         self._session: pytest.Session | None = None
-        self._checks_announced = False
+        self._logs_checks = False
         self._crashed = False
         self._unasked: set[str] = set()
         self._errored = 0
@@ -298,28 +300,20 @@ class Controller:
         """Store the selected cases of a worker."""
         self.run.expect(self.run.cases.locate(ids))
 
-    def _announce_checks(self, session: pytest.Session) -> None:
-        # The checks are reported like items, so progress in percent must include them.
-        if not self._checks_announced:
-            session.testscollected += len(self.run.gate_names)
-            self._checks_announced = True
-
     # --- while the cases run
 
-    # Last, so that the checks are reported before the terminal writes its final percentage.
+    # Last, so that checks are reported before the terminal ends the line of the cases.
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Decide the gate once every case has been reported."""
         if _asks_nothing(self.config):
             return (yield)
         self._session = session
-        if self.run.cases.expected:
-            self._announce_checks(session)
         with progress_shown(self.config, self._progress):
             result = yield
         if self.run.cases.expected:
             self.finished = self._finish(complete=True)
-            self._log_checks(session)
+            self._log_checks()
         return result
 
     def _progress(self) -> Progress | None:
@@ -336,9 +330,6 @@ class Controller:
         self.run.notes.update(dict.fromkeys(details.notes))
         if details.gave_up is not None:
             self.state.breaker.opened_elsewhere(details.gave_up)
-        if self._session is not None and self.run.cases.expected:
-            # All workers have collected by now, so the count is not reset any more.
-            self._announce_checks(self._session)
         try:
             self._take_report(report, details)
         except StorageError as error:
@@ -407,6 +398,9 @@ class Controller:
         if report.when != "call":
             return None
         details = ReportDetails.of(report)
+        if details.check is not None and self._logs_checks:
+            # Without a word, so that the percentage stays that of the cases.
+            return CHECK_CATEGORIES[details.check], "", ""
         if details.check == "warn":
             return "warned", "w", ("WARNED", {"yellow": True})
         if details.unchecked and report.passed:
@@ -415,7 +409,8 @@ class Controller:
             return None
         if details.outcome == "error":
             return "errored", "e", ("ERRORED", {"red": True})
-        return "missed", "m", ("MISSED", {"yellow": True})
+        word = details.outcome
+        return word, word[0], (word.upper(), {"yellow": True})
 
     def _finish(self, *, complete: bool) -> FinishedRun:
         try:
@@ -440,14 +435,19 @@ class Controller:
         results = rootdir / settings.results_dir
         return put_into_index([self.run.run_id], results, rootdir, os.environ)
 
-    def _log_checks(self, session: pytest.Session) -> None:
+    def _log_checks(self) -> None:
         assert self.finished is not None
-        for result in self.finished.gate.checks:
-            log_check(self.config, check_report(result))
+        terminal = self.config.pluginmanager.getplugin("terminalreporter")
+        if terminal is not None:
+            checks_apart(terminal)
+        reports = [check_report(result) for result in self.finished.gate.checks]
         if not self.finished.gate.complete:
-            session.testscollected += 1
             hint = _unasked_hint(self._unasked)
-            log_check(self.config, incomplete_report(self.finished.gate.sentence, hint))
+            reports.append(incomplete_report(self.finished.gate.sentence, hint))
+        self._logs_checks = True
+        for report in reports:
+            log_check(self.config, report)
+        self._logs_checks = False
 
     # --- after the cases
 

@@ -179,7 +179,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="continue an interrupted run in its folder (an id, the beginning of one, last, "
              "last~N or a path), and ask only the missing cases"),
     Setting("failed_from", "", "text", "part", flag="--rageval-failed-from", metavar="RUN",
-        help="select the cases that missed or erred in a stored run"),
+        help="select the cases that did not pass in a stored run"),
     Setting("shard", "", "shard", "part", flag="--rageval-shard", metavar="I/N",
         help="select the I-th of N parts of the set, for several machines; `rageval merge` "
              "merges their runs"),
@@ -271,6 +271,8 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     # A path of one machine is useless on another and may name its user.
     Setting("rootdir", "", "derived", "nothing", stored=False),
     Setting("origins", "", "derived", "nothing"),
+    # From thresholds.toml. Not compared: stored outcomes are decided again by one rule.
+    Setting("judged_on", "", "derived", "nothing"),
 )
 # fmt: on
 """Every setting; those with a flag in the order of ``--help``, invariants in that of a

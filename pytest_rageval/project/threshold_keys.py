@@ -17,12 +17,14 @@ from pytest_rageval.metrics.registry import (
     ALIASES,
     METRICS,
     RUN_METRICS,
+    STAGE_PREFIX,
     metric_info,
     resolve_metric_key,
 )
 from pytest_rageval.support.text import nearest
 from pytest_rageval.values.gate import CheckKind, CheckTable, Decide
 from pytest_rageval.values.json_documents import number
+from pytest_rageval.values.record import JUDGED_ON
 
 LIMITS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
 LIMIT_TEXT: Final = r"\s*(>=|<=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
@@ -39,6 +41,11 @@ def resolve_gate_key(name: str) -> str | None:
         return key
     phase = _PHASE.fullmatch(name)
     return f"latency_ms.{phase[1]}.{phase[2]}" if phase else None
+
+
+def is_of_groups(key: str) -> bool:
+    """Say whether a figure can be limited for a category or tag, not only for the whole run."""
+    return resolve_metric_key(key) in METRICS or key.startswith(STAGE_PREFIX)
 
 
 def is_metric_prefix(name: str) -> bool:
@@ -71,7 +78,8 @@ def joined(message: str, hint: str) -> str:
 
 def unknown_metric(name: str, table: CheckTable, place: str = "") -> tuple[str, str]:
     """Return message and hint for a metric that does not exist."""
-    known = list(METRICS) if table != "overall" else [*METRICS, *RUN_METRICS]
+    keys = [*METRICS, *RUN_METRICS]
+    known = keys if table == "overall" else filter(is_of_groups, keys)
     return f'unknown metric "{name}"{place}', suggest(name, known)
 
 
@@ -137,7 +145,24 @@ DEFAULTS_RULES: Final[Mapping[str, Rule]] = {
     "min_n": Rule("an integer of at least 0", {"type": "integer", "minimum": 0, "default": 20}),
     "on_small_n": _one_of("warn", "skip", "fail", default="warn"),
 }
-CASES_RULES: Final[Mapping[str, Rule]] = {"on_miss": _one_of("report", "fail", default="report")}
+_BOTH: Final = list(JUDGED_ON)
+CASES_RULES: Final[Mapping[str, Rule]] = {
+    "on_miss": _one_of(
+        "report",
+        "fail",
+        default="report",
+        description="fail: a case that does not pass, missed or flawed, fails the run.",
+    ),
+    "judged_on": Rule(
+        '["retrieval", "answer"] or ["retrieval"]',
+        {
+            "enum": [_BOTH, _BOTH[::-1], ["retrieval"]],
+            "default": _BOTH,
+            "description": "What a case must get right to pass; without answer, an uncited, "
+            "ungrounded or incorrect answer is shown and no flaw.",
+        },
+    ),
+}
 LIMIT_RULES: Final[Mapping[str, Rule]] = {
     "min": _NUMBER,
     "max": _NUMBER,
@@ -180,7 +205,7 @@ def thresholds_json_schema() -> dict[str, Any]:
 
     A dotted key such as ``latency_ms.p95`` is an object in it, as TOML reads it.
     """
-    case_keys = [*METRICS, *(alias for alias, key in ALIASES.items() if key in METRICS)]
+    keys = [*METRICS, *(alias for alias, key in ALIASES.items() if key in METRICS), *RUN_METRICS]
     short = {"type": "string", "pattern": f"^{LIMIT_TEXT}$", "examples": [">= 0.85", "<= 0.05"]}
     limit = {**_table(LIMIT_RULES), "anyOf": [{"required": [kind]} for kind in LIMITS]}
     top = _table(TOP_RULES)
@@ -197,8 +222,8 @@ def thresholds_json_schema() -> dict[str, Any]:
         **top,
         "$defs": {
             "limit": {"anyOf": [short, limit]},
-            "group": _metrics_table(case_keys),
-            "overall": _metrics_table([*case_keys, *RUN_METRICS], phases=True),
+            "group": _metrics_table(filter(is_of_groups, keys)),
+            "overall": _metrics_table(keys, phases=True),
         },
     }
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.threshold_keys import (
     CASES_RULES,
@@ -23,6 +22,7 @@ from pytest_rageval.project.threshold_keys import (
     TOP_RULES,
     Rule,
     is_metric_prefix,
+    is_of_groups,
     joined,
     resolve_gate_key,
     short_limit,
@@ -34,6 +34,7 @@ from pytest_rageval.support.text import shown
 from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check, CheckTable, Thresholds, needs_baseline
+from pytest_rageval.values.record import JUDGED_ON
 
 _GATE: Final = re.compile(
     r"\s*(?P<metric>[^\s\[\]<>=]+)\s*"
@@ -124,7 +125,7 @@ def parse_gate_expression(text: str) -> Check:
     key = resolve_gate_key(match["metric"])
     if key is None:
         raise ConfigError(f"got {shown(text)}: " + joined(*unknown_metric(match["metric"], table)))
-    if table != "overall" and key not in METRICS:
+    if table != "overall" and not is_of_groups(key):
         raise ConfigError(f"got {shown(text)}: {key} is a figure of the whole run")
     return Check(metric=key, kind=limit[0], limit=limit[1], table=table, group=match["group"])
 
@@ -201,6 +202,8 @@ class _Reader:
         top.pop("version", None)
         self.defaults = self._plain(("defaults",), self._table(("defaults",)), DEFAULTS_RULES)
         cases = self._plain(("cases",), self._table(("cases",)), CASES_RULES)
+        if "judged_on" in cases:
+            cases["judged_on"] = tuple(one for one in JUDGED_ON if one in cases["judged_on"])
         self._metrics(("overall",), self._table(("overall",)), "overall", None)
         for table in ("category", "tag"):
             self._grouped(table, self._table((table,)))
@@ -267,7 +270,7 @@ class _Reader:
             if metric is None:
                 place = f" in [{'.'.join(here[:depth])}]"
                 self.source.key_fault(here, *unknown_metric(name, table, place), whole=True)
-            elif table != "overall" and metric not in METRICS:
+            elif table != "overall" and not is_of_groups(metric):
                 message = f"{name} is a figure of the whole run"
                 self.source.key_fault(here, message, "put it in [overall]", whole=True)
             else:

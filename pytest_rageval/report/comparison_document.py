@@ -49,6 +49,9 @@ def comparison_document(
         "latency_problem": found.latency_problem or None,
         "flips": [_flip(one) for one in comparison.flips],
         "newly_missed": list(comparison.newly_missed),
+        "stages": {
+            stage: {"base": base, "new": new} for stage, (base, new) in comparison.stages.items()
+        },
         "versions_changed": _differences(comparability.versions),
         "config_diff": _differences((*comparability.versions, *comparability.config)),
         "warning": comparability.warning,

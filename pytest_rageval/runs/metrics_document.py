@@ -128,9 +128,11 @@ def metrics_document(
         "answerable_tests": aggregate.answerable,
         "unanswerable_tests": aggregate.unanswerable,
         "passed": aggregate.passed,
+        "flawed": aggregate.flawed,
         "missed": aggregate.missed,
         "errored": aggregate.errored,
         "unchecked": aggregate.unchecked,
+        "stages": dict(aggregate.stages),
         **numbers,
         "warnings": [*aggregate.warnings, *_left_out_warnings(aggregate)],
     }

@@ -8,17 +8,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.metrics.scoring import headings_reported, score_settings, settle_headings
+from pytest_rageval.metrics.scoring import (
+    decided_by,
+    headings_reported,
+    score_settings,
+    settle_headings,
+)
 from pytest_rageval.project.option_values import read_option_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.store import RESULTS, read_json, read_records, resolve_run
 from pytest_rageval.runs.tags import tags_by_run
-from pytest_rageval.support.text import first_of
+from pytest_rageval.support.text import counted, first_of
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.json_documents import part
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.json_documents import items, part
+from pytest_rageval.values.record import JUDGED_ON, Aspect, CaseRecord
 from pytest_rageval.values.run import ASSUMED, StoredRun
 from pytest_rageval.values.settings import Settings
 
@@ -94,19 +99,29 @@ def read_documents(folder: Path, *, tags: tuple[str, ...] = ()) -> StoredRun:
 
 
 def settled(run: StoredRun, record: CaseRecord, case: Case | None) -> CaseRecord:
-    """Return a record as the end of the run scored it; unchanged without its case.
+    """Return a record as the end of the run scored it, and decided by the rule of the run.
 
     A line of ``results.jsonl`` is written before the whole run shows whether the target
     reports headings, and stays so where a run was killed before its end.
     """
-    if case is None:
-        return record
-    reported = run.scoring.headings_reported
-    return settle_headings(record, case, run.settings, headings_reported=reported)
+    if case is not None:
+        reported = run.scoring.headings_reported
+        record = settle_headings(record, case, run.settings, headings_reported=reported)
+    return decided_by(record, run.settings.judged_on)
+
+
+def decided_run(run: StoredRun, judged_on: tuple[Aspect, ...]) -> StoredRun:
+    """Return a run with the outcomes of its cases by another rule."""
+    return replace(
+        run,
+        records=tuple(decided_by(record, judged_on) for record in run.records),
+        settings=replace(run.settings, judged_on=judged_on),
+        scoring=replace(run.scoring, judged_on=judged_on),
+    )
 
 
 def failed_cases(run: StoredRun) -> list[tuple[str, str]]:
-    """Return file and name of the cases that missed or erred in any repeat, in their order."""
+    """Return file and name of the cases that did not pass in every repeat, in their order."""
     return list(dict.fromkeys((r.file, r.name) for r in run.records if r.outcome != "passed"))
 
 
@@ -136,7 +151,10 @@ def latest_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
 
 def stored_settings(config: Mapping[str, Any]) -> Settings:
     """Return the settings of a ``config.json`` that scoring depends on; the rest are defaults."""
-    return replace(ASSUMED, **dict(_fitting(part(config, "settings"))))
+    given = part(config, "settings")
+    stored = items(given, "judged_on")
+    judged_on = tuple(one for one in JUDGED_ON if one in stored) or JUDGED_ON
+    return replace(ASSUMED, judged_on=judged_on, **dict(_fitting(given)))
 
 
 def _fitting(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -172,7 +190,7 @@ def select_failed(settings: Settings, known: Iterable[tuple[str, str]]) -> Faile
     run = read_run(resolve_run(results, settings.failed_from or ""))
     failed = failed_cases(run)
     if not failed:
-        sentence = f"nothing to select: no case missed or erred in run {run.run_id}"
+        sentence = f"nothing to select: every case passed in run {run.run_id}"
         return FailedCases(cases=frozenset(), notes=(sentence,))
     there = frozenset(known)
     gone = [(file, name) for file, name in failed if (file, name.split("[", 1)[0]) not in there]
@@ -180,6 +198,8 @@ def select_failed(settings: Settings, known: Iterable[tuple[str, str]]) -> Faile
     if not gone:
         return FailedCases(cases=still)
     ids = first_of([name for _, name in gone], _SHOWN)
-    count = f"{len(gone)} of the {len(failed)} cases that failed in run {run.run_id}"
+    count = (
+        f"{len(gone)} of the {counted(len(failed), 'case')} that did not pass in run {run.run_id}"
+    )
     sentence = f"{count} {'is' if len(gone) == 1 else 'are'} not in the set any more: {ids}"
     return FailedCases(cases=still, notes=(sentence,))

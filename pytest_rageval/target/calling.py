@@ -258,4 +258,7 @@ def _named(value: object) -> str:
     if value is None:
         return "None"
     name = getattr(value, "__name__", None)
-    return f"{name}()" if isinstance(name, str) else f"a {type(value).__name__}"
+    if isinstance(name, str):
+        return f"{name}()"
+    kind = type(value).__name__
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"

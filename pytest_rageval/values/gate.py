@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
+from pytest_rageval.values.record import JUDGED_ON, Aspect
+
 CheckTable = Literal["overall", "category", "tag"]
 CheckKind = Literal["min", "max", "max_drop", "max_rise"]
 CheckStatus = Literal["pass", "fail", "warn", "skip"]
@@ -57,6 +59,8 @@ class Thresholds:
     baseline: str | None = None
     require_baseline: bool = False
     on_miss: Literal["report", "fail"] = "report"
+    judged_on: tuple[Aspect, ...] = JUDGED_ON
+    """What the outcome of a case depends on."""
     min_n: int = 20
     """Number of cases below which a mean is weak evidence, from ``[defaults]``."""
     path: str | None = None
@@ -132,6 +136,8 @@ class GateResult:
     """None: no comparison was requested."""
 
 
+WHOLE_SET: Final = "needs the whole set"
+"""Beginning of the reason why a check over a part of a set is skipped."""
 CHANGE_WORDS: Final = {"max_drop": "drop", "max_rise": "rise"}
 
 
@@ -183,4 +189,4 @@ class Selection:
             of = f"cases of {check.table} {check.group}"
         if selected >= total and (total or self.n_selected >= self.n_total):
             return None
-        return f"needs the whole set ({selected} of {total} {of} selected)"
+        return f"{WHOLE_SET} ({selected} of {total} {of} selected)"

@@ -110,9 +110,12 @@ class Aggregate:
     answerable: int
     unanswerable: int
     passed: int
+    flawed: int
     missed: int
     errored: int
     unchecked: int
+    stages: Mapping[str, int]
+    """Number of cases by failure stage, the most first."""
     metrics: Mapping[str, MetricSummary]
     """Plain metric keys, every key of the metric registry."""
     rates: Mapping[str, float | None]
@@ -130,7 +133,8 @@ class Aggregate:
     cost_usd_uncached: float | None = 0.0
     judge_tokens: int = 0
     failed_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Ids of the cases that are ``missed`` and that are ``error``, in the order of file and id."""
+    """Ids of the cases that are ``error``, ``missed`` and ``flawed``, in the order of file and
+    id."""
     abstention: AbstentionCounts = field(default_factory=dict)
     rerank: Mapping[str, RerankSummary] = field(default_factory=dict)
     """By retrieval metric; empty: no case reports its ranks before reranking."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
 
 from pytest_rageval.values.case import Case, FolderMode
 from pytest_rageval.values.reply import (
@@ -19,18 +19,28 @@ from pytest_rageval.values.reply import (
 SCHEMA_VERSION = 1
 """Version of every stored JSON document. 1: first."""
 
-Outcome = Literal["passed", "missed", "error"]
+Outcome = Literal["passed", "flawed", "missed", "error"]
+"""From good to bad; docs/metrics.md#outcome-of-a-case."""
 FailureStage = Literal[
     "not_indexed",
     "out_of_scope",
     "not_retrieved",
     "lost_in_rerank",
+    "irrelevant_retrieved",
     "wrongly_abstained",
     "not_cited",
     "ungrounded",
     "incorrect",
     "hallucinated",
 ]
+STAGES: Final[tuple[FailureStage, ...]] = get_args(FailureStage)
+ANSWER_STAGES: Final[frozenset[str]] = frozenset({"not_cited", "ungrounded", "incorrect"})
+"""Stages of a flawed case: the evidence was there, and the answer does not use it as it should."""
+
+Aspect = Literal["retrieval", "answer"]
+JUDGED_ON: Final[tuple[Aspect, ...]] = ("retrieval", "answer")
+"""What a case is judged on unless thresholds.toml says otherwise; ``retrieval`` stands for
+abstention too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +57,8 @@ class ScoreSettings:
     folder_mode: FolderMode | None = None
     retrieval_only: bool = False
     judge_configured: bool = False
+    judged_on: tuple[Aspect, ...] = JUDGED_ON
+    """``judged_on`` of thresholds.toml; decides the outcome alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

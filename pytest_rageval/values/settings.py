@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pytest_rageval.values.case import FolderMode
+from pytest_rageval.values.record import JUDGED_ON, Aspect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,7 @@ class Settings:
     resume: str | None = None
     """Run to continue in, as a user names one."""
     failed_from: str | None = None
-    """Run whose misses and errors are selected."""
+    """Run whose cases that did not pass are selected."""
     shard: str | None = None
     """Part of the set such as ``2/3``; None: the whole."""
     max_errors: int = 10
@@ -124,6 +125,8 @@ class Settings:
     index_build_version: str | None = None
     retriever_version: str | None = None
     answerer_version: str | None = None
+    judged_on: tuple[Aspect, ...] = JUDGED_ON
+    """What the outcome of a case depends on, from thresholds.toml."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Source of each value: flag, environment variable, pyproject.toml or default."""
 

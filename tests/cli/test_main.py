@@ -373,7 +373,7 @@ def test_the_cutoff_is_that_of_the_command_line(recorded: list[str], capsys: Out
 def test_scores_for_people_name_what_failed_and_why(recorded: list[str], capsys: Output) -> None:
     assert cli.run(["score", *recorded]) == ExitCode.YES
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "4 cases: 2 passed, 0 missed, 2 errors, 0 with nothing checked"
+    assert lines[0] == "4 cases: 2 passed, 0 missed, 0 flawed, 2 errors, 0 with nothing checked"
     assert ["mrr", "1", "1", "2", "0.500"] in [line.split()[:5] for line in lines]
     assert lines[-2:] == [
         "error   broken  protocol: answer: expected a string, got 7",

@@ -64,7 +64,7 @@ def test_the_thresholds_of_the_documents_are_valid(tmp_path: Path) -> None:
         for text in found
         if "[overall]" in text
     ]
-    assert [len(thresholds.checks) for thresholds in parsed] == [3, 6]
+    assert [len(thresholds.checks) for thresholds in parsed] == [3, 7]
 
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import Aspect, FailureStage, Outcome
 from pytest_rageval.values.reply import AskResponse, FolderSelection
+from tests.build.records import record
 from tests.build.scores import TIMEOUT, case, chunk, cite, gold, response, score
 
 GROUPS = case("a.md", "b.md", required_support_groups=((0, 1),))
 CONFLICT = case("new.md", "old.md", recency_conflict_rule="cite_newer")
 UNANSWERABLE = case(answerable=False)
 WARNED = case("a.md", irrelevant_supports=(gold("b.md"),))
+TRAPPED = case(answerable=False, irrelevant_supports=(gold("b.md"),))
 
 
 def citing(*citations: str, chunks: tuple[str, ...] = (), **fields: Any) -> AskResponse:
@@ -33,7 +38,7 @@ def citing(*citations: str, chunks: tuple[str, ...] = (), **fields: Any) -> AskR
         (UNANSWERABLE, response("a.md", abstained=True), "passed"),
         (UNANSWERABLE, response(abstained=False), "missed"),
         (case("a.md"), response("a.md", abstained=True), "missed"),
-        (case("a.md"), citing("z.md", chunks=("a.md",)), "passed"),
+        (case("a.md"), citing("z.md", chunks=("a.md",)), "flawed"),
         (case("a.md"), response("a.md", answer=""), "error"),
         (case("a.md"), None, "error"),
     ],
@@ -58,11 +63,80 @@ def test_a_failed_judge_is_no_miss() -> None:
     assert (scores.outcome, scores.unchecked) == ("passed", False)
 
 
-def test_judged_scores_decide_no_outcome() -> None:
-    verdicts = Verdicts(abstained=False, scores={"groundedness": 0.0, "correctness": 0.0})
-    scores = score(case("a.md"), response("a.md"), verdicts=verdicts, judge_configured=True)
-    assert scores.outcome == "passed"
-    assert scores.failure_stage == "ungrounded"
+BAD = Verdicts(abstained=False, scores={"groundedness": 0.0, "correctness": 0.0})
+GOOD = Verdicts(abstained=False, scores={"groundedness": 5.0, "correctness": 4.0})
+
+
+@pytest.mark.parametrize(
+    ("judged_on", "outcome"), [(("retrieval", "answer"), "flawed"), (("retrieval",), "passed")]
+)
+def test_a_bad_answer_flaws_a_case_that_is_judged_on_it(
+    judged_on: tuple[Aspect, ...], outcome: str
+) -> None:
+    scores = score(
+        case("a.md"), response("a.md"), verdicts=BAD, judge_configured=True, judged_on=judged_on
+    )
+    assert (scores.outcome, scores.failure_stage) == (outcome, "ungrounded")
+
+
+def test_a_bad_answer_does_not_soften_a_miss() -> None:
+    scores = score(case("a.md"), response("b.md"), verdicts=BAD, judge_configured=True)
+    assert (scores.outcome, scores.failure_stage) == ("missed", "not_retrieved")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "judged_on", "outcome", "unchecked"),
+    [
+        (GOOD, ("retrieval", "answer"), "passed", False),
+        (BAD, ("retrieval", "answer"), "flawed", False),
+        (GOOD, ("retrieval",), "passed", True),
+        (BAD, ("retrieval",), "passed", True),
+    ],
+)
+def test_a_judged_answer_is_a_check_where_nothing_else_is(
+    verdicts: Verdicts, judged_on: tuple[Aspect, ...], outcome: str, unchecked: bool
+) -> None:
+    """Else good answers would be left out of the pass rate, and bad ones counted in it."""
+    of, reply = case(expected_answer="text"), AskResponse(answer="text", retrieved_chunks=())
+    scores = score(of, reply, verdicts=replace(verdicts, abstained=None), judged_on=judged_on,
+                   judge_configured=True)  # fmt: skip
+    assert (scores.outcome, scores.unchecked) == (outcome, unchecked)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "stored", "stage", "by_answer", "by_retrieval"),
+    [
+        ({"hit_at_k": 1.0}, "passed", None, "passed", "passed"),
+        ({"hit_at_k": 1.0, "correctness": 1.0}, "passed", "incorrect", "flawed", "passed"),
+        ({"hit_at_k": 1.0, "correctness": 1.0}, "flawed", "incorrect", "flawed", "passed"),
+        ({"doc_hit_at_k": 0.0}, "passed", "not_retrieved", "missed", "missed"),
+        ({"hit_at_k": 0.0}, "missed", "not_retrieved", "missed", "missed"),
+        ({"recency_conflict_accuracy": 0.0}, "missed", "incorrect", "missed", "missed"),
+        ({}, "error", None, "error", "error"),
+    ],
+)
+def test_a_stored_outcome_is_decided_again_by_its_stage(
+    metrics: dict[str, float | None],
+    stored: Outcome,
+    stage: FailureStage | None,
+    by_answer: str,
+    by_retrieval: str,
+) -> None:
+    kept = record("a", metrics, outcome=stored, failure_stage=stage)
+    assert decided_by(kept, ("retrieval", "answer")).outcome == by_answer
+    assert decided_by(kept, ("retrieval",)).outcome == by_retrieval
+    again = decided_by(decided_by(kept, ("retrieval",)), ("retrieval", "answer"))
+    assert (again.outcome, again.failure_stage) == (by_answer, stage)
+
+
+def test_a_stored_miss_by_a_trap_gets_its_stage() -> None:
+    kept = record("a", {"hit_at_k": 1.0, "specificity_accuracy": 0.0}, outcome="missed")
+    assert decided_by(kept, ("retrieval",)).failure_stage == "irrelevant_retrieved"
+
+
+def test_a_record_that_needs_no_decision_is_kept_as_it_is() -> None:
+    kept = record("a", {"hit_at_k": 1.0, "doc_hit_at_k": 1.0})
+    assert decided_by(kept, ("retrieval", "answer")) is kept
 
 
 EMPTY_INDEX = {"docs_processed": 3, "chunks_embedded": 0}
@@ -97,6 +171,11 @@ AFTER_RERANK = (chunk("b.md", rank_before_rerank=2), chunk("a.md", rank_before_r
         (case("a.md"), response("b.md", abstained=True), "not_retrieved"),
         (case("a.md"), citing(chunks=("a.md",), abstained=True), "wrongly_abstained"),
         (case("a.md"), citing(chunks=("a.md",)), "not_cited"),
+        (WARNED, response("a.md", "b.md"), "irrelevant_retrieved"),
+        (WARNED, response("a.md", "b.md", abstained=True), "irrelevant_retrieved"),
+        (WARNED, response("b.md"), "not_retrieved"),
+        (TRAPPED, response("b.md", abstained=True), "irrelevant_retrieved"),
+        (TRAPPED, response("b.md", abstained=False), "hallucinated"),
         (CONFLICT, citing("old.md", chunks=("old.md",)), "not_cited"),
         (case("a.md"), AskResponse(answer="text"), None),
         (case(), response("a.md"), None),
@@ -145,3 +224,5 @@ def test_documents_tell_the_stage_where_anchors_cannot() -> None:
     found = score(of, response("a.md"), headings_reported=False)
     lost = score(of, response("b.md"), headings_reported=False)
     assert (found.failure_stage, lost.failure_stage) == (None, "not_retrieved")
+    assert (found.outcome, lost.outcome) == ("passed", "missed")
+    assert not found.unchecked

@@ -139,6 +139,13 @@ def checks(document: Mapping[str, Any]) -> dict[str, str]:
     return {check["name"]: check["status"] for check in document["checks"]}
 
 
+def outcomes(result: pytest.RunResult) -> dict[str, int]:
+    """Return the counts of the last line: ``{"passed": 3, "missed": 1, "checks passed": 2}``."""
+    line = next(x for x in reversed(result.outlines) if re.search(r" in \d+\.\d+s", x))
+    found = re.findall(r"(\d+) ((?:checks? )?[a-z]+)", line.partition(" in ")[0])
+    return {word.replace("check ", "checks "): int(n) for n, word in found}
+
+
 def comparable(document: Any) -> Any:
     """A metrics document without what a clock or a run id decides."""
     if isinstance(document, Mapping):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.runs.tags import write_tag
-from tests.plugin.scratch import Project, case, summary_lines
+from tests.plugin.scratch import Project, case, outcomes, summary_lines
 
 DROP = """baseline = "main"
 [overall]
@@ -71,7 +71,7 @@ def test_a_missing_baseline_is_said_with_the_command_that_makes_one(project: Pro
     project.write("thresholds.toml", DROP.replace("0.1,", "0.1, severity = 'warn',"))
     result = project.run("-rs")
     assert result.ret == 0
-    assert result.parseoutcomes()["skipped"] == 2
+    assert outcomes(result)["checks skipped"] == 2
     text = " ".join(result.stdout.str().split())
     assert "no baseline: run 'main': not found" in text
     assert "make one with `rageval runs tag RUN main`" in text
@@ -98,7 +98,7 @@ def test_a_regression_is_one_failed_line_for_each_check(compared: Project) -> No
             "thresholds.toml:3  metric recall_at_k",
             "*with 30 cases, only a drop of *",
             "worse: c-03, c-08, c-13, c-18",
-            "missed: c-03, c-08, c-13, c-18",
+            "newly missed: c-03, c-08, c-13, c-18",
         ]
     )
     found = gate(compared, "r2")
@@ -134,7 +134,7 @@ def test_a_narrow_terminal_has_no_such_column(
 def test_regressions_can_be_allowed(compared: Project) -> None:
     result = compared.run("--rageval-run-id", "r2", "--allow-regressions")
     assert result.ret == 0
-    assert result.parseoutcomes()["warned"] == 2
+    assert outcomes(result)["checks warned"] == 2
     found = statuses(gate(compared, "r2"))
     assert found["recall_at_k max_drop"] == found["newly_missed"] == "warn"
     assert found["recall_at_k"] == "pass"

@@ -46,8 +46,9 @@ def test_failures_that_left_the_set_are_named(project: Project) -> None:
     project.cases(CASES)
     result = project.run("--rageval-failed-from", "one", "--rageval-run-id", "two")
     assert [r["case_id"] for r in lines_of(project.folder("two"))] == ["short-1"]
-    assert "1 of the 2 cases that failed in run one is not in the set any more: dead-1" in told(
-        result
+    assert (
+        "1 of the 2 cases that did not pass in run one is not in the set any more: dead-1"
+        in told(result)
     )
 
 
@@ -59,7 +60,7 @@ def test_nothing_failed_is_exit_5_with_a_sentence(
     project.run("--rageval-run-id", "one")
     result = project.run("-q", "--rageval-failed-from", "one", *workers)
     assert result.ret == 5
-    assert "nothing to select: no case missed or erred in run one" in told(result)
+    assert "nothing to select: every case passed in run one" in told(result)
     assert [p.name for p in project.run_folders()] == ["one"]
 
 

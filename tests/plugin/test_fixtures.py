@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin.scratch import CASES, CONFTEST, PYPROJECT, SERIAL_AND_PARALLEL, Project, case
+from tests.plugin.scratch import (
+    CASES,
+    CONFTEST,
+    PYPROJECT,
+    SERIAL_AND_PARALLEL,
+    Project,
+    case,
+    outcomes,
+)
 
 REPLY = CONFTEST.split("@pytest.fixture")[0]
 
@@ -60,13 +68,13 @@ def test_any_kind_of_client_is_asked(project: Project, client: str) -> None:
     project.write("conftest.py", REPLY + client)
     result = project.run()
     assert result.ret == 0
-    assert result.parseoutcomes() == {"passed": 5, "missed": 1}
+    assert outcomes(result) == {"passed": 3, "missed": 1, "checks passed": 2}
     assert (project.path / "closed").exists() is ("closed" in client)
 
 
 def test_a_conftest_beside_the_cases_overrides_the_one_above(project: Project) -> None:
     project.write("evals/conftest.py", REPLY.replace('"b.md"', '"a.md"') + CLIENTS["sync function"])
-    assert project.run().parseoutcomes() == {"passed": 6}
+    assert outcomes(project.run()) == {"passed": 4, "checks passed": 2}
 
 
 WRAPPER = """

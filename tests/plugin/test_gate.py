@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, checks
+from tests.plugin.scratch import CASES, SERIAL_AND_PARALLEL, Project, checks, outcomes
 
 
 def test_a_failing_gate_is_exit_1_and_one_failed_line(project: Project) -> None:
@@ -18,14 +18,14 @@ def test_a_failing_gate_is_exit_1_and_one_failed_line(project: Project) -> None:
 def test_a_failing_check_names_its_line_and_the_missed_cases(project: Project) -> None:
     project.write("thresholds.toml", '[overall]\n\nrecall_at_k = ">= 0.9"\n')
     result = project.run()
-    result.stdout.fnmatch_lines(["thresholds.toml:3*", "missed: *short-1"])
+    result.stdout.fnmatch_lines(["thresholds.toml:3*", "lowest: *short-1"])
 
 
 def test_a_check_of_severity_warn_fails_nothing(project: Project) -> None:
     project.write("thresholds.toml", '[overall]\nrecall_at_k = { min = 0.9, severity = "warn" }\n')
     result = project.run()
     assert result.ret == 0
-    assert result.parseoutcomes() == {"passed": 4, "missed": 1, "warned": 1}
+    assert outcomes(result) == {"passed": 3, "missed": 1, "checks warned": 1, "checks passed": 1}
     assert checks(project.stored("gate.json"))["recall_at_k"] == "warn"
 
 
@@ -40,9 +40,43 @@ def test_a_check_without_data_fails(project: Project) -> None:
     assert project.run().ret == 1
 
 
-def test_percent_of_progress_ends_at_100(project: Project) -> None:
-    result = project.run()
-    result.stdout.fnmatch_lines(["evals/eval_set.jsonl *66%]", "thresholds.toml .. *100%]"])
+def test_letters_and_percentage_are_those_of_the_cases_alone(project: Project) -> None:
+    result = project.run("--gate", "hit_at_k>=0.99")
+    result.stdout.fnmatch_lines(["collected 4 items", "evals/eval_set.jsonl ..m. *100%]"])
+    result.stdout.no_fnmatch_line("thresholds.toml [.Fs]*")
+    assert outcomes(result) == {"passed": 3, "missed": 1, "checks failed": 1, "checks passed": 2}
+
+
+def test_verbose_output_has_a_line_for_each_check(project: Project) -> None:
+    project.write("thresholds.toml", '[overall]\nrecall_at_k = { min = 0.9, severity = "warn" }\n')
+    result = project.run("-v", "--gate", "hit_at_k>=0.99", "--gate", "mrr[multi_hop]>=0.1")
+    result.stdout.fnmatch_lines(
+        [
+            "evals/eval_set.jsonl::out-1 PASSED *100%]",
+            "thresholds.toml::recall_at_k WARNED (0.667 is below min 0.900)",
+            "thresholds.toml::hit_at_k FAILED",
+            "thresholds.toml::mrr [[]multi_hop[]] PASSED",
+            "thresholds.toml::error_rate PASSED",
+        ]
+    )
+    result.stdout.fnmatch_lines(["FAILED thresholds.toml::hit_at_k - *"])
+
+
+def test_a_part_of_the_set_prints_no_letters_of_skipped_checks(project: Project) -> None:
+    result = project.run("-k", "ok-1", "-rs")
+    result.stdout.fnmatch_lines(["evals/eval_set.jsonl . *100%]"])
+    result.stdout.fnmatch_lines(["SKIPPED [[]1[]] thresholds.toml:3: needs the whole set (*"])
+    found = outcomes(result)
+    assert found == {"passed": 1, "deselected": 3, "checks skipped": 1, "checks passed": 1}
+
+
+def test_a_session_whose_cases_and_checks_pass_ends_in_green(project: Project) -> None:
+    project.cases(CASES[:2])
+    text = project.run("--color=yes").outlines[-1]
+    assert text.startswith("\x1b[32m")
+    assert "\x1b[32m\x1b[1m2 passed\x1b[0m" in text
+    assert "\x1b[32m\x1b[1m2 checks passed\x1b[0m" in text
+    assert "\x1b[33m" not in text
 
 
 def test_a_mark_that_skips_a_case_does_not_make_the_run_incomplete(project: Project) -> None:

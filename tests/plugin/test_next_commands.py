@@ -16,7 +16,7 @@ def advised(result: pytest.RunResult) -> list[str]:
 
 
 def test_a_miss_is_explained_before_it_is_asked_again(project: Project) -> None:
-    again = "next     pytest --lf   (runs misses and errors again)"
+    again = "next     pytest --lf   (asks again what did not pass)"
     assert advised(project.run()) == [EXPLAIN, again]
     assert advised(project.run("--lf")) == [EXPLAIN]
     assert advised(project.run("--rageval-failed-from", "last")) == [EXPLAIN]

@@ -14,6 +14,7 @@ from tests.plugin.scratch import (
     Project,
     case,
     checks,
+    outcomes,
     summary_lines,
 )
 
@@ -35,8 +36,7 @@ def test_a_case_is_located_at_its_line(project: Project) -> None:
 def test_a_miss_is_shown_and_fails_nothing_by_itself(project: Project) -> None:
     result = project.run()
     assert result.ret == 0
-    # Two checks pass: recall_at_k and error_rate.
-    assert result.parseoutcomes() == {"passed": 5, "missed": 1}
+    assert outcomes(result) == {"passed": 3, "missed": 1, "checks passed": 2}
     result.stdout.fnmatch_lines(["evals/eval_set.jsonl ..m.*"])
 
 
@@ -45,7 +45,7 @@ def test_an_error_of_the_target_is_shown_as_such(project: Project) -> None:
     project.write("thresholds.toml", '[overall]\nerror_rate = "<= 0.5"\n')
     result = project.run()
     assert result.ret == 0
-    assert result.parseoutcomes() == {"passed": 4, "missed": 1, "errored": 1}
+    assert outcomes(result) == {"passed": 3, "missed": 1, "errored": 1, "checks passed": 1}
     result.stdout.fnmatch_lines(["evals/eval_set.jsonl ..m.e*"])
     record = project.records()["dead-1"]
     assert (record["status"], record["error"]["kind"]) == ("error", "connection")
@@ -69,14 +69,14 @@ def test_a_miss_fails_where_nobody_wrote_thresholds(project: Project) -> None:
     result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(["FAILED evals/eval_set.jsonl::short-1*"])
-    assert result.parseoutcomes() == {"passed": 4, "failed": 1}
+    assert outcomes(result) == {"passed": 3, "failed": 1, "checks passed": 1}
 
 
 def test_a_miss_fails_when_thresholds_say_so(project: Project) -> None:
     project.write("thresholds.toml", '[cases]\non_miss = "fail"\n')
     result = project.run()
     assert result.ret == 1
-    assert result.parseoutcomes() == {"passed": 4, "failed": 1}
+    assert outcomes(result) == {"passed": 3, "failed": 1, "checks passed": 1}
 
 
 def test_a_miss_of_a_required_case_fails_whatever_the_gate_says(project: Project) -> None:

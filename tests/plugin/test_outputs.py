@@ -16,6 +16,7 @@ from tests.plugin.scratch import (
     case,
     checks,
     comparable,
+    outcomes,
 )
 
 COMMITTED = ("config.json", "metrics.json", "gate.json", "summary.md")
@@ -26,7 +27,7 @@ def test_workers_measure_what_one_process_measures(project: Project) -> None:
     one = project.run("--rageval-run-id", "one")
     two = project.run_apart("--rageval-run-id", "two", "-n", "2")
     assert (one.ret, two.ret) == (1, 1)
-    assert one.parseoutcomes() == two.parseoutcomes()
+    assert outcomes(one) == outcomes(two)
     documents = [
         json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         for folder in project.run_folders()
@@ -110,7 +111,7 @@ def test_junit_titles_are_one_line_and_name_what_to_look_at(project: Project) ->
     assert failure.text is not None
     assert failure.text.splitlines()[1:] == [
         "thresholds.toml:2  metric recall_at_k",
-        "missed: must-1, short-1",
+        "lowest: must-1, short-1",
     ]
     properties = {p.get("name"): p.get("value") for p in found["recall_at_k"].iter("property")}
     assert properties.items() >= {

@@ -40,9 +40,14 @@ FLAKY = (
 )
 
 
+RETRIEVAL = '[cases]\njudged_on = ["retrieval"]\n[overall]\nrecall_at_k = ">= 0.5"\n'
+"""The answers of the server are wrong, which these tests are not about."""
+
+
 @SERIAL_AND_PARALLEL
 def test_each_case_is_asked_as_often_as_wanted(project: Project, workers: tuple[str, ...]) -> None:
     project.cases(FLAKY)
+    project.write("thresholds.toml", RETRIEVAL)
     with rag_server(flaky) as server:
         ask_server(project, server.url, judge="offline")
         report = ("--json-report", "--json-report-file=r.json", "--junitxml=j.xml")

@@ -37,12 +37,29 @@ def test_a_failing_check_says_why_first_then_where() -> None:
     assert check_text(found).splitlines() == [
         "0.700 is below min 0.750",
         "thresholds.toml:3  metric mrr, tag work",
-        "missed: a, b",
+        "lowest: a, b",
     ]
 
 
-def test_a_check_that_no_file_holds_says_so() -> None:
-    assert "(a check that always exists)" in check_text(result(check={"line": 0}))
+def test_a_check_that_no_file_holds_says_where_it_is_from() -> None:
+    implicit = result(check={"line": 0, "implicit": True})
+    assert "(a check that always exists)" in check_text(implicit)
+    assert "(from --gate)" in check_text(result(check={"line": 0}))
+
+
+@pytest.mark.parametrize(
+    ("check", "word"),
+    [
+        ({"kind": "max"}, "highest"),
+        ({"kind": "max_drop"}, "worse"),
+        ({"metric": "pass_rate"}, "not passed"),
+        ({"metric": "newly_missed", "kind": "max"}, "newly missed"),
+        ({"metric": "stage.incorrect", "kind": "max"}, "cases"),
+    ],
+)
+def test_only_missed_cases_are_called_missed(check: dict[str, Any], word: str) -> None:
+    found = result(check=check, missed_cases=("a",))
+    assert check_text(found).splitlines()[-1] == f"{word}: a"
 
 
 def test_the_metadata_of_a_check_holds_its_numbers_as_scalars() -> None:

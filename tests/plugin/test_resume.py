@@ -23,7 +23,15 @@ from tests.plugin.long_runs import (
     wait_until,
 )
 from tests.plugin.rag_server import RagServer, hit_or_miss, rag_server
-from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, case, checks
+from tests.plugin.scratch import (
+    CASES,
+    REFUSED,
+    SERIAL_AND_PARALLEL,
+    Project,
+    case,
+    checks,
+    outcomes,
+)
 
 
 def told(result: pytest.RunResult) -> str:
@@ -52,8 +60,7 @@ def test_a_run_that_is_killed_five_times_ends_with_each_case_once(project: Proje
             torn.write(b'{"schema_version": 1, "case_id": "c0')
         result = project.run_apart("--rageval-resume", "last")
         calls = server.calls
-    assert result.parseoutcomes()["passed"] == cases - 86 + 2
-    assert result.parseoutcomes()["missed"] == 86
+    assert outcomes(result) == {"passed": cases - 86, "missed": 86, "checks passed": 2}
     assert calls <= cases + kills * 2 * concurrency
     assert Counter(r["case_id"] for r in lines_of(folder)) == {f"c{n:03}": 1 for n in range(cases)}
     assert (document(folder)["total_tests"], document(folder)["missed"]) == (cases, 86)
@@ -92,7 +99,7 @@ def test_a_run_under_workers_is_resumed_under_workers(project: Project) -> None:
         result = project.run_apart("--rageval-resume", "one", "-n", "2", "--junitxml=j.xml")
         assert server.calls - before == 24 - len(done)
         project.run("--rageval-run-id", "two")
-    assert result.parseoutcomes() == {"passed": 23, "missed": 3}
+    assert outcomes(result) == {"passed": 21, "missed": 3, "checks passed": 2}
     assert figures(document(folder)) == figures(document(project.folder("two")))
     junit = (project.path / "j.xml").read_text(encoding="utf-8")
     assert junit.count('name="rageval.mrr"') == 24
@@ -162,7 +169,7 @@ def test_a_run_that_is_done_is_reported_again_without_asking(
     result = project.run("--rageval-resume", "one", *workers, *report)
     assert asked(project) == []
     assert result.ret == 0
-    assert result.parseoutcomes() == {"passed": 5, "missed": 1}
+    assert outcomes(result) == {"passed": 3, "missed": 1, "checks passed": 2}
     told_of = json.loads((project.path / "report.json").read_text(encoding="utf-8"))["tests"]
     of_case = {test["nodeid"].split("::")[1]: test["metadata"]["rageval"] for test in told_of}
     assert of_case["short-1"]["outcome"] == "missed"

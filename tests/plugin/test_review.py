@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, case, checks
+from tests.plugin.scratch import (
+    CASES,
+    REFUSED,
+    SERIAL_AND_PARALLEL,
+    Project,
+    case,
+    checks,
+    outcomes,
+    summary_lines,
+)
 
 UNREVIEWED = case("made-1", "miss six", category="multi_hop", review="generated", required=True)
 STRICT = """
@@ -23,7 +32,7 @@ def test_a_generated_case_is_asked_and_stored_but_no_check_counts_it(
     project.write("thresholds.toml", STRICT)
     result = project.run(*workers)
     assert result.ret == 0
-    assert result.parseoutcomes() == {"passed": 5, "missed": 1}
+    assert outcomes(result) == {"passed": 2, "missed": 1, "checks passed": 3}
     record = project.records()["made-1"]
     assert (record["outcome"], record["case"]["review"]) == ("missed", "generated")
     gate = project.stored("gate.json")
@@ -55,11 +64,36 @@ def test_an_error_of_a_generated_case_is_no_error_of_the_run(project: Project) -
     assert project.stored("gate.json")["checks"][-1]["name"] == "error_rate"
 
 
-def test_a_set_of_generated_cases_alone_passes_no_gate(project: Project) -> None:
+def test_a_set_of_generated_cases_alone_is_not_evaluated_and_says_what_to_do(
+    project: Project,
+) -> None:
     project.cases([UNREVIEWED])
     result = project.run()
-    assert result.ret == 1
-    assert checks(project.stored("gate.json")) == {"recall_at_k": "fail", "error_rate": "fail"}
+    assert result.ret == 0
+    gate = project.stored("gate.json")
+    assert checks(gate) == {"recall_at_k": "skip", "error_rate": "pass"}
+    assert gate["verdict"] == "not_evaluated"
+    assert gate["sentence"] == (
+        "NOT EVALUATED: 1 case was asked, none is reviewed: go through them with "
+        "`rageval label --review`"
+    )
+    assert "   1 not reviewed   " in next(summary_lines(result))
+    assert outcomes(result) == {"missed": 1, "checks passed": 1, "checks skipped": 1}
+
+
+def test_a_dead_target_fails_a_run_of_generated_cases(project: Project) -> None:
+    project.cases([{**REFUSED, "review": "generated"}])
+    assert project.run().ret == 1
+    assert checks(project.stored("gate.json")) == {"recall_at_k": "skip", "error_rate": "fail"}
+
+
+def test_a_run_whose_cases_are_all_skipped_is_not_evaluated(project: Project) -> None:
+    skips = "import pytest\n\ndef test_it(eval_case):\n    pytest.skip()\n"
+    project.write("evals/eval_set.py", skips)
+    result = project.run()
+    assert result.ret == 0
+    sentence = project.stored("gate.json")["sentence"]
+    assert sentence == "NOT EVALUATED: no case was asked: all were skipped"
 
 
 def test_a_case_that_was_reviewed_since_the_baseline_is_new_to_the_comparison(

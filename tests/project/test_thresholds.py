@@ -511,3 +511,37 @@ def test_a_file_that_is_not_utf_8_says_where(tmp_path: Path) -> None:
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load_thresholds(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "judged_on"),
+    [
+        ("", ("retrieval", "answer")),
+        ("[cases]\njudged_on = ['retrieval']", ("retrieval",)),
+        ("[cases]\njudged_on = ['answer', 'retrieval']", ("retrieval", "answer")),
+    ],
+)
+def test_a_file_says_what_cases_are_judged_on(text: str, judged_on: tuple[str, ...]) -> None:
+    assert parse(text).judged_on == judged_on
+
+
+@pytest.mark.parametrize("value", ["['answer']", "[]", "'retrieval'", "['retrieval', 'anwser']"])
+def test_cases_are_judged_on_their_retrieval_at_least(value: str) -> None:
+    expected = 'expected ["retrieval", "answer"] or ["retrieval"]'
+    assert expected in fault(f"[cases]\njudged_on = {value}")
+
+
+def test_a_misspelled_rule_or_stage_gets_a_hint() -> None:
+    assert 'did you mean "judged_on"?' in fault("[cases]\njudge_on = ['retrieval']")
+    hint = 'did you mean "stage.not_retrieved"?'
+    assert hint in fault("[overall]\nstage.not_retreived = '<= 1'")
+    assert hint in fault("[category.multi_hop]\nstage.not_retreived = '<= 1'")
+
+
+def test_stages_can_be_limited_for_the_run_and_its_groups() -> None:
+    found = parse("[overall]\nstage.incorrect = '<= 1'\n[tag.work.stage]\nnot_cited = '<= 2'")
+    assert [check.name for check in found.checks] == [
+        "stage.incorrect",
+        "stage.not_cited [tag work]",
+    ]
+    assert parse_gate_expression("stage.incorrect[tag work]<=1").table == "tag"

@@ -18,6 +18,7 @@ from pytest_rageval.project.threshold_keys import (
 )
 from pytest_rageval.project.thresholds import parse_thresholds
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.record import STAGES
 
 SCHEMA = thresholds_json_schema()
 
@@ -54,8 +55,9 @@ def test_overall_may_limit_every_metric_of_cases_and_runs() -> None:
     assert set(leaves(SCHEMA["$defs"]["overall"])) == {*METRICS, *RUN_METRICS, *ALIASES}
 
 
-def test_a_group_may_limit_every_metric_of_cases() -> None:
-    assert set(leaves(SCHEMA["$defs"]["group"])) == {*METRICS, *ALIASES}
+def test_a_group_may_limit_every_metric_of_cases_and_count_stages() -> None:
+    stages = {f"stage.{stage}" for stage in STAGES}
+    assert set(leaves(SCHEMA["$defs"]["group"])) == {*METRICS, *ALIASES, *stages}
 
 
 @pytest.mark.parametrize("key", list(leaves(SCHEMA["$defs"]["group"])))

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.read import open_run, read_documents, settled
+from pytest_rageval.runs.read import decided_run, open_run, read_documents, settled
 from pytest_rageval.runs.store import RunWriter, write_document, write_text_document
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
@@ -145,3 +145,27 @@ def test_the_time_and_hashes_of_a_run_are_those_of_its_figures_first() -> None:
         write_document(writer.path, "metrics.json", {"timestamp": "m"})
     run = read_documents(folder)
     assert (run.timestamp, run.dataset_hash, run.config_hash) == ("m", "c", None)
+
+
+UNCITED = {"outcome": "passed", "failure_stage": "not_cited"}
+
+
+def test_a_run_from_before_the_rule_is_read_by_it() -> None:
+    """Such a run stores ``passed`` for a case whose answer is flawed, and no rule."""
+    run = opened([record("a", SECTION, **UNCITED), record("b", SECTION)], {})
+    assert [r.outcome for r in run.records] == ["flawed", "passed"]
+    assert run.scoring.judged_on == ("retrieval", "answer")
+
+
+def test_a_run_is_read_by_its_own_rule() -> None:
+    run = opened([record("a", SECTION, **UNCITED)], {"judged_on": ["retrieval"]})
+    assert [r.outcome for r in run.records] == ["passed"]
+    again = decided_run(run, ("retrieval", "answer"))
+    assert [r.outcome for r in again.records] == ["flawed"]
+    assert again.settings.judged_on == again.scoring.judged_on == ("retrieval", "answer")
+
+
+@pytest.mark.parametrize("stored", [None, "answer", [], ["answr"], 3])
+def test_a_rule_that_makes_no_sense_is_the_default(stored: object) -> None:
+    run = opened([record("a", SECTION)], {"judged_on": stored})
+    assert run.scoring.judged_on == ("retrieval", "answer")

@@ -132,7 +132,7 @@ def test_a_field_that_is_not_known_is_left_out() -> None:
     [
         ({"schema_version": 2}, "schema_version: got 2, expected 1"),
         ({"schema_version": None}, "schema_version: got None, expected 1"),
-        ({"outcome": "won"}, "outcome: Input should be 'passed', 'missed' or 'error'"),
+        ({"outcome": "won"}, "outcome: Input should be 'passed', 'flawed', 'missed' or 'error'"),
         ({"k": "many"}, "k: Input should be a valid integer"),
         ({"retrieved_chunks": [{}]}, "retrieved_chunks.0.rel_path: "),
     ],

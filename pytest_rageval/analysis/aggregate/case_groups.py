@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean
-from pytest_rageval.values.record import CaseRecord, Outcome
+from pytest_rageval.values.record import STAGES, CaseRecord, FailureStage, Outcome
 
 ValueStatus = Literal["scored", "not_applicable", "error"]
-CaseOutcome = Literal["passed", "missed", "error", "unchecked"]
+CaseOutcome = Literal["passed", "flawed", "missed", "error", "unchecked"]
+CASE_OUTCOMES: Final[Mapping[CaseOutcome, str]] = {
+    "passed": "passed",
+    "flawed": "flawed",
+    "missed": "missed",
+    "error": "errored",
+    "unchecked": "unchecked",
+}
+"""Every outcome, and the name under which documents count its cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +50,12 @@ class CaseGroup:
     @property
     def outcome(self) -> CaseOutcome:
         """The case's outcome over its repeats."""
-        return outcome_of_repeats(
-            "unchecked" if r.unchecked and r.outcome == "passed" else r.outcome
-            for r in self.records
-        )
+        return outcome_of_repeats(map(record_outcome, self.records))
+
+    @property
+    def stage(self) -> FailureStage | None:
+        """The case's failure stage over its repeats."""
+        return stage_of_repeats((record_outcome(r), r.failure_stage) for r in self.records)
 
     def value(self, key: str) -> CaseValue:
         """The mean of the case's scored repeats; an error if none was scored and one erred."""
@@ -70,18 +81,50 @@ class CaseGroup:
         )
 
 
+def record_outcome(record: CaseRecord) -> CaseOutcome:
+    """Return the outcome of one repeat."""
+    return "unchecked" if record.unchecked and record.outcome == "passed" else record.outcome
+
+
+_FOLDED: Final[tuple[CaseOutcome, ...]] = ("missed", "flawed", "passed", "unchecked")
+"""The worst first, of repeats that did not err."""
+
+
 def outcome_of_repeats(outcomes: Iterable[CaseOutcome]) -> CaseOutcome:
     """Fold the outcomes of a case's repeats.
 
-    ``error`` if every repeat erred, else ``missed`` if any missed, else ``passed``; ``unchecked``
-    if nothing could be scored in any of them.
+    ``error`` if every repeat erred, else ``missed`` if any missed, else ``flawed`` if any is, else
+    ``passed``; ``unchecked`` if nothing could be scored in any of them.
     """
-    finished = [outcome for outcome in outcomes if outcome != "error"]
-    if not finished:
-        return "error"
-    if "missed" in finished:
-        return "missed"
-    return "passed" if "passed" in finished else "unchecked"
+    found = set(outcomes)
+    return next((outcome for outcome in _FOLDED if outcome in found), "error")
+
+
+def stage_of_repeats(
+    repeats: Iterable[tuple[CaseOutcome, FailureStage | None]],
+) -> FailureStage | None:
+    """Return the failure stage of the repeat that decides the outcome of a case."""
+    stages = {outcome: stage for outcome, stage in reversed([*repeats]) if stage is not None}
+    return next((stages[outcome] for outcome in _FOLDED if outcome in stages), None)
+
+
+def count_outcomes(records: Iterable[CaseRecord]) -> dict[str, Any]:
+    """Return the numbers of cases by outcome and by failure stage, as in ``metrics.json``.
+
+    For runs stored before there was a rule for outcomes, whose own numbers follow another one.
+    """
+    cases = group_repeats(record for record in records if record.counted)
+    found = Counter(case.outcome for case in cases)
+    counts = {name: found[outcome] for outcome, name in CASE_OUTCOMES.items()}
+    return {**counts, "stages": count_stages(case.stage for case in cases)}
+
+
+def count_stages(stages: Iterable[FailureStage | None]) -> dict[str, int]:
+    """Count failure stages, the most first, else in the order of the way of a question."""
+    found = Counter(stages)
+    return {
+        stage: found[stage] for stage in sorted(STAGES, key=lambda s: -found[s]) if found[stage]
+    }
 
 
 def group_repeats(records: Iterable[CaseRecord]) -> list[CaseGroup]:
@@ -92,11 +135,11 @@ def group_repeats(records: Iterable[CaseRecord]) -> list[CaseGroup]:
     return [CaseGroup(records=tuple(repeats)) for repeats in cases.values()]
 
 
-_BADNESS: Final[dict[Outcome, int]] = {"passed": 0, "missed": 1, "error": 2}
+_BADNESS: Final[dict[Outcome, int]] = {"passed": 0, "flawed": 1, "missed": 2, "error": 3}
 
 
 def deciding_record(records: Sequence[CaseRecord]) -> CaseRecord:
-    """Return the first of the worst repeats: an error is worse than a miss.
+    """Return the first of the worst repeats: an error is worse than a miss, that than a flaw.
 
     A mean over repeats forgives an error; the report of a case does not, so that none is hidden
     and ``--lf`` asks it again.

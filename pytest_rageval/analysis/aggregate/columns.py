@@ -17,7 +17,12 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, outcome_of_repeats
+from pytest_rageval.analysis.aggregate.case_groups import (
+    CaseOutcome,
+    outcome_of_repeats,
+    record_outcome,
+    stage_of_repeats,
+)
 from pytest_rageval.analysis.aggregate.operational import (
     AttemptStatus,
     LatencyObservation,
@@ -30,7 +35,7 @@ from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retriev
 from pytest_rageval.metrics.matching import DocumentKey, PathCase
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.record import CaseRecord, FailureStage
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -117,6 +122,7 @@ class RecordColumns:
         self.cutoffs = array("q")
         self.references = array("b")
         self.outcomes: list[CaseOutcome] = []
+        self.stages: list[FailureStage | None] = []
         self.attempts: list[AttemptStatus] = []
         self.latency = defaultdict[str, _Sparse](_Sparse)
         self.costs: dict[int, Mapping[str, float | None]] = {}
@@ -150,8 +156,8 @@ class RecordColumns:
         self.cluster_codes.append(-1 if cluster is None else self.clusters.code(cluster))
         self.cutoffs.append(record.k)
         self.references.append(_has_reference(record.stored_case))
-        unchecked = record.unchecked and record.outcome == "passed"
-        self.outcomes.append("unchecked" if unchecked else record.outcome)
+        self.outcomes.append(record_outcome(record))
+        self.stages.append(record.failure_stage)
         self.attempts.append(attempt_status(record))
         for name, ms in record.latency.items():
             self.latency[name].add(row, ms)
@@ -271,6 +277,12 @@ class CaseTable:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def stages(self) -> list[FailureStage | None]:
+        """The failure stage of each case; None: no stage failed."""
+        seen = list(zip(self.columns.outcomes, self.columns.stages, strict=True))
+        return [stage_of_repeats(seen[row] for row in rows) for rows in self.rows]
 
     @property
     def metric_infos(self) -> Mapping[str, MetricInfo | None]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome
+from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, count_stages
 from pytest_rageval.analysis.aggregate.columns import CaseTable, Integers, RecordColumns
 from pytest_rageval.analysis.aggregate.operational import (
     operational_rates,
@@ -29,6 +29,7 @@ from pytest_rageval.analysis.aggregate.summaries import (
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary, RepeatSummary
 from pytest_rageval.values.record import CaseRecord
 
@@ -84,9 +85,11 @@ def aggregate_columns(
         answerable=answerable,
         unanswerable=len(table) - answerable,
         passed=outcomes["passed"],
+        flawed=outcomes["flawed"],
         missed=outcomes["missed"],
         errored=outcomes["error"],
         unchecked=outcomes["unchecked"],
+        stages=count_stages(table.stages),
         metrics=metrics,
         rates=_rates(table, outcomes, repeats),
         by_category=breakdowns["category"],
@@ -106,7 +109,7 @@ def aggregate_columns(
                 for (_, case_id), outcome in zip(table.names(), table.outcomes, strict=True)
                 if outcome == wanted
             )
-            for wanted in ("missed", "error")
+            for wanted in ("error", "missed", "flawed")
         },
         abstention=count_abstentions(table, groups["answerable"]),
         rerank=summarise_rerank(table, confidence),
@@ -181,7 +184,7 @@ def _rates(
     table: CaseTable, outcomes: Mapping[CaseOutcome, int], repeats: RepeatSummary | None
 ) -> dict[str, Any]:
     attempts = operational_rates(table.repeats_of(table.columns.attempts))
-    checked = outcomes["passed"] + outcomes["missed"] + outcomes["error"]
+    checked = len(table) - outcomes["unchecked"]
     rates = {
         "error_rate": attempts.error_rate,
         "timeout_rate": attempts.timeout_rate,
@@ -220,14 +223,15 @@ def _warnings(
 ) -> tuple[str, ...]:
     found = []
     if n := len(table.columns.uncounted):
+        of, verb = counted(n + len(table), "case"), "is" if n == 1 else "are"
         found.append(
-            f"{n} of {n + len(table)} cases {'is' if n == 1 else 'are'} not reviewed yet (review: "
-            "generated) and in no figure or check; go through them with `rageval label --review`"
+            f"{n} of {of} {verb} not reviewed yet (review: generated) and in no figure or "
+            "check; go through them with `rageval label --review`"
         )
     if len(table.cutoffs) > 1:
         found.append(f"cases use several cutoffs k: {', '.join(map(str, table.cutoffs))}")
     if unchecked:
-        found.append(f"{unchecked} of {len(table)} cases had nothing to check")
+        found.append(f"{unchecked} of {counted(len(table), 'case')} had nothing to check")
     if coverages:
         summary = indexing_summary(coverages[-1])
         found += [f"indexing coverage: {line}" for line in summary["warnings"]]

@@ -32,6 +32,8 @@ def explain_flip(
         return f"fails now: {new.error.kind}"
     if base.error is not None and new.error is None:
         return f"{'abstains' if new.abstained else 'answers'} now (was: {base.error.kind})"
+    if metric is None and {base.outcome, new.outcome} == {"passed", "flawed"}:
+        return _stage_words(base, new)  # what was retrieved has no part in it
     words = _EXPLAINERS if metric is None else (_BY_METRIC.get(metric, _abstention_words),)
     for explain in (*words, _abstention_words):
         parts = tuple(explain(base, new, named))
@@ -191,10 +193,11 @@ FLIP_METRICS: Final = (
 )
 """Recall and expectations of single cases, the most significant first."""
 
-_RANK: Final[Mapping[CaseOutcome, int | None]] = {
-    "passed": 2,
-    "missed": 1,
-    "error": 0,
+_RANK: Final[Mapping[CaseOutcome, float | None]] = {
+    "passed": 3.0,
+    "flawed": 2.0,
+    "missed": 1.0,
+    "error": 0.0,
     "unchecked": None,
 }
 
@@ -297,7 +300,7 @@ def _telling(
     sign = 1.0 if direction == "better" else -1.0
 
     def order(record: CaseRecord) -> float:
-        rank = {"passed": 2.0, "missed": 1.0, "error": 0.0}[record.outcome]
+        rank = _RANK[record.outcome] or 0.0
         value = None if change is None else record.metrics.get(change.metric)
         lower = change is not None and METRICS[change.metric].direction == "lower"
         return sign * (rank + (0.0 if value is None else -value if lower else value))

@@ -7,7 +7,8 @@ Defined in docs/statistics.md#two-runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -28,7 +29,8 @@ from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm, mcnemar, minimum_detectable_effect, sign_flip
 from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.metrics.scoring import ANSWER_KEYS, decided_by
+from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord
 
 MARGIN_SHARE: Final = 0.05
 """Share of a metric's range: smaller differences do not matter unless a threshold sets another."""
@@ -37,13 +39,14 @@ OUTCOME_KEYS: Final = frozenset(
     {
         "hit_at_k",
         "recall_all_at_k",
+        "doc_hit_at_k",
         "specificity_accuracy",
         "recency_conflict_accuracy",
         "abstention_accuracy",
         "over_abstention_rate",
     }
 )
-"""Metrics that decide whether a case passed."""
+"""Metrics that decide whether a case is missed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +110,9 @@ class Comparison:
     flips: tuple[CaseFlip, ...]
     """Worse ones, then better ones, each by file and id."""
     newly_missed: tuple[str, ...]
-    """Ids of the cases that passed in the base and are missed in the new run."""
+    """Ids of the cases that are missed in the new run and were not in the base."""
+    stages: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Paired cases in base and new by failure stage, where the numbers differ."""
     confidence: float = 0.95
 
     @property
@@ -259,6 +264,8 @@ def compare_records(
         settings: metrics and confidence; None: all metrics, 95 %.
     """
     given = settings or ComparisonSettings()
+    if given.keys is not None and not given.keys.issuperset(ANSWER_KEYS):
+        base, new = (_without_answers(records) for records in (base, new))
     pairing = pair_cases(base, new, any_k=given.any_k)
     pairs = pairing.pairs
     outcomes = given.keys is None or given.keys >= OUTCOME_KEYS
@@ -270,8 +277,26 @@ def compare_records(
             ((pair.base, pair.new) for pair in pairs), keys=given.keys, outcomes=outcomes
         ),
         newly_missed=newly_missed(pairs) if outcomes else (),
+        stages=_moved_stages(pairs) if outcomes else {},
         confidence=given.confidence,
     )
+
+
+def _without_answers(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+    """Return records without the flaws of their answers, which cannot be compared."""
+    found = []
+    for record in records:
+        if record.failure_stage in ANSWER_STAGES:
+            record = decided_by(record, ("retrieval",))
+            record = replace(record, scores=replace(record.scores, failure_stage=None))
+        found.append(record)
+    return found
+
+
+def _moved_stages(pairs: Sequence[CasePair]) -> dict[str, tuple[int, int]]:
+    base = Counter(pair.base.stage for pair in pairs)
+    new = Counter(pair.new.stage for pair in pairs)
+    return {s: (base[s], new[s]) for s in STAGES if base[s] != new[s]}
 
 
 def _latency(

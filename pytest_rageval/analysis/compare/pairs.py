@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome, group_repeats
 from pytest_rageval.analysis.stats.intervals import Scale, Sided
 from pytest_rageval.analysis.stats.paired import PairedDifference, paired_difference
 from pytest_rageval.metrics.registry import MetricInfo
@@ -149,12 +149,19 @@ def difference(
     )
 
 
+MET: Final[frozenset[CaseOutcome]] = frozenset({"passed", "flawed"})
+"""Outcomes of cases that met their expectation of retrieval and abstention."""
+
+
 def newly_missed(pairs: Iterable[CasePair]) -> tuple[str, ...]:
-    """Return the ids of the cases that the base passed and the new run missed."""
+    """Return the ids of the cases that the base did not miss and the new run missed.
+
+    A flaw is no miss on either side: judges are noisy.
+    """
     return tuple(
         pair.new.first.name
         for pair in pairs
-        if pair.base.outcome == "passed" and pair.new.outcome == "missed"
+        if pair.base.outcome in MET and pair.new.outcome == "missed"
     )
 
 

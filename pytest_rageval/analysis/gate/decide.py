@@ -7,11 +7,13 @@ fewer cases than expected fails as incomplete.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.gate.differences import GateBaseline, decide_differences
 from pytest_rageval.analysis.gate.figures import (
+    ERROR_KINDS,
     CheckFigure,
     GateRun,
     LimitDecision,
@@ -21,6 +23,7 @@ from pytest_rageval.analysis.gate.figures import (
 from pytest_rageval.metrics.registry import metric_info, unit_of
 from pytest_rageval.support.text import counted, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
+    WHOLE_SET,
     BaselineInfo,
     Check,
     CheckResult,
@@ -43,7 +46,20 @@ _MEASUREMENT_WORKED: Final = frozenset({"error_rate", "judge_error_rate"})
 # --- one check -------------------------------------------------------------------------------
 
 
-def _skip_reason(check: Check, run: GateRun, selection: Selection) -> str | None:
+def _nothing_counts(run: GateRun, n_reported: int) -> str:
+    """Say why no case of a run counts, and what to do; empty: some do, or none was reported."""
+    if not n_reported or any(record.counted for record in run.records):
+        return ""
+    n = len(group_repeats(run.records))
+    if not n:
+        return "no case was asked: all were skipped"
+    asked = f"{counted(n, 'case')} {'was' if n == 1 else 'were'} asked, none is reviewed"
+    return f"{asked}: go through them with `rageval label --review`"
+
+
+def _skip_reason(check: Check, run: GateRun, selection: Selection, nothing: str) -> str | None:
+    if nothing and not (run.records and check.metric in ERROR_KINDS):
+        return nothing
     info = metric_info(check.metric)
     if info is not None and info.answer_side and run.retrieval_only:
         return "answer metrics are not gated under --retrieval-only"
@@ -139,11 +155,12 @@ def _decide_checks(
     run: GateRun,
     selection: Selection,
     baseline: GateBaseline | None,
+    nothing: str,
 ) -> tuple[CheckResult, ...]:
     skipped = {
         check: CheckResult(check=check, status="skip", message=reason)
         for check in thresholds.checks
-        if (reason := _skip_reason(check, run, selection)) is not None
+        if (reason := _skip_reason(check, run, selection, nothing)) is not None
     }
     differences = {} if baseline is None else baseline.differences or {}
     compared = decide_differences(
@@ -170,17 +187,17 @@ def _first_few(texts: Sequence[str], joint: str = ", ", last: str = " and ") -> 
 
 def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
     """Name the cases that fail the run regardless of the checks."""
+    groups = {
+        "required case": [case for case in cases if case.first.required],
+        "case": [case for case in cases if not case.first.required and on_miss == "fail"],
+    }
     found = []
-    required = [c.first.name for c in cases if c.first.required and c.outcome == "missed"]
-    erred = [c.first.name for c in cases if c.first.required and c.outcome == "error"]
-    if required:
-        found.append(f"{counted(len(required), 'required case')} missed: {_first_few(required)}")
-    if erred:
-        found.append(f"{counted(len(erred), 'required case')} failed: {_first_few(erred)}")
-    if on_miss == "fail":
-        missed = [c.first.name for c in cases if c.outcome == "missed" and not c.first.required]
-        if missed:
-            found.append(f"{counted(len(missed), 'case')} missed: {_first_few(missed)}")
+    for noun, outcome in product(groups, ("missed", "flawed", "error")):
+        names = [case.first.name for case in groups[noun] if case.outcome == outcome]
+        # An error of another case is up to the limits of its rate.
+        if names and (noun, outcome) != ("case", "error"):
+            verb = "failed" if outcome == "error" else outcome
+            found.append(f"{counted(len(names), noun)} {verb}: {_first_few(names)}")
     return found
 
 
@@ -199,7 +216,10 @@ def _incomplete(cases: Sequence[CaseGroup], n_expected: int, n_reported: int) ->
 def _skipped_for(results: Sequence[CheckResult], baseline: BaselineInfo | None) -> str:
     """Describe why checks against a baseline were skipped; empty: none was."""
     problem = NO_BASELINE if baseline is None else baseline.problem
-    if not any(r.status == "skip" and r.message == problem for r in results):
+    skipped = [r.message for r in results if r.status == "skip"]
+    if any(message.startswith(WHOLE_SET) for message in skipped):
+        return f" ({WHOLE_SET})"
+    if problem not in skipped:
         return ""
     found = baseline is not None and baseline.run_id is not None
     return " (not comparable with the baseline)" if found else " (no baseline)"
@@ -212,9 +232,8 @@ def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[
     decided = len(results) - len(skipped)
     shown = [f"{r.check.name} {r.message}" for r in failed]
     if failed:
-        return len(
-            failed
-        ), f"{len(failed)} of {counted(decided, 'check')}: {_first_few(shown, '; ', '; and ')}"
+        of = f"{len(failed)} of {decided} checks" if decided > 1 else "1 check"
+        return len(failed), f"{of}: {_first_few(shown, '; ', '; and ')}"
     warned = sum(r.status == "warn" for r in results)
     parts = [counted(decided, "check")]
     if warned:
@@ -245,7 +264,8 @@ def decide_gate(
             skipped (or fail, if thresholds require a baseline).
     """
     info = None if baseline is None else baseline.info
-    results = _decide_checks(thresholds, run, selection, baseline)
+    nothing = _nothing_counts(run, n_reported)
+    results = _decide_checks(thresholds, run, selection, baseline, nothing)
     cases = group_repeats(run.records)
     incomplete = _incomplete(cases, n_expected, n_reported)
     case_failures = _case_failures([c for c in cases if c.first.counted], thresholds.on_miss)
@@ -267,6 +287,8 @@ def decide_gate(
         failures = [*([sentence] if n_failed else []), *case_failures]
         fail = f"FAIL {'; '.join(failures)}" if failures else ""
         return result("fail", "; ".join(part for part in (incomplete, fail) if part))
+    if nothing:
+        return result("not_evaluated", f"NOT EVALUATED: {nothing}")
     if not decided:
         why = f"all checks were skipped: {results[0].message}" if results else "there is no check"
         return result("not_evaluated", f"NOT EVALUATED: {why}")

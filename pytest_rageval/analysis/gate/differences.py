@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pytest_rageval.analysis.compare.pairs import (
+    MET,
     CasePair,
     PairedValues,
     difference,
@@ -222,7 +223,7 @@ def _newly_missed(pairs: Sequence[CasePair]) -> Difference:
     if not pairs:
         return Difference(estimate=None)
     missed = newly_missed(pairs)
-    lost = sum(pair.base.outcome == "passed" and pair.new.outcome == "error" for pair in pairs)
+    lost = sum(pair.base.outcome in MET and pair.new.outcome == "error" for pair in pairs)
     return Difference(
         estimate=float(len(missed)), n=len(pairs), n_lost=lost, missed_cases=missed[:_MAX_CASES]
     )

@@ -24,7 +24,7 @@ from pytest_rageval.analysis.aggregate.operational import (
 )
 from pytest_rageval.analysis.stats.intervals import quantile_interval
 from pytest_rageval.analysis.stats.paired import minimum_detectable_effect
-from pytest_rageval.metrics.registry import METRICS, MetricInfo, metric_info
+from pytest_rageval.metrics.registry import METRICS, STAGE_PREFIX, MetricInfo, metric_info
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.gate import Check, CheckKind, Decide, Proof
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, no_data_reason
@@ -72,8 +72,11 @@ class CheckFigure:
 
 def find_figure(check: Check, run: GateRun) -> CheckFigure:
     """Return the figure of an absolute check, over the cases of its table."""
-    counted = (record for record in run.records if record.counted)
-    cases = [case for case in group_repeats(counted) if in_table(case.first, check)]
+    records = [record for record in run.records if record.counted]
+    if check.metric in ERROR_KINDS:
+        # Whether the target answered can be told of cases that nobody has reviewed.
+        records = records or list(run.records)
+    cases = [case for case in group_repeats(records) if in_table(case.first, check)]
     if check.metric in run.extra_figures:
         return CheckFigure(estimate=run.extra_figures[check.metric])
     if check.metric.startswith("latency_ms."):
@@ -224,7 +227,7 @@ _SHARE: Final = MetricInfo(
     key="share", title="Share of cases", binary=True, population="cases", level="run"
 )
 
-_ERROR_KINDS: Final[Mapping[str, frozenset[str]]] = {
+ERROR_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "error_rate": frozenset({"error", "timeout", "empty"}),
     "timeout_rate": frozenset({"timeout"}),
     "empty_response_rate": frozenset({"empty"}),
@@ -242,19 +245,28 @@ def _pass_share(case: CaseGroup) -> float | None:
 
 def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> CheckFigure:
     metric = check.metric
-    if metric in _ERROR_KINDS:
-        kinds = _ERROR_KINDS[metric]
+    if metric in ERROR_KINDS:
+        kinds = ERROR_KINDS[metric]
         return _rate_figure(
             cases, lambda case: _attempt_share(case, kinds), lambda v: v > 0, run.confidence
         )
     if metric == "pass_rate":
         return _rate_figure(cases, _pass_share, lambda v: v < 1, run.confidence)
+    if metric.startswith(STAGE_PREFIX):
+        stage = metric.removeprefix(STAGE_PREFIX)
+        failed = tuple(case.first.name for case in cases if case.stage == stage)
+        return CheckFigure(
+            estimate=float(len(failed)) if cases else None,
+            n=len(cases),
+            no_data="no case was asked",
+            missed_cases=failed[:_MAX_MISSED],
+        )
     records = [r for case in cases for r in case.records]
     if metric == "judge_error_rate":
-        failed, needed = judge_verdicts(records)
+        n_failed, needed = judge_verdicts(records)
         if not needed:
             return CheckFigure(estimate=None, n=0, no_data="no verdict was needed")
-        return CheckFigure(estimate=failed / needed, n=needed)
+        return CheckFigure(estimate=n_failed / needed, n=needed)
     if metric in {"cost_usd.total", "cost_usd.uncached", "judge_tokens"}:
         cost = sum_costs(record.cost for record in records)
         totals = {"cost_usd.total": cost.cost_usd, "cost_usd.uncached": cost.cost_usd_uncached}

@@ -101,7 +101,9 @@ def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError
         return _FOUND.fail("thresholds", _first_lines(error), "mend what it names")
     if not (root / THRESHOLDS).is_file():
         fix = f"write {THRESHOLDS}; docs/thresholds.md has an example"
-        return _FOUND.warn("thresholds", f"no {THRESHOLDS}, so each miss fails a run", fix)
+        return _FOUND.warn(
+            "thresholds", f"no {THRESHOLDS}, so a case that does not pass fails a run", fix
+        )
     return _FOUND.ok("thresholds", f"{THRESHOLDS}: {_checks(thresholds)}")
 
 

@@ -191,6 +191,7 @@ def _judgements(found: Sequence[Rejudged]) -> Iterator[Judgement]:
 def _document(
     stored: StoredRun, settings: Settings, identity: str, found: Sequence[Rejudged]
 ) -> dict[str, Any]:
+    from pytest_rageval.analysis.aggregate.case_groups import count_outcomes
     from pytest_rageval.analysis.aggregate.run import correctness_by_reference
     from pytest_rageval.engine.rejudge import judged_keys, summarise_judged
     from pytest_rageval.judges.asking import judge_cost
@@ -205,6 +206,7 @@ def _document(
         "run_id": stored.run_id,
         "judge": identity,
         "rubrics": {j.rubric: j.rubric_version for j in judgements},
+        "outcomes": count_outcomes(records),
         "verdicts": len(judgements),
         "failures": sum(j.failure is not None for j in judgements),
         "statistics": statistics_document(summarise_judged(records, keys)),

@@ -160,6 +160,8 @@ def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
 
 
 def _settings(flags: dict[str, Any]) -> Settings:
+    from pytest_rageval.project.discovery import THRESHOLDS
+    from pytest_rageval.project.thresholds import load_thresholds
     from pytest_rageval.values.settings import TargetSettings
 
     k, rubrics, retrieval_only = (flags.pop(name) for name in ("k", "rubrics", "retrieval_only"))
@@ -171,6 +173,9 @@ def _settings(flags: dict[str, Any]) -> Settings:
         found = replace(found, judge="none")
     elif retrieval_only and found.judge != "none":
         raise click.UsageError("--judge: expected no --retrieval-only, which leaves out answers")
+    rootdir = Path(found.rootdir)
+    thresholds = load_thresholds(rootdir / THRESHOLDS, display=THRESHOLDS)
+    found = replace(found, judged_on=thresholds.judged_on)
     # The target is not asked.
     found = replace(found, target=TargetSettings(), run_id=None, retrieval_only=retrieval_only)
     if rubrics:

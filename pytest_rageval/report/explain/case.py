@@ -92,7 +92,7 @@ def explain_record(
         record=record,
         stage_meaning=STAGE_MEANING.get(record.failure_stage) if record.failure_stage else None,
         next_steps=next_steps(record, golds, groups, irrelevant),
-        expectations=explain_expectations(case, record, metrics),
+        expectations=explain_expectations(case, record, metrics, settings.judged_on),
         case_known=case is not None,
         golds=golds,
         groups=groups,

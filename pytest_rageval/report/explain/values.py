@@ -180,6 +180,8 @@ class Expectation:
 
     key: str
     expected: float
+    at_least: bool = False
+    """Whether more than ``expected`` is good too."""
     value: float | None
     met: bool | None
     """None: not scored, so not asked."""

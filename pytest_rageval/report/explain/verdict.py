@@ -12,7 +12,14 @@ from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import COMPARED
 from pytest_rageval.metrics.matching import order_chunks
-from pytest_rageval.metrics.scoring import EXPECTED, retrieval_key
+from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.scoring import (
+    ANSWER_KEYS,
+    EXPECTED,
+    below_pass_line,
+    evidence_key,
+    pass_line,
+)
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     ClaimReason,
@@ -28,7 +35,7 @@ from pytest_rageval.report.explain.values import (
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.json_documents import items, part
-from pytest_rageval.values.record import CaseRecord, FailureStage
+from pytest_rageval.values.record import Aspect, CaseRecord, FailureStage
 from pytest_rageval.values.reply import RetrievedChunk
 
 STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
@@ -37,6 +44,8 @@ STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
         "out_of_scope": "No gold lies in the folders that were searched.",
         "not_retrieved": "The evidence that the case needs is not in the cut.",
         "lost_in_rerank": "The evidence was in the cut before reranking, and is not after it.",
+        "irrelevant_retrieved": "Evidence that must not come up (irrelevant_supports) is in the "
+        "cut.",
         "wrongly_abstained": "The evidence was there, and the answer refused all the same.",
         "not_cited": "The evidence was there, and the answer does not cite it.",
         "ungrounded": "The judge finds claims that the retrieved text does not support.",
@@ -76,27 +85,34 @@ _STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def explain_expectations(
-    case: Case | None, record: CaseRecord, metrics: Sequence[MetricReason]
+    case: Case | None,
+    record: CaseRecord,
+    metrics: Sequence[MetricReason],
+    judged_on: Sequence[Aspect],
 ) -> tuple[Expectation, ...]:
     """List what a case must meet to pass, and whether it did.
 
     Defined in docs/metrics.md#outcome-of-a-case.
     """
     if case is not None:
-        first = retrieval_key(case)
+        first = evidence_key(case, record.metrics)
     else:
         first = "hit_at_k" if record.metrics.get("recall_all_at_k") is None else "recall_all_at_k"
     by_key = {metric.key: metric for metric in metrics}
     found = []
-    for key, wanted in {first: 1.0, **EXPECTED}.items():
+    answer = {key: pass_line(key) for key in ANSWER_KEYS} if "answer" in judged_on else {}
+    for key, wanted in {first: 1.0, **EXPECTED, **answer}.items():
         metric = by_key.get(key)
         value = metric.value if metric is not None else None
+        judged = METRICS[key].judged
+        met = not below_pass_line(key, record.metrics) if judged else value == wanted
         found.append(
             Expectation(
                 key=key,
                 expected=wanted,
+                at_least=judged,
                 value=value,
-                met=None if value is None else value == wanted,
+                met=None if value is None else met,
                 reason=metric.reason if metric is not None else "not in the record",
             )
         )

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
+from pytest_rageval.analysis.aggregate.case_groups import record_outcome
 from pytest_rageval.report.explain.golds import (
     anchor_reason,
     explain_citations,
@@ -120,7 +121,7 @@ def _row(
         anchor=anchor,
         case_id=record.name,
         repeat=f"repeat {record.repeat}" if record.nodeid in repeated else "",
-        outcome="unchecked" if record.unchecked and record.outcome == "passed" else record.outcome,
+        outcome=record_outcome(record),
         flip=flip,
         stage=stage_of(record),
         cells=tuple(_cell(record.metrics.get(key)) for key in columns),

@@ -278,6 +278,8 @@ class ReportView:
     """``pass``, ``fail``, ``not_evaluated`` or ``unknown``."""
     sentence: str
     counts: tuple[tuple[str, int], ...]
+    stages: tuple[tuple[str, int], ...]
+    """Number of cases by failure stage, the most first."""
     failed: tuple[CheckView, ...]
     others: tuple[CheckView, ...]
     facts: tuple[tuple[str, str], ...]

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final
 
+from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES, count_outcomes
 from pytest_rageval.analysis.aggregate.run import target_warnings
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import Comparison, MetricChange
@@ -39,12 +40,11 @@ from pytest_rageval.report.html.values import (
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.text.summary import HEADLINE, change_text
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.json_documents import count, items, number, text, value
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.json_documents import count, items, number, part, text, value
+from pytest_rageval.values.record import STAGES, CaseRecord
 from pytest_rageval.values.run import StoredRun
 
-_COUNTS: Final = ("passed", "missed", "errored", "unchecked")
-_OUTCOMES: Final = ("error", "missed", "unchecked", "passed")
+_OUTCOMES: Final = ("error", "missed", "flawed", "unchecked", "passed")
 _PANELS: Final = 6
 _UNKNOWN_TIME: Final = datetime.min.replace(tzinfo=UTC)
 """Placeholder: runs are already in order, so their times are not needed."""
@@ -105,11 +105,14 @@ def view_report(
     headline = [row for row in metrics if row.headline]
     latency = view_latency(run.metrics)
     verdict = text(run.gate, "verdict")
+    counts = run.metrics if "flawed" in run.metrics else count_outcomes(run.records)
+    stages = part(counts, "stages")
     return ReportView(
         run_id=run.run_id,
         verdict=verdict if verdict in _VERDICTS else "unknown",
         sentence=text(run.gate, "sentence") or "The run holds no decision of the gate.",
-        counts=tuple((name, count(run.metrics, name)) for name in _COUNTS),
+        counts=tuple((name, count(counts, name)) for name in CASE_OUTCOMES.values()),
+        stages=tuple((stage, count(stages, stage)) for stage in stages if stage in STAGES),
         failed=failed,
         others=others,
         facts=tuple(_facts(run)),

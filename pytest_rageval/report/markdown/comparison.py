@@ -24,6 +24,7 @@ from pytest_rageval.report.text.comparison import (
     group_verdict,
     groups_text,
     metric_verdict,
+    moved_stages,
     noise_text,
     p_text,
     pairing_text,
@@ -137,6 +138,8 @@ def _groups(view: ComparisonView) -> Iterator[str]:
 
 
 def _flips(found: RunComparison) -> Iterator[str]:
+    if moved := moved_stages(found):
+        yield from ("", f"Failure stages: {moved}.")
     flips = found.comparison.flips
     if not flips:
         return

@@ -27,6 +27,7 @@ from pytest_rageval.report.text.summary import (
     limit_text,
     mean_text,
     parts_of,
+    stage_counts,
 )
 from pytest_rageval.support.text import clean, counted, format_value
 from pytest_rageval.values.gate import GateResult
@@ -48,8 +49,11 @@ def _lines(view: SummaryView) -> Iterator[str]:
     yield ""
     yield (
         f"Run `{view.run_id}`: {counted(aggregate.total, 'case')}, {aggregate.passed} passed, "
-        f"{aggregate.missed} missed, {counted(aggregate.errored, 'error')}."
+        f"{aggregate.missed} missed, {aggregate.flawed} flawed, "
+        f"{counted(aggregate.errored, 'error')}."
     )
+    if aggregate.stages:
+        yield from ("", f"Failure stages: {', '.join(stage_counts(aggregate))}.")
     yield from _target_faults(view)
     yield from baseline_line(view.gate)
     yield from check_table(view.gate)
@@ -164,11 +168,10 @@ def _judge_list(view: SummaryView) -> Iterator[str]:
 
 
 def _case_list(view: SummaryView) -> Iterator[str]:
-    for outcome in ("error", "missed"):
-        found = view.aggregate.failed_cases.get(outcome, ())
+    for outcome, found in view.aggregate.failed_cases.items():
         n = len(found)
         if found:
-            title = counted(n, "error") if outcome == "error" else f"{n} missed"
+            title = counted(n, "error") if outcome == "error" else f"{n} {outcome}"
             yield from ("", f"<details><summary>{title}</summary>", "")
             shown = found[:LISTED_CASES]
             more = f" and {n - len(shown)} more" if n > len(shown) else ""

@@ -89,6 +89,8 @@ def render_comparison(
     lines += _latency_lines(found, width)
     lines += _noise_lines(found, width)
     lines += _group_lines(view, width, verbose)
+    if moved := moved_stages(found):
+        lines += wrapped("stages", moved, width)
     lines += _flip_lines(found, width, verbose)
     for note in view.notes:
         lines += wrapped("note", note, width, "yellow")
@@ -299,6 +301,12 @@ def _group_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Li
 # --- cases -------------------------------------------------------------------------------------
 
 
+def moved_stages(found: RunComparison) -> str:
+    """Return how many paired cases failed at each stage, where that changed."""
+    stages = found.comparison.stages.items()
+    return ", ".join(f"{stage} {base} -> {new}" for stage, (base, new) in stages)
+
+
 def flip_counts(found: RunComparison) -> str:
     """Count the cases that changed."""
     flips = found.comparison.flips
@@ -361,7 +369,8 @@ def conclusion(view: ComparisonView) -> tuple[str, Style]:
     """Return the result of the checks against the baseline as one sentence."""
     failed = sum(result.status == "fail" for result in view.checks)
     if failed:
-        return f"regression: {failed} of {counted(len(view.checks), 'check')} failed", "red"
+        of = f"{failed} of {len(view.checks)} checks" if len(view.checks) > 1 else "1 check"
+        return f"regression: {of} failed", "red"
     if not view.checks:
         where = view.thresholds or "thresholds.toml"
         return f"no check against a baseline in {where}, such as max_drop: nothing decided", ""

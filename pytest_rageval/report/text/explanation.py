@@ -26,6 +26,7 @@ from pytest_rageval.values.record import CaseRecord
 
 _OUTCOMES: Final[dict[str, tuple[str, Style]]] = {
     "passed": ("PASSED", "green"),
+    "flawed": ("FLAWED", "yellow"),
     "missed": ("MISSED", "yellow"),
     "error": ("ERROR", "red"),
 }
@@ -209,7 +210,8 @@ def _expectations(explanation: Explanation, width: int) -> Iterator[Line]:
         if one.met:
             yield from _marked("  ok    ", f"{text}: {one.reason}", width, styles=("green", ""))
         else:
-            text += f", expected {one.expected:g}: {one.reason}"
+            more = " or more" if one.at_least else ""
+            text += f", expected {one.expected:g}{more}: {one.reason}"
             yield from _marked("  FAIL  ", text, width, styles=("red", ""))
 
 

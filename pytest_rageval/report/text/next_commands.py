@@ -22,7 +22,7 @@ class RunCommands:
     name: str = "last"
     """The run: ``last``, or its folder if commands would look for runs in another one."""
     rerun: str = "pytest --lf"
-    """Command that runs misses and errors again."""
+    """Command that asks again what did not pass."""
     reran: bool = False
     """Whether the run did so itself."""
     may_become_baseline: bool = False
@@ -44,10 +44,11 @@ def next_commands(
         found.append((commands.rerun, "asks again, once the errors are mended"))
     if worst is not None:
         n = len({r.nodeid for r in records if r.counted and r.outcome not in {"passed", "error"}})
-        why = f"the worst of {n}" if n > 1 else "shows why it missed"
+        word = "missed" if worst.outcome == "missed" else "is flawed"
+        why = f"the worst of {n}" if n > 1 else f"shows why it {word}"
         found.append((explain_command(worst, case_names(records), commands.name), why))
         if not commands.reran:
-            found.append((commands.rerun, "runs misses and errors again"))
+            found.append((commands.rerun, "asks again what did not pass"))
     unreviewed = Counter(r.file for r in {r.nodeid: r for r in records}.values() if not r.counted)
     for file, n in unreviewed.items():
         why = f"{counted(n, 'generated case')} to review"

@@ -12,6 +12,7 @@ from pytest_rageval.values.record import Outcome
 
 _COUNTED: Final[tuple[tuple[Outcome, str, Style], ...]] = (
     ("missed", "missed", "yellow"),
+    ("flawed", "flawed", "yellow"),
     ("error", "error", "red"),
 )
 """Outcomes that the line counts, each with its word and its colour where it occurs."""
@@ -74,9 +75,11 @@ def progress_line(progress: Progress, width: int | None = None) -> Line:
 
 def _parts(progress: Progress) -> Iterator[tuple[str, Style]]:
     """Yield the parts of the line, the most important first."""
-    yield f"{progress.done}/{progress.total} cases", "bold"
+    yield f"{progress.done}/{counted(progress.total, 'case')}", "bold"
     for outcome, word, style in _COUNTED:
         count = progress.outcomes.get(outcome, 0)
+        if outcome == "flawed" and not count:
+            continue
         text = f"{count} {word}"
         if outcome == "error":
             text = counted(count, word)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_rageval.report.text.summary import PARTS, interval_text, parts_of
+from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
+from pytest_rageval.report.text.summary import PARTS, interval_text, parts_of, stage_counts
 from pytest_rageval.support.text import clean, counted, format_value
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
@@ -25,8 +26,11 @@ def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> 
     """Yield the tables of scored answers, notes and the cases that did not pass."""
     yield (
         f"{counted(totals.total, 'case')}: {totals.passed} passed, {totals.missed} missed, "
-        f"{counted(totals.errored, 'error')}, {totals.unchecked} with nothing checked"
+        f"{totals.flawed} flawed, {counted(totals.errored, 'error')}, {totals.unchecked} with "
+        "nothing checked"
     )
+    if totals.stages:
+        yield f"stages  {', '.join(stage_counts(totals))}"
     yield f"{'metric':<32}{'n':>7}{'n/a':>7}{'errors':>7}{'value':>9}{'95% CI':>12}"
     for key, summary in totals.metrics.items():
         if summary.n or summary.n_error:
@@ -98,6 +102,9 @@ def verdict_lines(document: Mapping[str, Any], reliability: Sequence[str]) -> It
         yield f"{_judged_line(clean(key), found)}{format_value(before):>9}"
         if key == "correctness":
             yield from (_judged_line(f"  {PARTS[name]}", part) for name, part in apart.items())
+    found = document["outcomes"]
+    counts = (f"{found[name]} {name}" for name in CASE_OUTCOMES.values() if found[name])
+    yield f"cases    {', '.join(counts)}"
     for line in reliability:
         yield f"judge    {clean(line)}"
     if cost := document["cost"]:

@@ -72,8 +72,6 @@ PARTS = {"reference": "with a reference", "no_reference": "without a reference"}
 NARROW = 60
 VERSUS = 80
 """Terminal width from which differences to a baseline have their own column."""
-_JUDGED = frozenset({"ungrounded", "incorrect"})
-"""Failure stages that only a judge can detect."""
 _CASES_SHOWN = 3
 _TEXTS_SHOWN = 10
 _FLAWS_SHOWN = 2
@@ -130,7 +128,7 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
     if verbosity < 0:
         cut_short = [*wrapped("note", view.gave_up, width, "yellow")] if view.gave_up else []
         return [*cut_short, *_gate_lines(view, width), *_command_lines("go on", view.resume, width)]
-    lines: list[Line] = [_run_line(view)]
+    lines: list[Line] = [*_run_lines(view, width), *_stage_lines(view, width)]
     lines += _metric_table(view, width, verbosity)
     lines += _group_table("category", view.aggregate.by_category, view, width)
     if verbosity > 0:
@@ -150,14 +148,34 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
     return [fit_line(line, width) for line in lines]
 
 
-def _run_line(view: SummaryView) -> Line:
+def _run_lines(view: SummaryView, width: int) -> Iterator[Line]:
     total = view.aggregate.total
     judge = "off" if view.judge == "none" else view.judge
-    text = (
-        f"{counted(total, 'case')}, {view.aggregate.missed} missed, "
-        f"{counted(view.aggregate.errored, 'error')}   {view.wall_s:.1f} s   judge {judge}"
-    )
-    return ((f"run {view.run_id}", "bold"), (f"   {text}", ""))
+    aside = len(_one_of_each_case(record for record in view.records if not record.counted))
+    counts = [
+        *([counted(total, "case")] if total or not aside else []),
+        *([f"{aside} not reviewed"] if aside else []),
+        *([f"{view.aggregate.missed} missed", f"{view.aggregate.flawed} flawed"] if total else []),
+        *([counted(view.aggregate.errored, "error")] if total else []),
+    ]
+    head, text = f"run {view.run_id}", f"   {', '.join(counts)}   {view.wall_s:.1f} s"
+    if len(head) + len(text) + len(judge) + 9 > width:
+        yield ((head, "bold"), (text, ""))
+        yield ((f"         judge {judge}", ""),)
+    else:
+        yield ((head, "bold"), (f"{text}   judge {judge}", ""))
+
+
+def stage_counts(aggregate: Aggregate) -> list[str]:
+    """Return the number of cases of each failure stage, the most first: ``24 not_retrieved``."""
+    return [f"{n} {stage}" for stage, n in aggregate.stages.items()]
+
+
+def _stage_lines(view: SummaryView, width: int) -> Iterator[Line]:
+    # Three blanks part them, of which none is lost where a line is broken.
+    joined = "   ".join(text.replace(" ", "~") for text in stage_counts(view.aggregate))
+    for number, part in enumerate(textwrap.wrap(joined, max(width - 9, 20))):
+        yield ((f"{'' if number else 'stages':<9}", "bold"), (part.replace("~", " "), ""))
 
 
 # --- metrics -------------------------------------------------------------------------------
@@ -364,18 +382,19 @@ def _one_of_each_case(records: Iterable[CaseRecord]) -> list[CaseRecord]:
 def worst_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
     """Return the records to look at first, one of each case.
 
-    Errors, then misses with the lowest recall, then passed cases whose answer the judge rates below
-    its pass line.
+    Errors, then misses with the lowest recall, then bad answers with the lowest score.
     """
     found = [
-        (_badness(r), r) for r in records if r.outcome != "passed" or r.failure_stage in _JUDGED
+        (_badness(r), r)
+        for r in records
+        if r.outcome != "passed" or r.failure_stage in {"ungrounded", "incorrect"}
     ]
     worst_first = (record for _, record in sorted(found, key=lambda one: one[0]))
     return _one_of_each_case(worst_first)[:_CASES_SHOWN]
 
 
 def _badness(record: CaseRecord) -> tuple[int, float, str]:
-    if record.outcome == "passed":
+    if record.outcome in {"flawed", "passed"}:
         key = "groundedness" if record.failure_stage == "ungrounded" else "correctness"
         return 2, record.metrics.get(key) or 0.0, record.nodeid
     recall = record.metrics.get("recall_at_k") or 0.0

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.support.sql import Place, connect, parse_place, stored_version, version_table
 from pytest_rageval.values.errors import ConfigError, StorageError
 
@@ -166,8 +167,8 @@ def _find_place(text: str, rootdir: Path) -> Place:
     return Place(url=place.url.set(database=str(rootdir / place.file)))
 
 
-INDEX_VERSION: Final = 2
-"""1: the first one. 2: marks partial runs.
+INDEX_VERSION: Final = 3
+"""1: the first one. 2: marks partial runs. 3: counts flawed cases.
 
 Another version is rebuilt from the folders, not migrated."""
 
@@ -217,7 +218,7 @@ def tables() -> Tables:
             ),
             *_texts("package_version"),
             *_counts("metric_definitions_version", "k"),
-            *_counts("n_cases", "passed", "missed", "errored", "unchecked"),
+            *_counts("n_cases", *CASE_OUTCOMES.values()),
             Column("partial", Boolean, nullable=False),
             Column("has_metrics", Boolean, nullable=False),
             Column("has_records", Boolean, nullable=False),

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES, count_outcomes
 from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import run_figures
+from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.project.options import VERSIONS
 from pytest_rageval.runs.documents import git_repository
 from pytest_rageval.runs.list import is_partial, ran_at, run_entry
@@ -28,7 +30,6 @@ _SETTLED_S: Final = 2.0
 """A file that was changed just now may change again with the same time and size: some file systems
 count in seconds."""
 _BLOCK: Final = 1 << 20
-_OUTCOMES: Final = ("passed", "missed", "errored", "unchecked")
 
 NUMBERS: Final = ("value", "n", "n_not_applicable", "n_error", "median", "low", "high", "se")
 """Numbers of a figure in the index."""
@@ -113,12 +114,14 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
     records: list[CaseRecord] = []
     if (folder / RESULTS).is_file():
         try:
-            records = records_of_run(folder)
+            judged_on = stored.settings.judged_on
+            records = [decided_by(record, judged_on) for record in records_of_run(folder)]
         except StorageError as error:
             unreadable.append(RESULTS)
             problems.append(str(error))
     entry = run_entry(stored)
     config, metrics = stored.config, stored.metrics
+    counts = metrics if "flawed" in metrics or not records else count_outcomes(records)
     run = {
         "ran_at": ran_at(folder),
         "tags": " ".join(tags),
@@ -133,7 +136,7 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
         "metric_definitions_version": whole(config, "metric_definitions_version"),
         "k": whole(config, "settings", "k"),
         "n_cases": whole(entry.n_cases),
-        **{name: whole(metrics, name) for name in _OUTCOMES},
+        **{name: whole(counts, name) for name in CASE_OUTCOMES.values()},
         "partial": is_partial(stored),
         "has_metrics": bool(metrics),
         "has_records": entry.has_records,

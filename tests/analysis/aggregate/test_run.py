@@ -359,3 +359,28 @@ def test_every_number_of_a_run_is_finite() -> None:
     found = aggregate([*hits(1, 0, 1), failed("z", "empty", metrics={"hit_at_k": None})])
     numbers = [v for s in found.metrics.values() for v in (s.mean, s.low, s.high, s.se)]
     assert all(math.isfinite(v) for v in numbers if v is not None)
+
+
+def test_flawed_cases_and_stages_are_counted_once_each_by_the_repeat_that_decides() -> None:
+    def repeats(case_id: str, *found: tuple[str, str | None]) -> list[CaseRecord]:
+        return [
+            record(case_id, repeat=n, outcome=outcome, failure_stage=stage)
+            for n, (outcome, stage) in enumerate(found)
+        ]
+
+    found = aggregate(
+        [
+            *repeats("a", ("passed", None), ("flawed", "incorrect"), ("flawed", "not_cited")),
+            *repeats("b", ("flawed", "incorrect"), ("missed", "not_retrieved")),
+            *repeats("c", ("error", None), ("missed", "not_retrieved")),
+            *repeats("d", ("error", None), ("error", None)),
+            *repeats("e", ("passed", "incorrect")),
+            record("made", outcome="missed", failure_stage="out_of_scope",
+                   case=Case(id="made", question="?", review="generated")),
+        ]
+    )  # fmt: skip
+    counts = found.passed, found.flawed, found.missed, found.errored
+    assert counts == (1, 1, 2, 1)
+    assert found.stages == {"incorrect": 2, "not_retrieved": 2}
+    assert found.rates["pass_rate"] == 1 / 5
+    assert found.failed_cases == {"error": ("d",), "missed": ("b", "c"), "flawed": ("a",)}

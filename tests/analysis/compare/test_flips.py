@@ -112,7 +112,7 @@ def test_another_citation_is_named() -> None:
     base = asked(ONE, "a.md | # A", references=(cite("a.md | # A"),))
     new = asked(ONE, "a.md | # A", references=(cite("x.md | # X"),))
     (found,) = flips(base, new)
-    assert (found.base_outcome, found.new_outcome) == ("passed", "passed")
+    assert (found.base_outcome, found.new_outcome) == ("passed", "flawed")
     assert (found.direction, found.reason) == ("worse", "now cites x.md > # X")
     assert found.brief_reason == "now cites another source"
     silent = asked(ONE, "a.md | # A", references=())

@@ -264,3 +264,45 @@ def test_a_metric_without_a_judge_has_no_judge_noise() -> None:
     found = compared([scored("a", 1.0), scored("a", 0.0, repeat=1)], [scored("a", 1.0)])
     assert found.metrics["hit_at_k"].noise is None
     assert compared([judged("a", 1.0)], [judged("a", 1.0)]).metrics["groundedness"].noise is None
+
+
+# --- flawed answers ----------------------------------------------------------------------------
+
+
+def ended(case_id: str, outcome: str, stage: str | None, **fields: Any) -> CaseRecord:
+    metrics: dict[str, float | None] = {"hit_at_k": float(outcome != "missed"), "correctness": 1.0}
+    given = {"outcome": outcome, "failure_stage": stage, "case_hash": case_id}
+    return record(case_id, metrics, **given | fields)
+
+
+def test_a_case_whose_answer_became_wrong_is_worse_and_not_newly_missed() -> None:
+    base, new = ended("a", "passed", None), ended("a", "flawed", "incorrect")
+    found = compared([base], [new])
+    (flip,) = found.flips
+    assert (flip.base_outcome, flip.new_outcome) == ("passed", "flawed")
+    assert (flip.direction, flip.reason) == ("worse", "incorrect")
+    assert found.newly_missed == ()
+    assert found.stages == {"incorrect": (0, 1)}
+    assert compared([new], [base]).flips[0].direction == "better"
+
+
+def test_a_case_that_was_flawed_and_is_missed_is_newly_missed() -> None:
+    base, new = ended("a", "flawed", "incorrect"), ended("a", "missed", "not_retrieved")
+    found = compared([base], [new])
+    assert found.newly_missed == ("a",)
+    assert found.stages == {"not_retrieved": (0, 1), "incorrect": (1, 0)}
+
+
+def test_stages_are_counted_over_the_paired_cases_once_each() -> None:
+    stays = [ended("s", "missed", "not_retrieved")]
+    only = [ended("only", "missed", "out_of_scope")]
+    base = [ended("a", "missed", "not_retrieved", repeat=n) for n in range(3)]
+    new = [ended("a", "passed", None, repeat=n) for n in range(3)]
+    assert compared([*stays, *base], [*stays, *new, *only]).stages == {"not_retrieved": (2, 1)}
+
+
+def test_answers_judged_by_different_judges_flaw_no_case_of_a_comparison() -> None:
+    keys = frozenset(METRICS) - {"groundedness", "correctness"}
+    base, new = ended("a", "passed", None), ended("a", "flawed", "incorrect")
+    found = compared([base], [new], keys=keys)
+    assert (found.flips, found.stages) == ((), {})

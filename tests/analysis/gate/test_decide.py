@@ -344,7 +344,7 @@ def test_whether_the_target_answered_is_decided_over_any_part_of_the_set() -> No
     thresholds = with_implicit_checks(Thresholds(checks=(HIT,)), judge_configured=False)
     found = gate([failed("a")], thresholds=thresholds, selection=PART)
     assert [c.status for c in found.checks] == ["skip", "fail"]
-    assert found.sentence == "FAIL 1 of 1 check: error_rate 1.000 is above max 0.000"
+    assert found.sentence == "FAIL 1 check: error_rate 1.000 is above max 0.000"
 
 
 def test_a_written_limit_of_errors_is_decided_over_any_part_of_the_set_too() -> None:
@@ -412,9 +412,7 @@ def test_differences_from_a_baseline_are_decided_with_the_rest() -> None:
     difference = Difference(estimate=paired.diff, n=30, one_sided=paired.interval)
     found = gate(hits(*cand), DROP, NEWLY, baseline={DROP: difference})
     assert [c.status for c in found.checks] == ["fail", "skip"]
-    assert found.sentence == (
-        "FAIL 1 of 1 check: hit_at_k max_drop drop 0.333 is above max_drop 0.050"
-    )
+    assert found.sentence == ("FAIL 1 check: hit_at_k max_drop drop 0.333 is above max_drop 0.050")
 
 
 # --- the verdict ----------------------------------------------------------------------------------
@@ -477,7 +475,7 @@ def test_a_lost_case_fails_the_run_as_incomplete() -> None:
 def test_incomplete_and_failing_says_both() -> None:
     found = gate(hits(0, 1), HIT, n_expected=3)
     assert found.sentence == (
-        "INCOMPLETE: 2 of 3 cases reported; FAIL 1 of 1 check: hit_at_k 0.500 is below min 0.750"
+        "INCOMPLETE: 2 of 3 cases reported; FAIL 1 check: hit_at_k 0.500 is below min 0.750"
     )
 
 

@@ -78,7 +78,7 @@ def test_a_regression_beyond_the_thresholds_is_exit_1(capsys: Output) -> None:
         "FAIL recall_at_k max_drop: drop 0.120 is above max_drop 0.050 (with 200 cases, only"
         in (" ".join(" ".join(lines).split()))
     )
-    assert lines[-1] == "result   regression: 1 of 1 check failed"
+    assert lines[-1] == "result   regression: 1 check failed"
     found = compared(capsys, "base", "new", code=ExitCode.NO)
     assert [check["status"] for check in found["checks"]] == ["fail"]
 

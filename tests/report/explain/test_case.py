@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.scoring import decide_outcome
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.values import Explanation
@@ -248,16 +246,12 @@ def test_a_metric_that_the_registry_does_not_know_is_shown_as_recorded() -> None
 
 
 def test_expectations_are_those_that_decide_the_outcome() -> None:
-    """Guards the list against a change of ``decide_outcome``."""
-    of = case(S)
-    scored = {key: None for key in METRICS}
-    for one in explained(of, response(S)).expectations:
-        missed = {**scored, one.key: 1.0 - one.expected}
-        assert decide_outcome(of, missed, failed=False) == ("missed", False)
-    others = {key for key in METRICS} - {e.key for e in explained(of, response(S)).expectations}
-    for key in others:
-        for value in (0.0, 1.0):
-            assert decide_outcome(of, {**scored, key: value}, failed=False) == ("passed", True)
+    """Guards the list against a change of the rule."""
+    for judged_on in (("retrieval", "answer"), ("retrieval",)):
+        found = explained(case(S), response(S, references=()), judged_on=judged_on)
+        assert all(one.met for one in found.expectations if one.met is not None) == (
+            found.record.outcome == "passed"
+        )
 
 
 def test_the_shown_fields_are_those_that_tools_rely_on() -> None:

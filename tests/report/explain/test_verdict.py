@@ -60,9 +60,9 @@ def test_only_the_golds_of_the_nearest_group_are_sought() -> None:
     assert "the document of gold [1] came back" in step
 
 
-def test_irrelevant_evidence_is_a_fault_to_mend_even_without_a_stage() -> None:
+def test_irrelevant_evidence_is_a_fault_to_mend() -> None:
     found = explained(case(U, irrelevant_supports=(gold(S),)), response(U, S))
-    assert (found.record.outcome, found.record.failure_stage) == ("missed", None)
+    assert (found.record.outcome, found.record.failure_stage) == ("missed", "irrelevant_retrieved")
     assert "at rank 2" in found.next_steps[0]
 
 

@@ -86,9 +86,13 @@ def test_the_outcome_stands_in_words_that_colour_repeats(
     assert (word, style) in render_explanation(found, run_id="r")[0]
 
 
-def test_a_case_that_passed_with_a_flaw_is_not_said_to_have_failed_there() -> None:
-    lines = shown(explained(case(S), response(S, references=()))).splitlines()
-    assert lines[0] == "x  PASSED  though not_cited"
+def test_a_flawed_answer_is_named_and_does_not_fail_a_case_that_is_not_judged_on_it() -> None:
+    found = explained(case(S), response(S, references=()))
+    assert shown(found).splitlines()[0] == "x  FLAWED  at not_cited"
+    assert "  FAIL  attribution_hit_rate 0, expected 1:" in shown(found)
+    found = explained(case(S), response(S, references=()), judged_on=("retrieval",))
+    assert shown(found).splitlines()[0] == "x  PASSED  though not_cited"
+    assert "FAIL" not in shown(found)
 
 
 def test_a_chunk_shows_its_match_its_place_and_its_reason() -> None:

@@ -9,7 +9,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, hits, record
 
-RERUN = ("pytest --lf", "runs misses and errors again")
+RERUN = ("pytest --lf", "asks again what did not pass")
 FRESH = RunCommands(may_become_baseline=True)
 RERAN = RunCommands(reran=True)
 

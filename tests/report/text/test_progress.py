@@ -61,6 +61,12 @@ def test_the_most_frequent_kind_of_error_is_named() -> None:
     assert "12 errors (9 timeout)" in text
 
 
+def test_flawed_cases_are_counted_apart_and_one_is_not_put_in_the_plural() -> None:
+    text = line(outcomes={"flawed": 1, "error": 1}, total=2, elapsed_s=0.0)
+    assert text.startswith("2/2 cases, 0 missed, 1 flawed, 1 error")
+    assert line(total=1).startswith("0/1 case, 0 missed, 0 errors")
+
+
 def test_what_does_not_fit_is_left_out_from_the_end() -> None:
     fields = {"outcomes": {"passed": 17, "missed": 3}, "last_s": 10.0, "in_flight": 8}
     whole = "20/80 cases, 3 missed, 0 errors, 30 s left, 8 in flight, 2.0/s"

@@ -54,7 +54,7 @@ def result(status: Any, **check: Any) -> CheckResult:
 
 def test_the_first_line_says_what_happened_and_the_last_where_it_is() -> None:
     lines = text(view([*hits(1, 0), failed("bad")]))
-    assert lines[0] == "run r-1   3 cases, 1 missed, 1 error   1.2 s   judge off"
+    assert lines[0] == "run r-1   3 cases, 1 missed, 0 flawed, 1 error   1.2 s   judge off"
     assert lines[-1] == "results  evals/results/r-1"
 
 

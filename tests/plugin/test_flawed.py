@@ -1,0 +1,168 @@
+"""Cases whose retrieval is right and whose answer is not."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from tests.plugin.long_runs import lines_of
+from tests.plugin.scratch import (
+    CONFTEST,
+    SERIAL_AND_PARALLEL,
+    Project,
+    case,
+    outcomes,
+    summary_lines,
+)
+
+CITING = '"references": [{"rel_path": path,'
+WRONG = CITING.replace("path,", "'z.md' if 'badly' in question else path,")
+BADLY = CONFTEST.replace(CITING, WRONG)
+CASES = (
+    case("good", "hit well"),
+    case("uncited", "hit badly", category="multi_hop"),
+    case("lost", "miss badly", category="multi_hop"),
+)
+BY_RETRIEVAL = '[cases]\njudged_on = ["retrieval"]\n'
+
+
+@pytest.fixture
+def flawed(project: Project) -> Project:
+    project.write("conftest.py", BADLY)
+    project.cases(CASES)
+    project.write("thresholds.toml", "[overall]\nrecall_at_k = '>= 0.5'\n")
+    return project
+
+
+@SERIAL_AND_PARALLEL
+def test_a_flawed_case_is_shown_as_such_and_fails_nothing_by_itself(
+    flawed: Project, workers: tuple[str, ...]
+) -> None:
+    result = flawed.run("--json-report", "--junitxml=j.xml", *workers)
+    assert result.ret == 0
+    assert outcomes(result) == {"passed": 1, "flawed": 1, "missed": 1, "checks passed": 2}
+    lines = list(summary_lines(result))
+    assert "3 cases, 1 missed, 1 flawed, 0 errors" in lines[0]
+    assert "stages   1 not_retrieved   1 not_cited" in lines
+    assert "worst    lost not_retrieved   uncited not_cited" in lines
+    metrics = flawed.stored("metrics.json")
+    assert (metrics["passed"], metrics["flawed"], metrics["missed"]) == (1, 1, 1)
+    assert metrics["stages"] == {"not_cited": 1, "not_retrieved": 1}
+    assert metrics["aggregate_metrics"]["pass_rate"] == pytest.approx(1 / 3)
+    assert flawed.stored("config.json")["settings"]["judged_on"] == ["retrieval", "answer"]
+    (folder,) = flawed.run_folders()
+    summary = (folder / "summary.md").read_text(encoding="utf-8")
+    assert "3 cases, 1 passed, 1 missed, 1 flawed, 0 errors." in summary
+    assert "Failure stages: 1 not_retrieved, 1 not_cited." in summary
+    assert "<details><summary>1 flawed</summary>" in summary
+    tests = json.loads((flawed.path / ".report.json").read_text(encoding="utf-8"))["tests"]
+    found = sorted(one["outcome"] for one in tests)
+    assert found == ["flawed", "missed", "passed", "passed", "passed"]
+    junit = {c.get("name"): c for c in ET.parse(flawed.path / "j.xml").iter("testcase")}
+    skipped = junit["uncited"].find("skipped")
+    assert skipped is not None
+    assert skipped.get("message") == "not_cited: attribution_hit_rate 0"
+
+
+def test_letters_and_words_name_it(flawed: Project) -> None:
+    flawed.run().stdout.fnmatch_lines(["evals/eval_set.jsonl .fm *100%]"])
+    line = "evals/eval_set.jsonl::uncited FLAWED (not_cited: attribution_hit_rate 0)*"
+    flawed.run("-v").stdout.fnmatch_lines([line])
+
+
+@pytest.mark.parametrize("text", ["[cases]\non_miss = 'fail'\n", None])
+def test_a_flaw_fails_where_a_miss_does(flawed: Project, text: str | None) -> None:
+    flawed.cases(CASES[:2])
+    (flawed.path / "thresholds.toml").unlink()
+    if text is not None:
+        flawed.write("thresholds.toml", text)
+    result = flawed.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["FAILED evals/eval_set.jsonl::uncited - *not_cited*"])
+    assert "1 case flawed: uncited" in flawed.stored("gate.json")["sentence"]
+
+
+def test_a_flaw_of_a_required_case_fails_it(flawed: Project) -> None:
+    flawed.cases([CASES[0], {**CASES[1], "required": True}])
+    assert flawed.run().ret == 1
+    assert "1 required case flawed: uncited" in flawed.stored("gate.json")["sentence"]
+
+
+def test_a_project_may_judge_cases_on_retrieval_alone(flawed: Project) -> None:
+    flawed.write("thresholds.toml", BY_RETRIEVAL + "on_miss = 'fail'\n")
+    flawed.cases(CASES[:2])
+    result = flawed.run()
+    assert result.ret == 0
+    assert outcomes(result) == {"passed": 2, "checks passed": 1}
+    assert "stages   1 not_cited" in summary_lines(result)
+    assert flawed.stored("config.json")["settings"]["judged_on"] == ["retrieval"]
+
+
+def test_last_failed_and_failed_from_ask_flawed_cases_again(flawed: Project) -> None:
+    flawed.run("--rageval-run-id", "one")
+    for again in (("--lf",), ("--rageval-failed-from", "one")):
+        flawed.run(*again, "--rageval-run-id", f"two{len(again)}")
+        asked = [r["case_id"] for r in lines_of(flawed.folder(f"two{len(again)}"))]
+        assert asked == ["uncited", "lost"]
+
+
+@SERIAL_AND_PARALLEL
+def test_a_resumed_run_is_decided_by_the_rule_of_today(
+    flawed: Project, workers: tuple[str, ...]
+) -> None:
+    flawed.run("--rageval-run-id", "one")
+    flawed.write("thresholds.toml", BY_RETRIEVAL)
+    result = flawed.run("--rageval-resume", "one", *workers)
+    assert outcomes(result) == {"passed": 2, "missed": 1, "checks passed": 1}
+    assert [r["outcome"] for r in lines_of(flawed.folder())] == ["passed", "passed", "missed"]
+
+
+def test_merged_runs_are_decided_by_the_rule_of_today(
+    flawed: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for shard in ("1/2", "2/2"):
+        flawed.run("--rageval-shard", shard, "--rageval-run-id", f"s{shard[0]}")
+    monkeypatch.chdir(flawed.path)
+    assert cli.run(["merge", "s1", "s2", "--run-id", "by-answer"]) == 0
+    flawed.write("thresholds.toml", BY_RETRIEVAL)
+    assert cli.run(["merge", "s1", "s2", "--run-id", "by-retrieval"]) == 0
+    for name, flaws in (("by-answer", 1), ("by-retrieval", 0)):
+        folder = flawed.folder(name)
+        metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+        assert metrics["flawed"] == flaws
+        assert [r["outcome"] for r in lines_of(folder)].count("flawed") == flaws
+
+
+def test_stages_can_be_limited(flawed: Project) -> None:
+    flawed.write(
+        "thresholds.toml",
+        "[overall]\nstage.not_retrieved = '<= 1'\nstage.not_cited = { max = 0 }\n"
+        "[category.multi_hop]\nstage.not_cited = '<= 1'\n",
+    )
+    result = flawed.run("--gate", "stage.incorrect<=0", "--gate", "stage.not_retrieved[factual]<=0")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["1 is above max 0", "cases: uncited"])
+    found = flawed.stored("gate.json")["checks"]
+    assert {one["name"]: (one["status"], one["estimate"]) for one in found} == {
+        "stage.not_retrieved": ("pass", 1.0),
+        "stage.not_cited": ("fail", 1.0),
+        "stage.not_cited [multi_hop]": ("pass", 1.0),
+        "stage.incorrect": ("skip", None),
+        "stage.not_retrieved [factual]": ("pass", 0.0),
+        "error_rate": ("pass", 0.0),
+    }
+
+
+def test_a_stored_run_is_gated_by_the_rule_of_today(
+    flawed: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flawed.cases(CASES[:2])
+    flawed.run("--rageval-run-id", "one")
+    monkeypatch.chdir(flawed.path)
+    flawed.write("thresholds.toml", "[overall]\npass_rate = '>= 1'\n")
+    assert cli.run(["gate", "one"]) == 1
+    flawed.write("thresholds.toml", BY_RETRIEVAL + "[overall]\npass_rate = '>= 1'\n")
+    assert cli.run(["gate", "one"]) == 0
