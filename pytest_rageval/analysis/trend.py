@@ -217,12 +217,7 @@ class TrendPoint:
 
 
 def make_trend(runs: Iterable[TrendRun], query: TrendQuery) -> list[TrendPoint]:
-    """Return the requested runs, oldest first, each compared with the one before it.
-
-    Args:
-        runs: in any order, with the figure that the query names.
-        query: figure and selection of runs.
-    """
+    """Return the requested runs, oldest first, each compared with the one before it."""
     chosen = (run for run in runs if _is_chosen(run, query) and (query.partial or not run.partial))
     wanted = sorted(chosen, key=_order)
     if query.last is not None:

@@ -263,10 +263,6 @@ def _shown(folder: Path, rootdir: Path) -> str:
 def open_gate(folder: Path, project: Settings) -> EndedRun:
     """Read a stored run, with the gate of the project for its cases.
 
-    Args:
-        folder: of the run.
-        project: its settings, with the folders of thresholds.toml and the results.
-
     Raises:
         ConfigError: thresholds.toml is wrong.
         StorageError: the run cannot be read.

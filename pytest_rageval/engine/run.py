@@ -52,12 +52,7 @@ class _LostJudge:
 
 
 class Run:
-    """Collects the records of a session and finishes them into a run folder.
-
-    Args:
-        state: settings, thresholds and files of the session.
-        sets: the loaded case files of the whole set.
-    """
+    """Collects the records of a session and finishes them into a run folder."""
 
     def __init__(self, state: RunState, sets: Sequence[LoadedSet]) -> None:
         self.state = state

@@ -69,13 +69,7 @@ def count_prompt_tokens(messages: Iterable[str]) -> int:
 
 
 def estimate(calls: Iterable[PlannedCall], price: Price, *, max_tokens: int) -> Estimate:
-    """Estimate the calls, tokens and cost of verdicts.
-
-    Args:
-        calls: the verdicts needed.
-        price: price of the model.
-        max_tokens: maximum length of a reply in tokens.
-    """
+    """Estimate the calls, tokens and cost of verdicts."""
     planned = list(calls)
     asked = [call for call in planned if not call.cached]
     reply = min(REPLY_TOKENS, max_tokens)
@@ -140,10 +134,6 @@ class Price:
         The table looks a model up by the address that serves it: a well-known model on a private
         server has no known price. Some models cost more per token above a certain prompt length,
         so calls are priced one by one.
-
-        Args:
-            prompt_tokens: tokens of the prompt, from 0.
-            completion_tokens: tokens of the reply, from 0.
 
         >>> Price(model="any", input_per_mtok=2.5, output_per_mtok=10.0).cost_usd(1000, 100)
         0.0035

@@ -53,12 +53,7 @@ def replay_environ(settings: Settings, environ: Mapping[str, str]) -> dict[str, 
 
 
 class Scrubber:
-    """Cleans requests and responses of one run; cleaning twice changes nothing more.
-
-    Args:
-        settings: settings of the run, which name the headers and variables with secrets.
-        environ: values of the variables.
-    """
+    """Cleans requests and responses of one run; cleaning twice changes nothing more."""
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         values = {*_target_secrets(settings.target, environ), *_judge_secrets(settings, environ)}

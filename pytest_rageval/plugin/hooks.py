@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rageval.plugin.state import State
-from pytest_rageval.project.discovery import is_case_file
 from pytest_rageval.project.options import OPTIONS
 
 if TYPE_CHECKING:
@@ -71,6 +70,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         register_documents(session.config, state)
 
 
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Name case files below the arguments that a session without an evaluation leaves out."""
+    from pytest_rageval.plugin.preflight import left_out
+
+    return [] if STATE in config.stash else left_out(config)
+
+
 def _forget_session() -> None:
     _sessions.pop()
 
@@ -87,14 +93,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     state = parent.config.stash.get(STATE, None)
     if state is None or file_path.suffix != ".jsonl":
         return None
-    settings = state.settings
-    if not parent.session.isinitpath(file_path) and not is_case_file(
-        file_path,
-        rootdir=parent.config.rootpath,
-        testpaths=settings.testpaths,
-        vault=settings.target.vault,
-        labels=settings.judging.labels,
-    ):
+    if not parent.session.isinitpath(file_path) and file_path not in state.files:
         return None
     from pytest_rageval.plugin.items import CaseFile
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,13 @@ import pytest
 
 from pytest_rageval.engine.run_state import Breaker
 from pytest_rageval.plugin.state import State, is_xdist_controller
-from pytest_rageval.project.discovery import DEFAULT_TESTPATHS, iter_case_files, selected_files
+from pytest_rageval.project.discovery import (
+    DEFAULT_TESTPATHS,
+    argument_path,
+    iter_case_files,
+    names_cases,
+    selected_files,
+)
 from pytest_rageval.project.options import OPTIONS
 
 if TYPE_CHECKING:
@@ -39,7 +46,8 @@ def prepare(config: pytest.Config) -> State | None:
     """
     rootdir = config.rootpath
     testpaths = _raw_testpaths(rootdir)
-    if not _asked_for(config, rootdir, testpaths):
+    files = list(iter_case_files(rootdir=rootdir, testpaths=testpaths))
+    if not _selected(config, files, testpaths):
         return None
     from pytest_rageval.values.errors import ConfigError, StorageError
 
@@ -49,11 +57,42 @@ def prepare(config: pytest.Config) -> State | None:
         raise pytest.UsageError(str(error)) from error
 
 
-def _asked_for(config: pytest.Config, rootdir: Path, testpaths: tuple[str, ...]) -> list[Path]:
-    return selected_files(
-        config.args,
-        iter_case_files(rootdir=rootdir, testpaths=testpaths),
-        invocation_dir=config.invocation_params.dir,
+def left_out(config: pytest.Config) -> list[str]:
+    """Return a line for the header if the session leaves out case files below its arguments."""
+    testpaths = _raw_testpaths(config.rootpath)
+    files = iter_case_files(rootdir=config.rootpath, testpaths=testpaths)
+    here = config.invocation_params.dir
+    if not selected_files(config.args, files, invocation_dir=here):
+        return []
+    names = " ".join(os.path.relpath(config.rootpath / path, here) for path in testpaths)
+    return [f"rageval: cases left out, since they were not asked for; `pytest {names}` runs them"]
+
+
+def _selected(config: pytest.Config, files: Iterable[Path], testpaths: Iterable[str]) -> list[Path]:
+    """Return those of the case files that the command line asks for."""
+    root, here = config.rootpath, config.invocation_params.dir
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if worker is not None:  # the controller has decided
+        return [root / file for file in json.loads(worker.get("rageval_files", "[]"))]
+    arguments = config.args
+    if not _wants_cases(config):
+        arguments = [
+            argument
+            for argument in arguments
+            if names_cases(argument, rootdir=root, testpaths=testpaths, invocation_dir=here)
+        ]
+    return selected_files(arguments, files, invocation_dir=here)
+
+
+def _wants_cases(config: pytest.Config) -> bool:
+    """Return whether options ask for the cases below any argument, or nothing is going to run."""
+    option = config.option
+    given = {str(argument).partition("=")[0] for argument in config.invocation_params.args}
+    return bool(
+        option.collectonly
+        or getattr(option, "lf", False)
+        or re.search(r"\bcase\b", option.markexpr)
+        or given & {setting.flag for setting in OPTIONS}
     )
 
 
@@ -92,13 +131,15 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
             labels=settings.judging.labels,
         )
     )
-    files = selected_files(config.args, whole, invocation_dir=config.invocation_params.dir)
+    files = _selected(config, whole, settings.testpaths)
     if not files:
         return None
     check_second_judge(settings)
     cassettes = _cassettes(config, settings, files)
     _check_target(settings.target, os.environ if cassettes is None else cassettes.environ)
     sets, faulty = _read_sets(sorted({*whole, *files}), rootdir)
+    notes = _leave_others(config, faulty)
+    files = [file for file in files if file in sets or file in faulty]
     if not config.option.collectonly:
         _check_results_dir(rootdir, settings.results_dir)
     if is_xdist_controller(config):
@@ -108,7 +149,6 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
 
             exit_with_faults(config, "case files", "\n".join(faults))
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
-    notes: list[str] = []
     thresholds = _thresholds(rootdir, settings, sets.values(), whole=not faulty)
     settings = replace(settings, judged_on=thresholds.judged_on)
     return State(
@@ -245,6 +285,19 @@ def _read_sets(
     found = {file: read_set(file, rootdir) for file in files}
     sets = {file: loaded for file, loaded in found.items() if isinstance(loaded, LoadedSet)}
     return sets, {file: bad for file, bad in found.items() if not isinstance(bad, LoadedSet)}
+
+
+def _leave_others(config: pytest.Config, faulty: dict[Path, DatasetError]) -> list[str]:
+    """Remove files that hold no cases from the faulty ones, unless they are named; return notes."""
+    from pytest_rageval.project.case_reader import other_file_note
+
+    named = {argument_path(one, config.invocation_params.dir) for one in config.args}
+    notes = []
+    for file in faulty.keys() - named:
+        if note := other_file_note(file, os.path.relpath(file, config.rootpath)):
+            del faulty[file]
+            notes.append(note)
+    return sorted(notes)
 
 
 def _thresholds(

@@ -62,12 +62,7 @@ def _is_steerable(number: int) -> bool:
 
 
 class _Display:
-    """Writer of the progress from a thread, past pytest's capturing.
-
-    Args:
-        reporter: whose output the progress joins.
-        source: counts the cases.
-    """
+    """Writer of the progress from a thread, past pytest's capturing."""
 
     def __init__(self, reporter: pytest.TerminalReporter, source: Source) -> None:
         self._reporter = reporter

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -34,6 +35,7 @@ from pytest_rageval.support.jsonl import (
     open_lines,
     repeated_id,
 )
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
@@ -91,11 +93,7 @@ def case_hash(case: Case) -> str:
 
 
 def dataset_hash(hashes: Iterable[str]) -> str:
-    """Hash the content of a set, independent of the order of its cases: 16 hex digits.
-
-    Args:
-        hashes: ``case_hash`` of every case.
-    """
+    """Hash the content of a set, independent of the order of its cases: 16 hex digits."""
     return _digest("\n".join(sorted(hashes)))
 
 
@@ -129,9 +127,6 @@ def _content(value: Case | Anchor, defaults: Mapping[str, Any]) -> dict[str, Any
 
 def parse_case(data: Mapping[str, Any]) -> Case:
     """Check one case and return it as a value.
-
-    Args:
-        data: fields as in a line of a case file.
 
     Raises:
         DatasetError: with every fault of the case.
@@ -284,6 +279,41 @@ def read_set(path: Path, rootdir: Path) -> LoadedSet | DatasetError:
             return load_cases(path, display=file)
     except DatasetError as error:
         return error
+
+
+_OF_ANSWERS: Final = frozenset({"answer", "response", "label", "retrieved_chunks", "contexts"})
+"""Keys that files of answers, labels and results have besides a question."""
+_OF_CASES: Final = frozenset({"question", "gold_supports", "answerable"})
+_LOOKED_AT: Final = 100
+
+
+def other_file_note(path: Path, display: str) -> str | None:
+    """Describe a file that holds no cases, such as one of answers; None: it may be a case file.
+
+    It is a JSON Lines file whose first hundred lines lack the keys of cases, or hold answers.
+    """
+    keys: tuple[str, ...] = ()
+    try:
+        with open_lines(path, display) as file:
+            for line in islice(iterate_lines(file, display, []), _LOOKED_AT):
+                value = _json_object(line.text)
+                if not _OF_CASES.isdisjoint(value) and _OF_ANSWERS.isdisjoint(value):
+                    return None
+                keys = keys or tuple(value)
+    except DatasetError:
+        return None
+    if not keys:
+        return None
+    named = ", ".join(clean(key, 30) for key in keys[:5])
+    return f"{display} is not a case file (its lines hold {named}), so it was left alone"
+
+
+def _json_object(text: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 @contextmanager

@@ -78,6 +78,19 @@ def argument_path(argument: str, invocation_dir: Path) -> Path:
     return Path(os.path.abspath(invocation_dir / argument.split("::", 1)[0]))
 
 
+def names_cases(
+    argument: str, *, rootdir: Path, testpaths: Iterable[str], invocation_dir: Path
+) -> bool:
+    """Say whether a command-line argument names a case file, a test path or a folder below one.
+
+    A folder above a test path, such as the root, holds other tests too. Running those does not ask
+    for an evaluation, which may send paid requests.
+    """
+    path = argument_path(argument, invocation_dir)
+    named = (path.is_relative_to(rootdir / testpath) for testpath in testpaths)
+    return path.suffix == ".jsonl" or any(named)
+
+
 def selected_files(
     arguments: Iterable[str], case_files: Iterable[Path], *, invocation_dir: Path
 ) -> list[Path]:

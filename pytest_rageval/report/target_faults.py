@@ -18,13 +18,7 @@ _FIELDS = ("retrieved_chunks", "debug.retrieved_chunks")
 def chunk_sentences(
     records: Iterable[CaseRecord], settings: Settings, asked: Collection[str] = ()
 ) -> Iterator[str]:
-    """Say which replies lack retrieved chunks although their cases name evidence.
-
-    Args:
-        records: of the run.
-        settings: of the run, with the mapping of replies.
-        asked: targets that the cases asked, in words.
-    """
+    """Say which replies lack retrieved chunks although their cases name evidence."""
     found, response = chunk_faults(records), settings.target.response
     if found is None:
         return

@@ -17,6 +17,7 @@ from pytest_rageval.engine.finish import (
     EndedRun,
     EndWords,
     FinishedRun,
+    all_gates,
     finish_run,
     open_gate,
     regression_checks,
@@ -335,3 +336,13 @@ def test_scored_responses_are_saved_without_a_decision_and_a_page(project: Setti
     folder = results(project) / "saved"
     assert read_json(folder / "gate.json")["verdict"] == "not_evaluated"
     assert read_json(folder / "metrics.json")["total_tests"] == numbers.total == 5
+
+
+def test_stored_gates_of_other_types_are_ignored() -> None:
+    project = Settings(rootdir=".", extra_gates=("mrr>=0.1",))
+    stored = [3, ["map>=1"], None, "map>=0.2", "mrr>=0.1"]
+    runs = [
+        StoredRun(folder=Path("a"), config={"settings": {"extra_gates": gates}})
+        for gates in (stored, "map>=0.9", 3, {"x": 1})
+    ]
+    assert all_gates(project, runs) == ("mrr>=0.1", "map>=0.2")

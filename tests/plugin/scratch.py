@@ -110,11 +110,16 @@ class Project:
         """Run in this process; with workers in a process of its own."""
         if "-n" in arguments:
             return self.run_apart(*arguments)
-        return self.pytester.runpytest_inprocess(*arguments, *QUIET)
+        return self.pytester.runpytest_inprocess(*self._named(arguments), *QUIET)
 
     def run_apart(self, *arguments: str) -> pytest.RunResult:
         """Run in a process of its own: workers, signals, and what a first import shows."""
-        return self.pytester.runpytest_subprocess(*arguments, *QUIET, timeout=90)
+        return self.pytester.runpytest_subprocess(*self._named(arguments), *QUIET, timeout=90)
+
+    def _named(self, arguments: Sequence[str]) -> tuple[str, ...]:
+        """Add the folder of cases unless the arguments name a path."""
+        named = any((self.path / one.partition("::")[0]).exists() for one in arguments)
+        return tuple(arguments) if named else (*arguments, "evals")
 
     def folder(self, run_id: str = "one") -> Path:
         """Return the folder of a run."""

@@ -187,7 +187,7 @@ def test_a_broken_thresholds_file_does_not_touch_a_session_without_cases(
 
 def test_the_plugin_can_be_switched_off(project: Project) -> None:
     project.write("tests/test_plain.py", "def test_it(): pass\n")
-    result = project.run_apart("-p", "no:rageval")
+    result = project.run_apart("-p", "no:rageval", "tests")
     assert result.ret == 0
     assert result.parseoutcomes() == {"passed": 1}
 

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin.scratch import CASES, REFUSED, Project, checks, outcomes
+from tests.plugin.scratch import (
+    CASES,
+    PYPROJECT,
+    QUIET,
+    REFUSED,
+    Project,
+    checks,
+    outcomes,
+)
 
 EVALS = "evals/eval_set.jsonl"
 
@@ -131,3 +139,76 @@ def test_notes_are_about_the_selected_files_alone(project: Project) -> None:
     assert "none though answerable" not in selected.stdout.str()
     whole = project.run()
     whole.stdout.fnmatch_lines(["note *evals/other.jsonl:1: gold_supports: none though*"])
+
+
+@pytest.mark.parametrize("arguments", [(), (".",), ("-k", "ok"), ("tests", "-n", "2")])
+def test_a_session_that_does_not_name_the_cases_leaves_them_out(
+    project: Project, arguments: tuple[str, ...]
+) -> None:
+    project.write("tests/test_unit.py", "def test_ok(): pass\n")
+    result = project.pytester.runpytest_subprocess(*arguments, *QUIET)
+    assert result.ret == 0
+    assert result.parseoutcomes()["passed"] == 1
+    assert project.run_folders() == []
+    if arguments[:1] != ("tests",):
+        result.stdout.fnmatch_lines(
+            ["rageval: cases left out, since they were not asked for; `pytest evals` runs them"]
+        )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("evals",),
+        ("tests", "evals"),
+        ("evals/eval_set.jsonl::ok-1",),
+        ("-m", "case(category='multi_hop')"),
+        ("--rageval-concurrency", "2"),
+        ("-n", "2", "evals"),
+    ],
+)
+def test_a_path_the_marker_or_an_option_asks_for_cases(
+    project: Project, arguments: tuple[str, ...]
+) -> None:
+    project.write("tests/test_unit.py", "def test_ok(): pass\n")
+    project.pytester.runpytest_subprocess(*arguments, *QUIET)
+    assert len(project.run_folders()) == 1
+
+
+def test_test_paths_of_the_project_ask_for_cases(project: Project) -> None:
+    text = PYPROJECT.replace(
+        "[tool.pytest.ini_options]", "[tool.pytest.ini_options]\ntestpaths = ['evals']"
+    )
+    project.write("pyproject.toml", text)
+    assert project.pytester.runpytest_subprocess(*QUIET).ret == 0
+    assert len(project.run_folders()) == 1
+
+
+def test_last_failed_asks_for_the_cases_that_missed(project: Project) -> None:
+    project.run("--rageval-results", "before")
+    project.pytester.runpytest_subprocess("--lf", *QUIET)
+    assert list(project.records()) == ["short-1"]
+
+
+def test_a_file_of_answers_beside_the_cases_is_left_alone_with_one_note(project: Project) -> None:
+    lines = '{"id": "ok-1", "question": "hit one", "answer": "yes"}\n{"broken\n'
+    project.write("evals/responses.jsonl", lines)
+    project.write("evals/labels_of_people.jsonl", '{"case": "ok-1", "verdict": 1}\n')
+    result = project.run("evals")
+    assert result.ret == 0
+    assert sorted(project.records()) == ["ok-1", "ok-2", "out-1", "short-1"]
+    text = " ".join(result.stdout.str().split())
+    for name, keys in (
+        ("responses", "id, question, answer"),
+        ("labels_of_people", "case, verdict"),
+    ):
+        note = f"evals/{name}.jsonl is not a case file (its lines hold {keys}), so it was left"
+        assert text.count(note) == 1
+    assert project.run("evals/responses.jsonl").ret == 2
+
+
+def test_a_case_with_a_misspelled_field_is_a_fault_of_its_file(project: Project) -> None:
+    project.write("evals/more.jsonl", '{"id": "x", "qestion": "hit one", "gold_supports": []}\n')
+    result = project.run("evals")
+    assert result.ret == 2
+    result.stdout.fnmatch_lines(["*evals/more.jsonl:1:*qestion*"])

@@ -174,10 +174,6 @@ def labels_by_case(
 
     A label of a missing case is kept under its own id: a run may have left the case out.
 
-    Args:
-        labels: as read.
-        cases: file and id of those that are known.
-
     Raises:
         DatasetError: an id is in several files and the label names none, or a case has two labels
             of one rubric.

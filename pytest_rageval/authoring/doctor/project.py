@@ -43,7 +43,7 @@ def check_settings(settings: Settings) -> Finding:
 
 def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:
     """Read every case file of the project."""
-    from pytest_rageval.project.case_reader import load_cases
+    from pytest_rageval.project.case_reader import load_cases, other_file_note
 
     root = Path(settings.rootdir)
     found: list[LoadedSet | DatasetError] = []
@@ -56,7 +56,8 @@ def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:
         try:
             found.append(load_cases(path, display=_below(path, root)))
         except DatasetError as error:
-            found.append(error)
+            if other_file_note(path, _below(path, root)) is None:
+                found.append(error)
     return found
 
 

@@ -133,9 +133,6 @@ class ModelReply:
 def read_completion(body: Any) -> ModelReply | None:
     """Read the JSON value of a reply's body.
 
-    Args:
-        body: any JSON value.
-
     Returns:
         None: the value is not a chat completion.
     """

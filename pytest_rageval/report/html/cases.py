@@ -141,14 +141,7 @@ def _cell(value: float | None) -> tuple[str, str]:
 def view_detail(
     record: CaseRecord, run: StoredRun, before: CaseRecord | None, options: ReportOptions
 ) -> CaseDetail:
-    """Show everything of one case.
-
-    Args:
-        record: of the case.
-        run: whose settings it was scored with.
-        before: the baseline's record of the same case; None: there is none.
-        options: whether to redact texts.
-    """
+    """Show everything of one case."""
     golds, name = _golds(record, run), record.name if record.case_id else record.nodeid
     judgements = explain_judgements(record, record.stored_case)
     detail = CaseDetail(

@@ -92,12 +92,7 @@ def render_chunks(chunks: Sequence[ChunkView]) -> Element:
 
 
 def render_pieces(pieces: Sequence[Piece], tag: str) -> Element:
-    """Return a text with its changed parts in separate elements.
-
-    Args:
-        pieces: of the text.
-        tag: ``del`` or ``ins``.
-    """
+    """Return a text with its changed parts in separate elements."""
     parts = (
         f"<{tag}>{harmless(text)}</{tag}>" if changed else harmless(text)
         for changed, text in pieces

@@ -99,11 +99,7 @@ _ROWS: Final = (("chunks", "evidence or not"), ("answerable", "answerable or not
 
 
 def agreement_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of an agreement as plain text.
-
-    Args:
-        document: as printed by ``rageval label FILE --agreement --json``.
-    """
+    """Yield the lines of an agreement as plain text."""
     people = ", ".join(f"{name} {n}" for name, n in document["annotators"].items())
     yield from _wrap(f"{document['file']}: cases labelled by {people}")
     statistic = _STATISTICS[document["chunks"]["statistic"]]

@@ -18,13 +18,7 @@ _SHOWN_RUNS: Final = 10
 def sync_lines(
     index: str, changes: Mapping[str, Sequence[str]], unchanged: Sequence[str]
 ) -> Iterator[str]:
-    """Yield what became of the runs of an index.
-
-    Args:
-        index: its name.
-        changes: runs that were added, changed and removed, by that word.
-        unchanged: the other runs.
-    """
+    """Yield what became of the runs of an index."""
     yield f"index {index}"
     yield (
         f"{len(changes['added'])} added, {len(changes['changed'])} changed, "

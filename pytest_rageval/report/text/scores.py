@@ -85,12 +85,7 @@ def _rerank_lines(totals: Aggregate) -> Iterator[str]:
 
 
 def verdict_lines(document: Mapping[str, Any], reliability: Sequence[str]) -> Iterator[str]:
-    """Yield the table of answers that were judged again.
-
-    Args:
-        document: what ``rageval judge --json`` prints.
-        reliability: sentences about the judge.
-    """
+    """Yield the table of answers that were judged again."""
     yield (
         f"run {clean(document['run_id'])}   judge {clean(document['judge'])}   "
         f"{document['verdicts']} verdicts, {document['failures']} failed"
