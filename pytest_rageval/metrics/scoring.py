@@ -98,7 +98,7 @@ def score_case(
     judged_on = view.settings.judged_on
     expected: Outcome = "error" if view.failed else "passed" if all(met) else "missed"
     outcome = _outcome_by_stage(expected, stage, judged_on)
-    unchecked = outcome == "passed" and not (met or _judges_answer(metrics, judged_on))
+    unchecked = outcome == "passed" and not _is_checked(view.case, metrics, judged_on)
     return CaseScores(
         metrics=metrics,
         not_applicable=not_applicable,
@@ -171,6 +171,18 @@ def _outcome_by_stage(
     return "flawed" if "answer" in judged_on else "passed"
 
 
+def _is_checked(case: Case, metrics: Metrics, judged_on: Sequence[Aspect]) -> bool:
+    """Return whether a passed case met anything: its evidence, an abstention, its answer.
+
+    Not to have abstained does not show that a case with golds was answered from them, as where the
+    target reports no chunks.
+    """
+    keys = {evidence_key(case, metrics), *EXPECTED}
+    if case.gold_supports:
+        keys.discard("over_abstention_rate")
+    return any(metrics.get(key) is not None for key in keys) or _judges_answer(metrics, judged_on)
+
+
 def _judges_answer(metrics: Metrics, judged_on: Sequence[Aspect]) -> bool:
     """Return whether a score of the answer has a part in the outcome."""
     return "answer" in judged_on and any(metrics.get(key) is not None for key in ANSWER_KEYS)
@@ -187,9 +199,7 @@ def decided_by(record: CaseRecord, judged_on: Sequence[Aspect]) -> CaseRecord:
     if stage is None and scores.outcome == "missed" and metrics.get("specificity_accuracy") == 0:
         stage = "irrelevant_retrieved"
     outcome = _outcome_by_stage(scores.outcome, stage, judged_on)
-    checked = any(metrics.get(key) is not None for key in ("doc_hit_at_k", *EXPECTED))
-    checked = checked or _judges_answer(metrics, judged_on)
-    unchecked = outcome == "passed" and not checked
+    unchecked = outcome == "passed" and not _is_checked(record.case, metrics, judged_on)
     if not any(metrics.get(key) is not None for key in ANSWER_KEYS):
         unchecked = unchecked and scores.unchecked
     if (stage, outcome, unchecked) == (scores.failure_stage, scores.outcome, scores.unchecked):

@@ -25,7 +25,7 @@ from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import asked_target
 from pytest_rageval.plugin.private import fixture_info
-from pytest_rageval.plugin.reports import ReportDetails, decide_report, is_unchecked, set_properties
+from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Clients, Evaluated
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
 from pytest_rageval.runs.record_json import record_to_json, redact
@@ -297,7 +297,7 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
         if item.finished:
             return details  # the process that has the other records decides
     details.outcome = decide_report(report, item.records, on_miss_fails=item.state.on_miss_fails)
-    details.unchecked = is_unchecked(item.records)
+    details.unchecked = deciding_record(item.records).unchecked
     item.user_properties[:] = set_properties(item.user_properties, item.records)
     report.user_properties = list(item.user_properties)
     return details

@@ -14,7 +14,6 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.metrics.registry import STAGE_PREFIX
-from pytest_rageval.metrics.scoring import ANSWER_KEYS
 from pytest_rageval.plugin.private import add_json_metadata
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.text.lines import detectable_text
@@ -116,19 +115,6 @@ def decide_report(
         report.outcome = "skipped"
         report.wasxfail = reason
     return record.outcome
-
-
-def is_unchecked(records: Sequence[CaseRecord]) -> bool:
-    """Return whether a case passed without a check of its evidence or of its answer.
-
-    Not to have abstained does not show that a case with golds was answered from them.
-    """
-    record = deciding_record(records)
-    if record.outcome != "passed" or record.unchecked:
-        return record.unchecked
-    lacks_chunks = record.response is not None and record.retrieved_chunks is None
-    scored = any(record.metrics.get(key) is not None for key in ANSWER_KEYS)
-    return lacks_chunks and record.answerable and bool(record.case.gold_supports) and not scored
 
 
 def case_reason(records: Sequence[CaseRecord]) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.engine.run import Run
 from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target
 from pytest_rageval.plugin.items import CaseItem, attach_record
@@ -30,7 +31,6 @@ from pytest_rageval.plugin.reports import (
     checks_apart,
     decide_report,
     incomplete_report,
-    is_unchecked,
     log_check,
     set_properties,
 )
@@ -373,7 +373,7 @@ class Controller:
             records = self.run.cases.records_of(report.nodeid)
             on_miss_fails = self.state.on_miss_fails
             details.outcome = decide_report(report, records, on_miss_fails=on_miss_fails)
-            details.unchecked = is_unchecked(records)
+            details.unchecked = deciding_record(records).unchecked
             details.put_on(report)
             add_json_metadata(report, case_metadata(records))
 

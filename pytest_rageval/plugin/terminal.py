@@ -65,7 +65,7 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) ->
     write_lines(reporter, "errors of the target" if errors else "replies of the target", lines)
 
 
-_LISTED: Final = {"errored": "Ee", "unchecked": "xu", "missed": "xm"}
+_LISTED: Final = {"errored": "Ee", "unchecked": "xu", "missed": "xm", "flawed": "x"}
 """By outcome, the characters of ``-r`` that list its cases; ``-ra`` stands for ``sxXEf``."""
 _NOT_ASKED: Final = "fE"
 """Value of ``-r`` where the user gave none: errors are shown by cause already."""

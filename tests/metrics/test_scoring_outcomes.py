@@ -57,6 +57,19 @@ def test_nothing_scored_is_passed_but_unchecked(of: Case) -> None:
     assert (scores.outcome, scores.unchecked) == ("passed", True)
 
 
+def test_an_answer_does_not_show_that_a_gold_was_retrieved() -> None:
+    silent = AskResponse(answer="text", abstained=False)
+    for of, unchecked in ((case("a.md"), True), (case(), False)):
+        scores = score(of, silent)
+        assert scores.metrics["over_abstention_rate"] == 0
+        assert (scores.outcome, scores.unchecked) == ("passed", unchecked)
+    assert not score(case("a.md"), response("a.md", abstained=False)).unchecked
+    missed = score(case("a.md"), replace(silent, abstained=True))
+    assert (missed.outcome, missed.unchecked) == ("missed", False)
+    judged = score(case("a.md"), silent, verdicts=GOOD, judge_configured=True)
+    assert (judged.outcome, judged.unchecked) == ("passed", False)
+
+
 def test_a_failed_judge_is_no_miss() -> None:
     scores = score(case("a.md"), response("a.md"), judge_configured=True)
     assert scores.metrics["over_abstention_rate"] is None

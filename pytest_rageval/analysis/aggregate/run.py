@@ -231,7 +231,7 @@ def _warnings(
     if len(table.cutoffs) > 1:
         found.append(f"cases use several cutoffs k: {', '.join(map(str, table.cutoffs))}")
     if unchecked:
-        found.append(f"{unchecked} of {counted(len(table), 'case')} had nothing to check")
+        found.append(f"{unchecked} of {counted(len(table), 'case')} could not be checked")
     if coverages:
         summary = indexing_summary(coverages[-1])
         found += [f"indexing coverage: {line}" for line in summary["warnings"]]

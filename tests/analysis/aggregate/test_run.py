@@ -183,7 +183,7 @@ def test_outcomes_are_counted_by_case() -> None:
     assert (found.total, found.answerable, found.unanswerable) == (4, 3, 1)
     assert (found.passed, found.missed, found.errored, found.unchecked) == (1, 1, 1, 1)
     assert found.rates["pass_rate"] == pytest.approx(1 / 3)
-    assert found.warnings == ("1 of 4 cases had nothing to check",)
+    assert found.warnings == ("1 of 4 cases could not be checked",)
 
 
 @pytest.mark.parametrize(
