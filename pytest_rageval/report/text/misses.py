@@ -126,7 +126,10 @@ def render_texts(misses: Sequence[CaseRecord], *, limit: int, width: int) -> Ite
         width: columns of the terminal.
     """
     for record in misses[:limit]:
-        yield ((f"{'missed':<{HEAD}}", "bold"), (f"{clean(record.name)} {_cause(record)}", ""))
+        yield (
+            (f"{record.outcome:<{HEAD}}", "bold"),
+            (f"{clean(record.name)} {_cause(record)}", ""),
+        )
         for label, text in _texts(record):
             shown = cut_columns(clean(text, _TEXT_CHARS), width - HEAD - _LABEL)
             yield ((f"{'':<{HEAD}}{label:<{_LABEL}}", "dim"), (shown, ""))

@@ -96,6 +96,12 @@ def test_an_expectation_is_an_answer_its_facts_or_that_there_is_none() -> None:
     assert texts(miss("a", answer=""))[-1] == "         answer    (empty)"
 
 
+def test_a_flawed_case_is_called_so() -> None:
+    assert (
+        texts(record("a", outcome="flawed", failure_stage="incorrect"))[0] == "flawed   a incorrect"
+    )
+
+
 def test_more_misses_than_the_limit_are_counted() -> None:
     assert texts(*[miss(name) for name in "abc"], limit=1)[-1] == "         and 2 more with -vv"
 
