@@ -42,7 +42,11 @@ def run_or_last(run: str | None, argument: str = "RUN") -> str:
 
 
 def project_case_files(settings: Settings) -> list[Path]:
-    """Return the case files of the project, relative to its root, where commands work."""
+    """Return the case files of the project, relative to its root, where commands work.
+
+    Files that hold no cases, such as answers, are left out, as pytest leaves them.
+    """
+    from pytest_rageval.project.case_reader import other_file_note
     from pytest_rageval.project.discovery import iter_case_files
 
     root = Path(settings.rootdir)
@@ -52,7 +56,11 @@ def project_case_files(settings: Settings) -> list[Path]:
         vault=settings.target.vault,
         labels=settings.judging.labels,
     )
-    return [path.relative_to(root) if path.is_relative_to(root) else path for path in found]
+    return [
+        path.relative_to(root) if path.is_relative_to(root) else path
+        for path in found
+        if other_file_note(path, path.name) is None
+    ]
 
 
 def all_case_files(argument: str) -> tuple[Path, ...]:

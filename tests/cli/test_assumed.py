@@ -149,6 +149,7 @@ def test_the_only_run_cannot_be_compared(capsys: Output) -> None:
 def test_all_case_files_are_checked_and_exported(capsys: Output) -> None:
     write_lines(Path("evals/more/b.jsonl"), {**CASE, "id": "b", "question": "Where?"})
     write_lines(Path("evals/labels/x.jsonl"), {"id": "not a case"})
+    write_lines(Path("evals/answers.jsonl"), {"id": "a", "response": {"answer": "x"}})
     said = "evals/more/b.jsonl, evals/set.jsonl"
     out, err = call(capsys, "check")
     assert err[0] == f"assumed FILES: {said}"

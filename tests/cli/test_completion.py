@@ -38,6 +38,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def asked(case_id: str) -> dict[str, str]:
+    return {"id": case_id, "question": "?"}
+
+
 def offered(monkeypatch: pytest.MonkeyPatch, capsys: Output, *words: str) -> list[str]:
     """Return the words that bash gets to complete the last of some words."""
     monkeypatch.setenv("_RAGEVAL_COMPLETE", "bash_complete")
@@ -117,8 +121,8 @@ def test_ids_of_case_files_are_offered_but_none_that_a_shell_would_take_apart(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     ids = ["plain_1", "$(reboot)", "two words", "\x1b[31mred", "line\nbreak"]
-    write_lines(Path("evals/a.jsonl"), *[{"id": one} for one in ids], {"id": 7}, [1])
-    write_lines(Path("evals/b.jsonl"), {"id": "plain_2"})
+    write_lines(Path("evals/a.jsonl"), *[asked(one) for one in ids], {"id": 7}, [1])
+    write_lines(Path("evals/b.jsonl"), asked("plain_2"))
     assert offered(monkeypatch, capsys, "case", "edit", "") == ["plain_1", "plain_2"]
     words = ["case", "edit", "-f", "evals/b.jsonl", "p"]
     assert offered(monkeypatch, capsys, *words) == ["plain_2"]
@@ -140,7 +144,7 @@ def test_a_project_that_cannot_be_read_offers_no_words(
 def test_of_a_long_file_only_the_beginning_is_read(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    monkeypatch.setattr("pytest_rageval.cli.completion._MOST_BYTES", 50)
-    lines = [json.dumps({"id": f"case-{number}"}) for number in range(9)]
+    monkeypatch.setattr("pytest_rageval.cli.completion._MOST_BYTES", 75)
+    lines = [json.dumps(asked(f"case-{number}")) for number in range(9)]
     Path("evals/a.jsonl").write_text("\n".join(lines), encoding="utf-8")
     assert offered(monkeypatch, capsys, "case", "edit", "") == ["case-0", "case-1"]
