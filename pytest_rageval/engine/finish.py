@@ -27,7 +27,7 @@ from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.text.next_commands import RunCommands
 from pytest_rageval.report.text.summary import SummaryView
 from pytest_rageval.runs.documents import gate_document
-from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.runs.metrics_document import metrics_document, split_groups
 from pytest_rageval.runs.read import decided_run, read_compared
 from pytest_rageval.runs.store import (
     REPORT,
@@ -200,7 +200,9 @@ def finish_run(
     )
     summary = render_markdown(view)
     write_document(writer.path, "config.json", run.config)
-    write_document(writer.path, "metrics.json", run.metrics)
+    metrics, groups = split_groups(run.metrics)
+    write_document(writer.path, "groups.json", groups)
+    write_document(writer.path, "metrics.json", metrics)
     write_document(writer.path, "gate.json", run.gate)
     write_text_document(writer.path, "summary.md", summary)
     comparison = None if baseline is None else baseline.comparison

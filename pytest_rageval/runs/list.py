@@ -46,11 +46,11 @@ def run_entries(results_dir: Path) -> list[RunEntry]:
     return [run_entry(run) for run in documents_of_runs(results_dir)]
 
 
-def documents_of_runs(results_dir: Path) -> Iterator[StoredRun]:
+def documents_of_runs(results_dir: Path, *, groups: bool = False) -> Iterator[StoredRun]:
     """Read the documents of every run with its tags, oldest first."""
     tags = tags_by_run(results_dir)
     for folder in list_runs(results_dir):
-        yield read_documents(folder, tags=tags.get(folder.name, ()))
+        yield read_documents(folder, tags=tags.get(folder.name, ()), groups=groups)
 
 
 def run_entry(run: StoredRun) -> RunEntry:
@@ -152,7 +152,7 @@ def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
     runs: list[TrendRun] = []
     metrics: set[str] = set()
     groups: set[str] = set()
-    for run in documents_of_runs(results_dir):
+    for run in documents_of_runs(results_dir, groups=query.scope != "overall"):
         if not run.metrics:
             continue
         wanted = None

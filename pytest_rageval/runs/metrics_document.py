@@ -1,4 +1,4 @@
-"""The metrics.json of a run.
+"""The metrics.json of a run, and its groups.json: the breakdowns, which are larger than the rest.
 
 Times are only under ``latency``, money and tokens only under ``cost``, so that every other number
 is equal between serial and parallel runs.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.support.text import counted
@@ -25,6 +25,9 @@ from pytest_rageval.values.record import SCHEMA_VERSION
 
 _ALIASES = {"recall_any_at_k_avg": "hit_at_k_avg"}
 _OPERATIONAL = ("error_rate", "timeout_rate", "empty_response_rate")
+
+BREAKDOWNS: Final = ("by_tag", "by_category", "by_difficulty", "by_answerable", "by_vault")
+"""Parts of the numbers of a run that grow with its groups."""
 
 
 _STATISTICS = (
@@ -106,7 +109,7 @@ def metrics_document(
     *,
     judge_reliability: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the whole metrics.json as plain JSON values, without NaN.
+    """Return metrics.json with the parts of groups.json as plain JSON values, without NaN.
 
     Args:
         aggregate: the run's numbers.
@@ -138,17 +141,28 @@ def metrics_document(
     }
 
 
+def split_groups(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return metrics.json, which is small enough for git, and groups.json, which stays local."""
+    metrics = {name: found for name, found in document.items() if name not in BREAKDOWNS}
+    named = ("schema_version", "run_id", *BREAKDOWNS)
+    return metrics, {name: document[name] for name in named}
+
+
+def with_groups(metrics: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both documents as one; metrics.json of older versions holds the breakdowns itself."""
+    return {**metrics, **{name: groups[name] for name in BREAKDOWNS if name in groups}}
+
+
 def numbers_document(
     aggregate: Aggregate, *, judge_reliability: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return means, statistics, breakdowns and analyses, as in metrics.json."""
-    breakdowns = ("by_tag", "by_category", "by_difficulty", "by_answerable", "by_vault")
+    """Return means, statistics, breakdowns and analyses, as in metrics.json and groups.json."""
     return {
         "aggregate_metrics": _aggregate_document(aggregate, judge_reliability),
         "statistics": statistics_document(aggregate.metrics),
         **{
             name: {g: _group_document(found) for g, found in getattr(aggregate, name).items()}
-            for name in breakdowns
+            for name in BREAKDOWNS
         },
         **_analyses_document(aggregate),
     }

@@ -17,6 +17,7 @@ from pytest_rageval.metrics.scoring import (
 from pytest_rageval.project.option_values import read_option_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
+from pytest_rageval.runs.metrics_document import with_groups
 from pytest_rageval.runs.store import RESULTS, read_json, read_records, resolve_run
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.text import counted, first_of
@@ -27,7 +28,7 @@ from pytest_rageval.values.record import JUDGED_ON, Aspect, CaseRecord
 from pytest_rageval.values.run import ASSUMED, StoredRun
 from pytest_rageval.values.settings import Settings
 
-DOCUMENTS: Final = ("config.json", "metrics.json", "gate.json")
+DOCUMENTS: Final = ("config.json", "metrics.json", "gate.json", "groups.json")
 _CONFIG_MISSING: Final = (
     "The run has no readable config.json: default matching settings are assumed."
 )
@@ -74,22 +75,31 @@ def read_compared(folder: Path, results_dir: Path) -> StoredRun:
     return read_run(folder, tags=tags_by_run(results_dir).get(folder.name, ()))
 
 
-def read_documents(folder: Path, *, tags: tuple[str, ...] = ()) -> StoredRun:
-    """Read the documents of a run, and none of its records."""
+def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = True) -> StoredRun:
+    """Read the documents of a run, and none of its records.
+
+    Args:
+        folder: of the run.
+        tags: its tags.
+        groups: read groups.json, which is larger than the others together.
+    """
     found: dict[str, dict[str, Any]] = {}
     unreadable: dict[str, str] = {}
     for name in DOCUMENTS:
+        if name == "groups.json" and not groups:
+            continue
         try:
             found[name] = read_json(folder / name)
         except StorageError as error:  # a run of another tool, or one cut short, may lack it
             if (folder / name).exists():
                 unreadable[name] = str(error)
     config = found.get("config.json", {})
+    metrics = found.get("metrics.json", {})
     has_settings = isinstance(config.get("settings"), dict)
     return StoredRun(
         folder=folder,
         config=config,
-        metrics=found.get("metrics.json", {}),
+        metrics=metrics and with_groups(metrics, found.get("groups.json", {})),
         gate=found.get("gate.json", {}),
         settings=stored_settings(config),
         tags=tags,

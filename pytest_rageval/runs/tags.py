@@ -1,5 +1,7 @@
 """Names that people give to runs, one small file each: ``evals/results/tags/main``.
 
+A tagged run is kept by git, too, as far as its files hold no text of cases or documents.
+
 A separate file for each tag, which holds the id of its run, can be committed without conflicts
 with the tags of others; as it is beside the runs, it outlives them.
 """
@@ -88,6 +90,8 @@ def write_tag(results_dir: Path, tag: str, run_id: str) -> str | None:
         prepare_results_dir(results_dir)
         folder.mkdir(exist_ok=True)
         write_file(folder / tag, f"{run_id}\n".encode())
+        for one in filter(None, (run_id, before)):
+            _give_to_git(results_dir, one)
     except OSError as error:
         raise StorageError(f"{folder / tag}: cannot be written: {error.strerror}") from error
     return before
@@ -107,12 +111,29 @@ def remove_tag(results_dir: Path, tag: str) -> str:
     path = results_dir / TAGS / tag
     try:
         path.unlink()
+        _give_to_git(results_dir, run_id)
     except OSError as error:
         raise StorageError(f"{path}: cannot be removed: {error.strerror}") from error
     return run_id
 
 
-_HEAD: Final = """\
+_GITIGNORE: Final = """\
+# A run holds questions, answers and document text and stays on this machine. Tags belong in git,
+# and the numbers and settings of a tagged run: its folder has rules of its own.
+*
+!/.gitignore
+!/*/
+!/tags/*
+"""
+_OF_TAGGED_RUN: Final = """\
+# `rageval runs tag` wrote this: the numbers and settings of a tagged run belong in git.
+!/.gitignore
+!/config.json
+!/gate.json
+!/metrics.json
+!/summary.md
+"""
+_OLD_HEAD: Final = """\
 # A run holds questions, answers and document text; only its numbers and settings belong in git.
 *
 !/.gitignore
@@ -122,7 +143,8 @@ _HEAD: Final = """\
 !/*/metrics.json
 !/*/summary.md
 """
-_GITIGNORE: Final = f"{_HEAD}!/tags/*\n"
+_OLD: Final = frozenset({_OLD_HEAD, f"{_OLD_HEAD}!/tags/*\n"})
+"""Rules of older versions, which gave the numbers of every run to git."""
 
 
 def prepare_results_dir(results_dir: Path) -> None:
@@ -133,6 +155,24 @@ def prepare_results_dir(results_dir: Path) -> None:
     """
     results_dir.mkdir(parents=True, exist_ok=True)
     ignore = results_dir / ".gitignore"
-    # Versions without tags wrote it without the last line.
-    if not ignore.exists() or ignore.read_text(encoding="utf-8", errors="replace") == _HEAD:
+    if not ignore.exists():
         ignore.write_text(_GITIGNORE, encoding="utf-8")
+    elif ignore.read_text(encoding="utf-8", errors="replace") in _OLD:
+        ignore.write_text(_GITIGNORE, encoding="utf-8")
+        for run_id in read_tags(results_dir).values():
+            _give_to_git(results_dir, run_id)
+
+
+def _give_to_git(results_dir: Path, run_id: str) -> None:
+    """Let git see the small files of a run as long as it has a tag.
+
+    The rules are a file in the folder of the run, so that tags given on two branches never
+    conflict in a merge, and a removed run leaves none.
+    """
+    folder = results_dir / run_id
+    ignore = folder / ".gitignore"
+    if run_id in read_tags(results_dir).values():
+        if folder.is_dir() and not ignore.exists():
+            ignore.write_text(_OF_TAGGED_RUN, encoding="utf-8")
+    elif ignore.is_file() and ignore.read_text("utf-8", "replace") == _OF_TAGGED_RUN:
+        ignore.unlink()

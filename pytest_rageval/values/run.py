@@ -40,7 +40,7 @@ class StoredRun:
     config: Mapping[str, Any] = field(default_factory=dict)
     """``config.json``."""
     metrics: Mapping[str, Any] = field(default_factory=dict)
-    """``metrics.json``."""
+    """``metrics.json``, with the breakdowns of ``groups.json``."""
     gate: Mapping[str, Any] = field(default_factory=dict)
     """``gate.json``."""
     settings: Settings = ASSUMED

@@ -13,7 +13,7 @@ from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase, dataset_hash
 from pytest_rageval.project.settings import config_hash
 from pytest_rageval.runs.documents import RunFacts, config_document
-from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.runs.metrics_document import metrics_document, split_groups
 from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
@@ -121,6 +121,8 @@ def write_run(
         for one in records:
             writer.append(one)
         write_document(writer.path, "config.json", stored)
-        write_document(writer.path, "metrics.json", metrics_document(aggregate(records), facts))
+        metrics, groups = split_groups(metrics_document(aggregate(records), facts))
+        write_document(writer.path, "groups.json", groups)
+        write_document(writer.path, "metrics.json", metrics)
         write_document(writer.path, "gate.json", gate)
     return results / run_id

@@ -35,7 +35,7 @@ from pytest_rageval.values.settings import Settings
 from tests.build.runs import config_of, run_of, side, write_run
 
 HIT: Any = {"metric": "hit_at_k", "kind": "min", "min_n": 1}
-FILES = ["config.json", "metrics.json", "gate.json", "summary.md", "report.html"]
+FILES = ["config.json", "groups.json", "metrics.json", "gate.json", "summary.md", "report.html"]
 UNDECIDED = GateResult(verdict="not_evaluated", sentence="not evaluated: interrupted")
 
 
@@ -106,7 +106,8 @@ def test_every_file_holds_what_is_returned(project: Settings) -> None:
     folder = found.run.folder
     assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "results.jsonl"])
     assert read_json(folder / "config.json") == found.run.config
-    assert read_json(folder / "metrics.json") == found.run.metrics
+    stored = {**read_json(folder / "groups.json"), **read_json(folder / "metrics.json")}
+    assert stored == found.run.metrics
     assert (folder / "summary.md").read_text(encoding="utf-8") == found.summary
     assert len(read_records(folder)) == found.run.metrics["total_tests"] == 20
     assert found.view.report == "evals/results/now/report.html"

@@ -58,6 +58,7 @@ def test_a_saved_run_has_every_file_and_can_be_named(files: list[str], capsys: O
     assert sorted(path.name for path in folder.iterdir()) == [
         "config.json",
         "gate.json",
+        "groups.json",
         "metrics.json",
         "report.html",
         "results.jsonl",
@@ -162,9 +163,11 @@ def test_a_run_that_is_broken_off_is_not_kept(
 def test_the_printed_groups_are_those_of_a_run(files: list[str], capsys: Output) -> None:
     assert cli.run(["score", *files, "--save", "one", "--json"]) == ExitCode.YES
     printed = json.loads(capsys.readouterr().out)
-    saved = read_json(Path("evals/results/one/metrics.json"))
+    saved = read_json(Path("evals/results/one/groups.json"))
+    metrics = read_json(Path("evals/results/one/metrics.json"))
     for key in ("by_tag", "by_category", "by_difficulty", "by_answerable", "by_vault"):
         assert printed[key] == saved[key]
+        assert key not in metrics
     assert printed["by_category"]["easy"]["total_tests"] == 1
 
 

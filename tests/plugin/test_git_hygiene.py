@@ -172,6 +172,7 @@ def evaluated(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         project.write("thresholds.toml", THRESHOLDS.format(minimum=0.99))
         failed = project.run("--rageval-run-id", "two")
         assert failed.ret == 1
+        _rageval(project, "runs", "tag", "two", "worse")
         _rageval(project, "gate", "two")
         _rageval(project, "compare", "main", "two", "--out-dir", "diff")
         yield step
@@ -208,9 +209,10 @@ def test_no_text_of_anybody_is_in_what_git_adds(project: Project, evaluated: Pat
     assert {kind for kind, word in WORDS.items() if word not in stored} <= {"badjson", "judgeerror"}
 
     added = _added(project)
-    files = ("config.json", "gate.json", "metrics.json", "summary.md")
+    files = (".gitignore", "config.json", "gate.json", "metrics.json", "summary.md")
     wanted = {f"evals/results/{run}/{name}" for run in ("one", "two") for name in files}
-    assert set(added) == {*wanted, "evals/results/.gitignore", "evals/results/tags/main"}
+    tags = {f"evals/results/tags/{tag}" for tag in ("main", "worse")}
+    assert set(added) == {*wanted, *tags, "evals/results/.gitignore"}
     found = {
         (path, kind) for path, text in added.items() for kind, word in WORDS.items() if word in text
     }

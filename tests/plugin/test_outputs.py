@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.runs.tags import write_tag
 from tests.build.targets import fake_target, json_reply
 from tests.plugin.scratch import (
     CASES,
@@ -30,6 +31,7 @@ def test_workers_measure_what_one_process_measures(project: Project) -> None:
     assert outcomes(one) == outcomes(two)
     documents = [
         json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+        | json.loads((folder / "groups.json").read_text(encoding="utf-8"))
         for folder in project.run_folders()
     ]
     assert len(documents) == 2
@@ -147,9 +149,12 @@ def test_committed_files_hold_no_text_of_questions_answers_or_documents(project:
         assert text in (folder / "results.jsonl").read_text(encoding="utf-8")
 
 
-def test_git_ignores_all_but_the_committed_files(project: Project) -> None:
+def test_git_ignores_all_but_the_committed_files_of_tagged_runs(project: Project) -> None:
     project.run()
-    lines = (project.path / "evals/results/.gitignore").read_text(encoding="utf-8").splitlines()
+    (folder,) = project.run_folders()
+    assert "*" in (folder.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
+    write_tag(folder.parent, "main", folder.name)
+    lines = (folder / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert {line.rsplit("/", 1)[-1] for line in lines if line.startswith("!")} >= set(COMMITTED)
 
 

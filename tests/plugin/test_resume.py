@@ -232,9 +232,9 @@ def test_what_changes_no_asking_is_taken_from_the_file_of_today(project: Project
     project.cases([CASES[0] | {"category": "new", "tags": ["fresh"]}, *CASES[1:]])
     project.run("--rageval-resume", "one")
     assert asked(project) == []
-    assert document(folder)["by_category"]["new"]["total_tests"] == 1
+    assert document(folder, "groups.json")["by_category"]["new"]["total_tests"] == 1
     assert {r["category"] for r in lines_of(folder) if r["case_id"] == "ok-1"} == {"new"}
-    assert document(folder)["by_tag"]["fresh"]["total_tests"] == 1
+    assert document(folder, "groups.json")["by_tag"]["fresh"]["total_tests"] == 1
 
 
 def test_cases_that_left_the_set_leave_the_run_and_are_named(project: Project) -> None:

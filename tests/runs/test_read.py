@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.runs.metrics_document import BREAKDOWNS
 from pytest_rageval.runs.read import decided_run, open_run, read_documents, settled
 from pytest_rageval.runs.store import RunWriter, write_document, write_text_document
 from pytest_rageval.values.case import Case
@@ -20,6 +22,7 @@ from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.projects import work_in
 from tests.build.records import changed
+from tests.build.runs import write_run
 from tests.build.scores import chunk, gold
 
 SECTION = "a.md | # S"
@@ -169,3 +172,20 @@ def test_a_run_is_read_by_its_own_rule() -> None:
 def test_a_rule_that_makes_no_sense_is_the_default(stored: object) -> None:
     run = opened([record("a", SECTION)], {"judged_on": stored})
     assert run.scoring.judged_on == ("retrieval", "answer")
+
+
+def test_breakdowns_are_read_from_their_file_and_those_of_older_runs_from_metrics_json() -> None:
+    results = Path("evals/results")
+    write_run(results, "new", [record("a", SECTION)])
+    shutil.copytree(results / "new", results / "old")
+    whole = dict(read_documents(results / "new").metrics)
+    (results / "old" / "groups.json").unlink()
+    write_document(results / "old", "metrics.json", whole)
+    assert whole["by_category"]["general"]["total_tests"] == 1
+    assert read_documents(results / "old").metrics == whole
+    small = read_documents(results / "new", groups=False).metrics
+    assert {*whole} - {*small} == set(BREAKDOWNS)
+
+    (results / "new" / "groups.json").write_text("[", encoding="utf-8")
+    torn = read_documents(results / "new")
+    assert (torn.metrics, list(torn.unreadable)) == (small, ["groups.json"])

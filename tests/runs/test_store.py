@@ -21,6 +21,7 @@ from pytest_rageval.runs.store import (
     write_document,
     write_text_document,
 )
+from pytest_rageval.runs.tags import remove_tag, write_tag
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.settings import is_run_id
 from tests.build.records import changed
@@ -197,29 +198,62 @@ def test_a_document_stays_in_its_run(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_git_sees_numbers_and_settings_and_no_text_of_documents(tmp_path: Path) -> None:
+def test_git_sees_numbers_and_settings_of_tagged_runs_and_nothing_else(tmp_path: Path) -> None:
     results = tmp_path / "evals" / "results"
-    with RunWriter(results, "r") as writer:
-        writer.append(RECORD)
-        for name in ("metrics.json", "gate.json", "config.json", "diff.json"):
-            write_document(writer.path, name, {})
-        for name in ("summary.md", "report.html"):
-            write_text_document(writer.path, name, "")
-    (writer.path / "deep").mkdir()
-    (writer.path / "deep" / "metrics.json").write_text("", encoding="utf-8")
+    for run_id in ("r", "untagged", "moved"):
+        with RunWriter(results, run_id) as writer:
+            writer.append(RECORD)
+            for name in ("metrics.json", "gate.json", "config.json", "groups.json", "diff.json"):
+                write_document(writer.path, name, {})
+            for name in ("summary.md", "report.html"):
+                write_text_document(writer.path, name, "")
+        (writer.path / "deep").mkdir()
+        (writer.path / "deep" / "metrics.json").write_text("", encoding="utf-8")
+    for tag, run_id in (("main", "moved"), ("main", "r"), ("gone", "untagged"), ("two", "r")):
+        write_tag(results, tag, run_id)
+    for tag in ("gone", "two"):
+        remove_tag(results, tag)
+    assert _git_adds(tmp_path) == [
+        ".gitignore",
+        "r/.gitignore",
+        "r/config.json",
+        "r/gate.json",
+        "r/metrics.json",
+        "r/summary.md",
+        "tags/main",
+    ]
+
+
+def _git_adds(tmp_path: Path) -> list[str]:
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for command in (["init", "-q"], ["add", "-A"]):
         subprocess.run(["git", *command], cwd=tmp_path, check=True, env=environ)
     listed = subprocess.run(
         ["git", "ls-files"], cwd=tmp_path, check=True, env=environ, capture_output=True, text=True
     )
-    assert [line.removeprefix("evals/results/") for line in listed.stdout.split()] == [
-        ".gitignore",
-        "r/config.json",
-        "r/gate.json",
-        "r/metrics.json",
-        "r/summary.md",
-    ]
+    return [line.removeprefix("evals/results/") for line in listed.stdout.split()]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_rules_of_older_versions_are_renewed_and_tagged_runs_stay_in_git(tmp_path: Path) -> None:
+    results = tmp_path / "evals" / "results"
+    for run_id in ("old", "untagged"):
+        write_run(results, run_id)
+        write_document(results / run_id, "metrics.json", {})
+    (results / "tags").mkdir()
+    (results / "tags" / "main").write_text("old\n", encoding="utf-8")
+    head = (
+        "# A run holds questions, answers and document text; only its numbers and settings belong "
+        "in git.\n*\n!/.gitignore\n!/*/\n!/*/config.json\n!/*/gate.json\n!/*/metrics.json\n"
+        "!/*/summary.md\n"
+    )
+    for rules in (head, f"{head}!/tags/*\n"):
+        (results / ".gitignore").write_text(rules, encoding="utf-8")
+        (results / "old" / ".gitignore").unlink(missing_ok=True)
+        write_run(results, f"new-{len(rules)}")
+        assert _git_adds(tmp_path) == [
+            ".gitignore", "old/.gitignore", "old/metrics.json", "tags/main"
+        ]  # fmt: skip
 
 
 def test_a_gitignore_of_the_user_stays(tmp_path: Path) -> None:

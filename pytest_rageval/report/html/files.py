@@ -42,7 +42,7 @@ def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...
     for other, time in latest_first:
         if time is None or (time, other.name) > (own, folder.name) or len(found) == limit:
             continue
-        run = read_documents(other)
+        run = read_documents(other, groups=False)
         if run.metrics:
             found.append(run)
     return tuple(reversed(found))

@@ -39,8 +39,9 @@ from tests.runs.history.builders import (
 
 
 def metrics_on_disk(run_id: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((RESULTS / run_id / "metrics.json").read_bytes())
-    return found
+    names = ("groups.json", "metrics.json")
+    groups, metrics = (json.loads((RESULTS / run_id / name).read_bytes()) for name in names)
+    return {**groups, **metrics}
 
 
 # --- what is in it -------------------------------------------------------------------------------
@@ -175,7 +176,8 @@ def test_what_no_database_keeps_is_written_out(url: str) -> None:
     document["statistics"]["mrr"].update(mean=10**400, n=10**30, low="high")
     document["by_category"]["\0"] = {"statistics": {"mrr": 1, "hit_at_k": {"mean": True}}}
     document["by_tag"] = None
-    path.write_text(json.dumps(document), encoding="utf-8")
+    path.write_text(json.dumps(document), encoding="utf-8")  # as versions before groups.json
+    (RESULTS / "r1" / "groups.json").unlink()
     assert sync(url).broken == {}
     ids = {row[0] for row in rows(url, "test_results", "case_id")}
     assert ids == {f"a\\x00b\\ud800{i}" for i in range(3)}
