@@ -90,8 +90,7 @@ def merge_parts(
         notes=[*_notes(parts), *judge_notes(records, project)],
         rerun=f"pytest --rageval-failed-from {name}",
     )
-    writer = RunWriter(results, name)
-    with writer:
+    with RunWriter(results, name) as writer:
         try:
             writer.rewrite(records)
             finished = finish_run(ended, writer, words)

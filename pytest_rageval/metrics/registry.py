@@ -6,7 +6,7 @@ key exists everywhere or nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
@@ -287,27 +287,12 @@ def _run() -> list[MetricInfo]:
         ("cost_usd.uncached", "Judge cost without cache", "judge calls"),
         ("judge_tokens", "Judge tokens", "judge calls that were not cached"),
     ]
-    stages: dict[FailureStage, Level] = {
-        **dict.fromkeys(STAGES, "run"),
-        **dict.fromkeys(("wrongly_abstained", "not_cited", "hallucinated"), "answer"),
-        **dict.fromkeys(("ungrounded", "incorrect"), "judged"),
-    }
     return [
         *(
             MetricInfo(key=key, title=title, direction=way, population=of, level="run")
             for key, title, way, of in rates
         ),
-        *(
-            MetricInfo(
-                key=f"{STAGE_PREFIX}{stage}",
-                title=f"Cases that failed at {stage}",
-                direction="lower",
-                scale=(0.0, None),
-                population="cases",
-                level=level,
-            )
-            for stage, level in stages.items()
-        ),
+        *_stages(),
         *(
             MetricInfo(
                 key=key,
@@ -320,6 +305,23 @@ def _run() -> list[MetricInfo]:
             for key, title, of in totals
         ),
     ]
+
+
+def _stages() -> Iterator[MetricInfo]:
+    stages: dict[FailureStage, Level] = {
+        **dict.fromkeys(STAGES, "run"),
+        **dict.fromkeys(("wrongly_abstained", "not_cited", "hallucinated"), "answer"),
+        **dict.fromkeys(("ungrounded", "incorrect"), "judged"),
+    }
+    for stage, level in stages.items():
+        yield MetricInfo(
+            key=f"{STAGE_PREFIX}{stage}",
+            title=f"Cases that failed at {stage}",
+            direction="lower",
+            scale=(0.0, None),
+            population="cases",
+            level=level,
+        )
 
 
 FIVE_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(

@@ -103,14 +103,7 @@ def aggregate_columns(
         cost_usd=costs.cost_usd,
         cost_usd_uncached=costs.cost_usd_uncached,
         judge_tokens=costs.tokens,
-        failed_cases={
-            wanted: tuple(
-                case_id
-                for (_, case_id), outcome in zip(table.names(), table.outcomes, strict=True)
-                if outcome == wanted
-            )
-            for wanted in ("error", "missed", "flawed")
-        },
+        failed_cases=_failed_cases(table),
         abstention=count_abstentions(table, groups["answerable"]),
         rerank=summarise_rerank(table, confidence),
         repeats=repeats,
@@ -119,6 +112,15 @@ def aggregate_columns(
         warnings=_warnings(table, outcomes["unchecked"], coverages),
         target_warnings=target_warnings(coverages),
     )
+
+
+def _failed_cases(table: CaseTable) -> dict[str, tuple[str, ...]]:
+    """Return the ids of the cases that did not pass, by outcome."""
+    found: dict[str, list[str]] = {"error": [], "missed": [], "flawed": []}
+    for (_, case_id), outcome in zip(table.names(), table.outcomes, strict=True):
+        if outcome in found:
+            found[outcome].append(case_id)
+    return {outcome: tuple(ids) for outcome, ids in found.items()}
 
 
 def correctness_by_reference(

@@ -205,7 +205,8 @@ def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Lin
         rows |= {f"  {name}": part for name, part in parts_of(view.aggregate, key).items()}
         for name, row in rows.items():
             interval = interval_text(row.low, row.high)
-            yield from table.rows(name, str(row.n), row.mean, interval, checks.get(name, []))
+            cells = (name, str(row.n), "", interval)
+            yield from table.rows(name, cells, row.mean, checks.get(name, []))
     yield from _run_rows(view, checks, table)
 
 
@@ -232,7 +233,7 @@ def _run_rows(
         n = str(latency.n if metric.startswith("latency_ms") else view.aggregate.total)
         sign = ">=" if censored.get(metric) else ""
         at = concurrency_text(view.concurrency, short=True) if metric in censored else ""
-        yield from table.rows(metric, n, value, "-", checks.get(metric, []), sign=sign, label=at)
+        yield from table.rows(metric, (metric + at, n, sign, "-"), value, checks.get(metric, []))
 
 
 def concurrency_text(concurrency: int | None, *, short: bool = False) -> str:
@@ -256,18 +257,16 @@ class _Table:
     def rows(
         self,
         key: str,
-        n: str,
+        cells: tuple[str, str, str, str],
         value: float | None,
-        interval: str,
         checks: Sequence[CheckResult],
-        *,
-        sign: str = "",
-        label: str = "",
     ) -> Iterator[Line]:
+        """Yield a row per check: its name, n, sign before the value, and interval are given."""
+        label, n, sign, interval = cells
         for result in checks or (None,):
             shown = value_text(key, value) if result is None else held_value_text(result, value)
             change = change_text(key, self.changes.get(key))
-            yield self._one((key + label, n, sign + shown, interval), result, change)
+            yield self._one((label, n, sign + shown, interval), result, change)
 
     def _one(
         self, cells: tuple[str, str, str, str], result: CheckResult | None, change: str
