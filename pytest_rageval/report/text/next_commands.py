@@ -22,7 +22,7 @@ class RunCommands:
     name: str = "last"
     """The run: ``last``, or its folder if commands would look for runs in another one."""
     rerun: str = "pytest --lf"
-    """Command that asks again what did not pass."""
+    """Command that asks again what did not pass; empty: another one continues the run."""
     reran: bool = False
     """Whether the run did so itself."""
     may_become_baseline: bool = False
@@ -40,14 +40,14 @@ def next_commands(
         commands: how the run is named, and run again.
     """
     found = []
-    if any(record.outcome == "error" for record in records):
+    if commands.rerun and any(record.outcome == "error" for record in records):
         found.append((commands.rerun, "asks again, once the errors are mended"))
     if worst is not None:
         n = len({r.nodeid for r in records if r.counted and r.outcome not in {"passed", "error"}})
         word = "missed" if worst.outcome == "missed" else "is flawed"
         why = f"the worst of {n}" if n > 1 else f"shows why it {word}"
         found.append((explain_command(worst, case_names(records), commands.name), why))
-        if not commands.reran:
+        if commands.rerun and not commands.reran:
             found.append((commands.rerun, "asks again what did not pass"))
     unreviewed = Counter(r.file for r in {r.nodeid: r for r in records}.values() if not r.counted)
     for file, n in unreviewed.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pytest_rageval.analysis.trust.reliability import (
     JudgeReliability,
@@ -502,7 +502,8 @@ def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
 
 def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
     worst = next(iter(_worst_misses(view.records)), None)
-    for command, reason in next_commands(view.records, worst, view.commands):
+    commands = replace(view.commands, rerun="") if view.resume else view.commands
+    for command, reason in next_commands(view.records, worst, commands):
         reasoned = f"{command}   ({reason})"
         if len(reasoned) + 9 <= width:
             yield (("next     ", "bold"), (reasoned, ""))

@@ -43,6 +43,11 @@ def test_errors_are_asked_again_once_they_are_mended() -> None:
     ]
 
 
+def test_a_run_that_another_command_continues_is_not_run_again() -> None:
+    explained = ("rageval explain last c0", "shows why it missed")
+    assert commands(failed("bad"), *hits(0), of=RunCommands(rerun="")) == [explained]
+
+
 def test_generated_cases_are_to_be_reviewed() -> None:
     several = [generated("a"), generated("b"), generated("b", outcome="passed")]
     expected = ("rageval label evals/set.jsonl --review", "2 generated cases to review")

@@ -256,6 +256,12 @@ def test_the_worst_miss_is_the_one_to_explain() -> None:
     ]
 
 
+def test_an_incomplete_run_is_resumed_instead_of_run_again() -> None:
+    lines = text(view([*hits(0), failed("bad")], resume="pytest --rageval-resume r-1"))
+    assert "go on    pytest --rageval-resume r-1" in lines
+    assert not any("--lf" in line for line in lines)
+
+
 def test_a_command_too_long_for_the_terminal_can_still_be_copied() -> None:
     (line,) = (t for t in text(view([record("x" * 90, outcome="missed")])) if "explain" in t)
     assert line == "next     rageval explain last \\"
