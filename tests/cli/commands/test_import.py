@@ -162,7 +162,9 @@ def test_the_next_command_scores_answers_where_nothing_was_retrieved(capsys: Out
     (line,) = [line for line in out.splitlines() if line.startswith("next")]
     assert line == "next    rageval score set.jsonl r.jsonl --judge offline"
     assert cli.run(line.split()[2:]) == 0
-    assert "1 passed, 0 missed, 0 errors, 0 with nothing checked" in capsys.readouterr().out
+    assert (
+        "1 passed, 0 missed, 0 flawed, 0 errors, 0 with nothing checked" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
