@@ -14,14 +14,14 @@ from pytest_rageval.metrics.scoring import (
     case_cluster,
     score_case,
     score_settings,
-    seems_to_report_headings,
+    seems_reported,
 )
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.record import CaseRecord, Reported
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 
@@ -69,34 +69,30 @@ def ask(trial: Trial, client: object, *, clock: Callable[[], float]) -> AskResul
     return call_client(client, request, clock=clock, slots=trial.slots, rootdir=rootdir)
 
 
-def not_attempted(
-    trial: Trial, reason: str, *, headings_reported: bool | None = None
-) -> CaseRecord:
+def not_attempted(trial: Trial, reason: str, *, reported: Reported | None = None) -> CaseRecord:
     """Record a case that was given up before it was asked; a judge's metrics are errors, too."""
     error = ErrorInfo(kind="not_attempted", message=reason, attempts=0)
     result = AskResult(response=None, error=error, total_ms=None, attempts=0)
-    return record_of(trial, result, headings_reported=headings_reported)
+    return record_of(trial, result, reported=reported)
 
 
-def record_of(
-    trial: Trial, result: AskResult, *, headings_reported: bool | None = None
-) -> CaseRecord:
+def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = None) -> CaseRecord:
     """Judge and score an answer, and build its record (full text; storage cuts it).
 
     Args:
         trial: the case, its judges and the settings of the run.
         result: of asking.
-        headings_reported: whether any chunk of the run has a heading; None: unknown so far.
+        reported: parts of replies that the target of the run reports; None: unknown so far.
 
     Raises:
         ConfigError: the judge cannot work with its settings.
     """
     located, settings, response = trial.located, trial.settings, result.response
     case = located.case
-    if headings_reported is None:
+    if reported is None:
         chunks = response.retrieved_chunks if response is not None else None
-        headings_reported = seems_to_report_headings(chunks)
-    scoring = score_settings(settings, headings_reported=headings_reported)
+        reported = seems_reported(chunks, None)
+    scoring = score_settings(settings, reported)
     view = view_case(case, response, scoring, error=result.error)
     judged = None
     if trial.judges is not None and not settings.retrieval_only:

@@ -26,7 +26,7 @@ from pytest_rageval.engine.parts import (
     selection_of,
     skipped_cases,
 )
-from pytest_rageval.metrics.scoring import decided_by, headings_reported, score_settings
+from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings
 from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.options import SETTINGS
 from pytest_rageval.project.thresholds import project_thresholds
@@ -73,7 +73,7 @@ def merge_parts(
             "timestamp": now.isoformat(timespec="seconds"),
         },
         settings=settings,
-        scoring=score_settings(settings, headings_reported=headings_reported(records)),
+        scoring=score_settings(settings, reported_by(records)),
     )
     ended = EndedRun(
         run=merged,

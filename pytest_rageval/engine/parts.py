@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.compare.settings import listed, setting_differences
-from pytest_rageval.metrics.scoring import headings_reported, settle_headings
+from pytest_rageval.metrics.scoring import reported_by, settle
 from pytest_rageval.project.discovery import Shard
 from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.runs.read import read_documents, records_of_run
@@ -106,13 +106,11 @@ def _refuse_doubles(parts: Sequence[StoredRun]) -> None:
 def put_together(parts: Sequence[StoredRun]) -> list[CaseRecord]:
     """Return the records of all parts as one whole run would have scored them, in its order."""
     records = [(record, part.settings) for part in parts for record in part.records]
-    reported = headings_reported(record for record, _ in records)
+    reported = reported_by(record for record, _ in records)
     settled = []
     for record, settings in records:
         if record.case_stored:
-            record = settle_headings(
-                record, record.case, settings, headings_reported=reported, settled_before=True
-            )
+            record = settle(record, record.case, settings, reported, settled_before=True)
         settled.append(record)
     return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
 

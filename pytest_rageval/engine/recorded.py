@@ -21,6 +21,7 @@ from typing_extensions import TypedDict
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.metrics.scoring import any_heading
+from pytest_rageval.metrics.view import read_citations
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
 from pytest_rageval.project.field_names import ALIASES
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
@@ -34,8 +35,8 @@ from pytest_rageval.values.errors import (
     TargetErrorKind,
     faults_error,
 )
-from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
+from pytest_rageval.values.record import CaseRecord, Reported
+from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge
 
@@ -89,15 +90,22 @@ class RecordedResponses:
         """Close the file."""
         self._file.close()
 
-    def report_headings(self, case_ids: Container[str]) -> bool:
-        """Whether any chunk of these cases has a heading; True without chunks.
+    def reported(self, case_ids: Container[str]) -> Reported:
+        """Return the parts of replies that the responses of these cases report at all.
 
-        Nearly always the first line decides. Faults of lines are left to ``first``.
+        Nearly always the first lines decide. Faults of lines are left to ``first``.
         """
         self._file.seek(0)
-        lines = iterate_lines(self._file, self._display, [])
-        chunks = (chunk for line in lines for chunk in _chunks_of(line.text, case_ids))
-        return any_heading(chunks) is not False
+        headings, cited = None, False
+        for line in iterate_lines(self._file, self._display, []):
+            response = _response_of(line.text, case_ids)
+            if response is not None:
+                chunks = response.retrieved_chunks
+                headings = headings or any_heading(chunks or ()) or (False if chunks else headings)
+                cited = cited or read_citations(response, chunks) is not None
+            if headings and cited:
+                break
+        return Reported(headings=headings is not False, citations=cited)
 
     def first(self, case_id: str) -> tuple[bool, object]:
         """Return whether a first response of a case is recorded, and the response."""
@@ -261,18 +269,18 @@ def _recorded_error(error: Any) -> ErrorInfo:
     return ErrorInfo(kind=kinds[kind], message=message or "recorded as failed", attempts=1)
 
 
-def _chunks_of(text: str, case_ids: Container[str]) -> tuple[RetrievedChunk, ...]:
+def _response_of(text: str, case_ids: Container[str]) -> AskResponse | None:
     try:
         case_id, _, payload = _parse_line(text)
         if case_id not in case_ids or isinstance(payload, ErrorInfo):
-            return ()
+            return None
         if isinstance(payload, AskResponse):
-            return payload.retrieved_chunks or ()
-        # The answer is not needed here, and it may not have been recorded.
+            return payload
+        # The answer may not have been recorded.
         payload = {"answer": "", **payload} if isinstance(payload, dict) else payload
-        return parse_ask_response(payload).retrieved_chunks or ()
+        return parse_ask_response(payload)
     except (ValueError, RecursionError, EndpointError):
-        return ()
+        return None
 
 
 # --- scoring -------------------------------------------------------------------------------
@@ -311,17 +319,17 @@ class RecordedRun:
 
     def _score(self, reader: CaseReader, responses: RecordedResponses) -> Iterator[CaseRecord]:
         known = _case_ids(self._cases)
-        headings = responses.report_headings(known)
+        reported = responses.reported(known)
         n = unanswered = 0
         for located in reader:
             n += 1
             recorded, payload = responses.first(located.case.id)
             if recorded:
-                yield self._record(self._trial(located, reader.display), payload, headings)
+                yield self._record(self._trial(located, reader.display), payload, reported)
             elif not responses.has_repeats(located.case.id):
                 unanswered += 1
                 trial = self._trial(located, reader.display)
-                yield not_attempted(trial, NO_RESPONSE, headings_reported=headings)
+                yield not_attempted(trial, NO_RESPONSE, reported=reported)
         responses.read_rest()
         faults = [
             *sorted(reader.faults, key=lambda fault: fault.line),
@@ -338,15 +346,15 @@ class RecordedRun:
             for located in CaseReader(self._cases):
                 for repeat, payload in responses.repeats(located.case.id):
                     trial = self._trial(located, reader.display, repeat)
-                    yield self._record(trial, payload, headings)
+                    yield self._record(trial, payload, reported)
 
     def _trial(self, located: LocatedCase, file: str, repeat: int = 0) -> Trial:
         judges = None if self._judge is None else Judges(self._judge)
         return Trial(located, file, self._settings, repeat, judges)
 
-    def _record(self, trial: Trial, payload: object, headings: bool) -> CaseRecord:
+    def _record(self, trial: Trial, payload: object, reported: Reported) -> CaseRecord:
         result = _result(payload, retrieval_only=self._settings.retrieval_only)
-        return record_of(trial, result, headings_reported=headings)
+        return record_of(trial, result, reported=reported)
 
 
 def _case_ids(path: Path) -> set[str]:

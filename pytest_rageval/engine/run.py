@@ -22,7 +22,7 @@ from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed,
 from pytest_rageval.engine.run_cases import RunCases
 from pytest_rageval.engine.run_state import RunState
 from pytest_rageval.judges.asking import Judges
-from pytest_rageval.metrics.scoring import headings_reported, score_settings
+from pytest_rageval.metrics.scoring import reported_by, score_settings
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.report.text.progress import Progress
@@ -273,7 +273,7 @@ class Run:
                 records=records,
                 config=self._config_document(records),
                 settings=settings,
-                scoring=score_settings(settings, headings_reported=headings_reported(records)),
+                scoring=score_settings(settings, reported_by(records)),
             ),
             project=settings,
             thresholds=self.state.thresholds,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
-from pytest_rageval.metrics.scoring import headings_reported, settle_headings
+from pytest_rageval.metrics.scoring import reported_by, settle
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, dataset_hash
 from pytest_rageval.values.gate import Selection
 from pytest_rageval.values.record import CaseRecord, Outcome
@@ -135,19 +135,16 @@ class RunCases:
         return [decided[nodeid] for nodeid in decided.keys() & wanted]
 
     def settled(self) -> list[CaseRecord]:
-        """Return all records in the order of the set, scored by the headings of the whole run."""
+        """Return all records in the order of the set, scored by the facts of the whole run."""
         asked = self.asked
-        reported = headings_reported(self.records.values())
+        reported = reported_by(self.records.values())
         settled = []
         for (nodeid, _), record in self.records.items():
             located = asked.get(nodeid)
             if located is not None:
-                record = settle_headings(
-                    record,
-                    located.case,
-                    self._settings,
-                    headings_reported=reported,
-                    settled_before=nodeid in self._kept,
+                before = nodeid in self._kept
+                record = settle(
+                    record, located.case, self._settings, reported, settled_before=before
                 )
             settled.append(record)
         return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))

@@ -17,6 +17,9 @@ from pytest_rageval.metrics.view import (
 from pytest_rageval.values.reply import Citation
 
 _NOTHING: Final[frozenset[int]] = frozenset()
+_ATTRIBUTION: Final = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
+CITED_METRICS: Final = (*_ATTRIBUTION, "citation_in_context_rate", "recency_conflict_accuracy")
+"""Metrics that need to know whether an answer without citations could have had some."""
 _NO_CITATION: Final = NotApplicable("The answer cites nothing.")
 _NOT_REPORTED: Final = NotApplicable("The target reports no citations.")
 
@@ -47,14 +50,13 @@ def _golds_at(view: CaseView, citation: Citation) -> frozenset[int]:
 
 
 def _attribution(view: CaseView, cited: Sequence[frozenset[int]]) -> dict[str, Score]:
-    keys = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
     blocked = gold_population(view.case) or _blocked(view)
     if blocked is not None:
-        return dict.fromkeys(keys, blocked)
+        return dict.fromkeys(_ATTRIBUTION, blocked)
     found = _NOTHING.union(*cited)
     recall = len(found) / len(view.case.gold_supports)
     precision = sum(map(bool, cited)) / len(cited) if cited else _NO_CITATION
-    return dict(zip(keys, (1.0 if found else 0.0, recall, precision), strict=True))
+    return dict(zip(_ATTRIBUTION, (1.0 if found else 0.0, recall, precision), strict=True))
 
 
 def _points_at_chunk(view: CaseView, citation: Citation) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pytest_rageval.metrics.answer import score_abstention, score_citations
+from pytest_rageval.metrics.answer import CITED_METRICS, score_abstention, score_citations
 from pytest_rageval.metrics.embedding_scores import score_embeddings
 from pytest_rageval.metrics.judged import PASS_SHARE, score_judged
 from pytest_rageval.metrics.matching import has_heading_anchor, norm_path
@@ -38,9 +38,10 @@ from pytest_rageval.values.record import (
     CaseScores,
     FailureStage,
     Outcome,
+    Reported,
     ScoreSettings,
 )
-from pytest_rageval.values.reply import AskResponse, RetrievedChunk
+from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 from pytest_rageval.values.settings import Settings
 
 _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
@@ -279,14 +280,16 @@ def pass_line(key: str) -> float:
     return PASS_SHARE * (info.scale[1] or 0.0) if info.judged else 1.0
 
 
-def score_settings(settings: Settings, *, headings_reported: bool = True) -> ScoreSettings:
+def score_settings(settings: Settings, reported: Reported | None = None) -> ScoreSettings:
     """Select the settings of a run that scoring depends on."""
+    reported = reported or Reported()
     return ScoreSettings(
         k=settings.k,
         path_case=settings.path_case,
         snippets=settings.snippets,
         coarse_chunks=settings.coarse_chunks,
-        headings_reported=headings_reported,
+        headings_reported=reported.headings,
+        citations_reported=reported.citations,
         folder_mode=settings.folder_mode,
         retrieval_only=settings.retrieval_only,
         judge_configured=settings.judge != "none",
@@ -304,57 +307,66 @@ def any_heading(chunks: Iterable[RetrievedChunk]) -> bool | None:
     return found
 
 
-def headings_reported(records: Iterable[CaseRecord]) -> bool:
-    """Return whether the target of a run reports headings, a fact about the whole run.
-
-    True is assumed if the run has no chunks.
-    """
+def reported_by(records: Iterable[CaseRecord]) -> Reported:
+    """Return the parts of replies that the target of a run reports."""
+    records = list(records)
     chunks = (chunk for record in records for chunk in record.retrieved_chunks or ())
-    return any_heading(chunks) is not False
+    return Reported(
+        headings=any_heading(chunks) is not False,
+        citations=any(record.citations is not None for record in records),
+    )
 
 
-def seems_to_report_headings(chunks: Sequence[RetrievedChunk] | None) -> bool:
-    """Guess from one response during the run whether its target reports headings.
+def seems_reported(
+    chunks: Sequence[RetrievedChunk] | None, citations: Sequence[Citation] | None
+) -> Reported:
+    """Guess from one response during the run which parts of replies its target reports.
 
-    ``settle_headings`` corrects the guess at the end.
+    ``settle`` corrects the guess at the end.
     """
-    return any_heading(chunks or ()) is not False
+    headings = any_heading(chunks or ()) is not False
+    return Reported(headings=headings, citations=citations is not None)
 
 
-def settle_headings(
+def settle(
     record: CaseRecord,
     case: Case,
     settings: Settings,
+    reported: Reported,
     *,
-    headings_reported: bool,
     settled_before: bool = False,
 ) -> CaseRecord:
-    """Score a record again if the guess about headings differs from that of the whole run.
+    """Score a record again if the guess about its target differs from the facts of the whole run.
 
     This includes failed cases, whose metrics become errors or not applicable. Only metrics of
-    anchors and ``similarity_margin``, which then lacks relevant chunks, depend on it; the others
-    are kept, since a record may not contain their vectors or verdicts any more.
+    anchors and ``similarity_margin``, which then lacks relevant chunks, depend on headings, and
+    only ``CITED_METRICS`` on citations; the others are kept, since a record may not contain their
+    vectors or verdicts any more.
 
     Args:
         record: the record as first scored.
         case: the case of the record.
         settings: settings of the run.
-        headings_reported: whether the target of the whole run reports headings.
+        reported: facts of the whole run.
         settled_before: whether the record may have been settled for a part of the run, which
-            matters only for records without chunks to guess from.
+            matters only where it has nothing to guess from: no chunks, or no citations.
     """
-    guess = seems_to_report_headings(record.retrieved_chunks)
-    if guess == headings_reported and not (settled_before and not record.retrieved_chunks):
+    guess = seems_reported(record.retrieved_chunks, record.citations)
+    if record.response is None:
+        guess = replace(guess, citations=reported.citations)
+    blind = settled_before and not (record.retrieved_chunks and record.citations is not None)
+    if guess == reported and not blind:
         return record
+    changed = set(CITED_METRICS) if record.citations is None else set()
     known = {
         key: _stored_score(record, key)
         for key, info in METRICS.items()
-        if info.level != "anchor" and key in record.metrics
+        if info.level != "anchor" and key in record.metrics and key not in changed
     }
-    if not headings_reported and has_heading_anchor(case):
+    if not reported.headings and has_heading_anchor(case):
         known.pop("similarity_margin", None)
 
-    scoring = score_settings(settings, headings_reported=headings_reported)
+    scoring = score_settings(settings, reported)
     view = view_case(case, response_of(record), scoring, error=record.error)
     scores = score_case(view, known=known)
     response = record.response and replace(record.response, retrieved_chunks=view.chunks)

@@ -141,6 +141,8 @@ def view_case(
         if response.retrieved_chunks is not None:
             chunks = decide_chunks(case, response.retrieved_chunks, settings)
         citations = read_citations(response, chunks, settings.path_case)
+        if citations is None and settings.citations_reported:
+            citations = ()
     return CaseView(
         case=case,
         settings=settings,

@@ -85,6 +85,7 @@ def _aggregate_document(
         "judge_reliability": dict(judge_reliability) if judge_reliability is not None else None,
         "latency": {
             **_latency_document(aggregate.latency),
+            "concurrency": None,
             "by_phase": {
                 name: _latency_document(phase) for name, phase in aggregate.latency_by_phase.items()
             },

@@ -8,12 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.metrics.scoring import (
-    decided_by,
-    headings_reported,
-    score_settings,
-    settle_headings,
-)
+from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings, settle
 from pytest_rageval.project.option_values import read_option_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
@@ -24,7 +19,7 @@ from pytest_rageval.support.text import counted, first_of
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import items, part
-from pytest_rageval.values.record import JUDGED_ON, Aspect, CaseRecord
+from pytest_rageval.values.record import JUDGED_ON, Aspect, CaseRecord, Reported
 from pytest_rageval.values.run import ASSUMED, StoredRun
 from pytest_rageval.values.settings import Settings
 
@@ -56,7 +51,7 @@ def read_run(folder: Path, *, tags: tuple[str, ...] = ()) -> StoredRun:
         StorageError: a record cannot be read.
     """
     run, records = read_documents(folder, tags=tags), records_of_run(folder)
-    scoring = score_settings(run.settings, headings_reported=headings_reported(records))
+    scoring = score_settings(run.settings, reported_by(records))
     run = replace(run, scoring=scoring)
     return replace(run, records=tuple(settled(run, one, one.stored_case) for one in records))
 
@@ -112,11 +107,12 @@ def settled(run: StoredRun, record: CaseRecord, case: Case | None) -> CaseRecord
     """Return a record as the end of the run scored it, and decided by the rule of the run.
 
     A line of ``results.jsonl`` is written before the whole run shows whether the target
-    reports headings, and stays so where a run was killed before its end.
+    reports headings and citations, and stays so where a run was killed before its end.
     """
     if case is not None:
-        reported = run.scoring.headings_reported
-        record = settle_headings(record, case, run.settings, headings_reported=reported)
+        scoring = run.scoring
+        facts = Reported(headings=scoring.headings_reported, citations=scoring.citations_reported)
+        record = settle(record, case, run.settings, facts)
     return decided_by(record, run.settings.judged_on)
 
 

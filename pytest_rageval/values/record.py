@@ -54,11 +54,24 @@ class ScoreSettings:
     coarse_chunks: bool = False
     headings_reported: bool = True
     """False when no chunk of the whole run reports a heading."""
+    citations_reported: bool = False
+    """True when any answer of the whole run cites or any reply has references: an answer without
+    citations then cites nothing."""
     folder_mode: FolderMode | None = None
     retrieval_only: bool = False
     judge_configured: bool = False
     judged_on: tuple[Aspect, ...] = JUDGED_ON
     """``judged_on`` of thresholds.toml; decides the outcome alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """Parts of replies that the target of a run reports at all, facts about the whole run."""
+
+    headings: bool = True
+    """Whether any retrieved chunk has a heading; also True without chunks."""
+    citations: bool = False
+    """Whether any answer cites or any reply has references."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine.case import Trial, ask_request, measure, not_attempted
-from pytest_rageval.metrics.scoring import settle_headings
+from pytest_rageval.metrics.scoring import settle
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import Reported
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import Settings
 from tests.build.scores import gold
@@ -90,7 +91,7 @@ def test_a_case_is_scored_by_document_where_the_run_reports_no_heading() -> None
 
 def test_settling_finds_a_miss_once_the_run_is_known_to_report_headings() -> None:
     record = measure(Trial(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0)
-    again = settle_headings(record, located().case, SETTINGS, headings_reported=True)
+    again = settle(record, located().case, SETTINGS, Reported(headings=True))
     assert again.metrics["recall_at_k"] == 0
     assert again.outcome == "missed"
     assert (again.answer, again.latency) == (record.answer, record.latency)
@@ -98,12 +99,12 @@ def test_settling_finds_a_miss_once_the_run_is_known_to_report_headings() -> Non
 
 def test_settling_leaves_a_record_alone_that_was_scored_as_the_whole_run_is() -> None:
     record = not_attempted(Trial(located(), "f", SETTINGS), "gave up")
-    assert settle_headings(record, located().case, SETTINGS, headings_reported=True) is record
+    assert settle(record, located().case, SETTINGS, Reported(headings=True)) is record
 
 
 def test_settling_a_failed_case_tells_errors_from_what_never_applied() -> None:
     record = not_attempted(Trial(located(), "f", SETTINGS), "gave up")
     assert "recall_at_k" not in record.not_applicable
-    again = settle_headings(record, located().case, SETTINGS, headings_reported=False)
+    again = settle(record, located().case, SETTINGS, Reported(headings=False))
     assert "recall_at_k" in again.not_applicable
     assert (again.outcome, again.error) == ("error", record.error)

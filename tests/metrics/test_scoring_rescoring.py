@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine.case import Trial, record_of
-from pytest_rageval.metrics.scoring import settle_headings
+from pytest_rageval.metrics.scoring import reported_by, settle
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
 from pytest_rageval.values.reply import (
     AskResponse,
     AskResult,
@@ -39,7 +39,12 @@ def asked(of: Case, reply: AskResponse | None, error: ErrorInfo | None = None) -
 
 
 def settled(of: Case, record: CaseRecord, *, reported: bool) -> CaseRecord:
-    return settle_headings(record, located(of).case, SETTINGS, headings_reported=reported)
+    return settle(
+        record,
+        located(of).case,
+        SETTINGS,
+        Reported(headings=reported, citations=record.citations is not None),
+    )
 
 
 GOLD = "a.md | # A > ## B"
@@ -157,3 +162,46 @@ def test_scores_of_a_rubric_of_ones_own_outlive_the_settling() -> None:
     record = changed(record, metrics={**record.metrics, **own})
     assert settled(of, record, reported=True) is not record
     assert settled(of, record, reported=True).metrics.items() >= own.items()
+
+
+# --- citations -------------------------------------------------------------------------------
+
+
+def test_a_silent_answer_cites_nothing_once_any_answer_of_the_run_cites() -> None:
+    cites = asked(case(GOLD), response("a.md", answer="So it is. [1]"))
+    silent = asked(case(GOLD), response("a.md", answer="So it is."))
+    assert silent.metrics["attribution_hit_rate"] is None
+    facts = reported_by([silent, cites])
+    assert facts == Reported(headings=False, citations=True)
+    found = settle(silent, silent.case, SETTINGS, facts)
+    assert (found.metrics["attribution_hit_rate"], found.metrics["attribution_recall"]) == (0, 0)
+    assert found.failure_stage == "not_cited"
+    assert found.metrics["attribution_precision"] is None
+    assert "attribution_precision" in found.not_applicable
+    assert found.citations is None
+    assert settle(found, found.case, SETTINGS, facts) == found
+    assert settle(cites, cites.case, SETTINGS, facts) is cites
+
+
+def test_in_a_run_without_any_citation_attribution_stays_not_applicable() -> None:
+    silent = asked(case(GOLD), response("a.md", answer="So it is."))
+    facts = reported_by([silent])
+    assert not facts.citations
+    assert settle(silent, silent.case, SETTINGS, facts).metrics["attribution_hit_rate"] is None
+
+
+def test_a_part_scored_with_citations_is_scored_again_for_a_whole_without() -> None:
+    silent = asked(case(GOLD), response("a.md", answer="So it is."))
+    part = settle(silent, silent.case, SETTINGS, Reported(headings=False, citations=True))
+    whole = settle(
+        part, part.case, SETTINGS, Reported(headings=False, citations=False), settled_before=True
+    )
+    assert dict(whole.metrics) == dict(silent.metrics)
+    assert dict(whole.not_applicable) == dict(silent.not_applicable)
+
+
+def test_a_failed_case_is_an_error_whatever_the_run_cites() -> None:
+    lost = asked(case(GOLD), None, TIMEOUT)
+    found = settle(lost, lost.case, SETTINGS, Reported(headings=True, citations=True))
+    assert found.metrics["attribution_hit_rate"] is None
+    assert "attribution_hit_rate" not in found.not_applicable

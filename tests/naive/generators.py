@@ -325,6 +325,8 @@ def score(rng: Random) -> Values:
     with_nulls(rng, made["response"])
     if chance(rng, 0.5):
         made["settings"] = settings(rng)
+        if chance(rng, 0.5):
+            made["settings"]["citations_reported"] = True
         if chance(rng, 0.2):
             made["settings"]["headings_reported"] = False
             for one in reported_chunks(made["response"]):

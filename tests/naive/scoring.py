@@ -295,6 +295,8 @@ def attribution(of: Row) -> dict[str, Cell]:
     citations = cited(of.response, ranked, of.settings)
     keys = (*ATTRIBUTION, "citation_in_context_rate", "recency_conflict_accuracy")
     cells: dict[str, Cell] = dict.fromkeys(keys, NA)
+    if citations is None and of.settings.get("citations_reported"):
+        citations = []
     if citations is None:
         return cells
     hits = [[points_into(one, gold, of.settings) for gold in of.golds] for one in citations]

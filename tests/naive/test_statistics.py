@@ -205,6 +205,10 @@ def expected_status(check: Check, found: Difference, alarm: bool | None) -> str:
         return check.on_small_n
     if alarm is not None:
         return "fail" if alarm else "pass"
+    low, high = found.one_sided.low, found.one_sided.high
+    maybe_none = low is not None and high is not None and low <= 0 <= high
+    if found.n < check.min_n and check.decide == "estimate" and decided == "fail" and maybe_none:
+        return "warn"
     return str(decided)
 
 

@@ -190,3 +190,29 @@ class House:
 def judge():
     return House()
 """
+
+
+WITHOUT_REFERENCES = CONFTEST.replace(
+    '"references": [{"rel_path": path, "heading_path": "# A"}],', ""
+).replace('"The answer text."', '"It is so [1]." if question == "hit one" else "It is so."')
+
+
+@SERIAL_AND_PARALLEL
+def test_answers_without_citations_count_once_any_answer_cites(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.write("conftest.py", WITHOUT_REFERENCES)
+    project.run("--rageval-run-id", "one", *workers)
+    found = json.loads((project.folder() / "metrics.json").read_text(encoding="utf-8"))
+    rate = found["statistics"]["attribution_hit_rate"]
+    assert (rate["n"], round(rate["mean"], 3)) == (3, 0.333)
+    lines = (project.folder() / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    scores = [json.loads(line)["metrics"]["attribution_hit_rate"] for line in lines]
+    assert scores == [1.0, 0.0, 0.0, None]
+
+
+def test_a_run_without_any_citation_has_no_attribution(project: Project) -> None:
+    project.write("conftest.py", WITHOUT_REFERENCES.replace(" [1]", ""))
+    project.run("--rageval-run-id", "one")
+    found = json.loads((project.folder() / "metrics.json").read_text(encoding="utf-8"))
+    assert found["statistics"]["attribution_hit_rate"]["n"] == 0

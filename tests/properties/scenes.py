@@ -184,12 +184,14 @@ def make_verdicts(dice: Random) -> Verdicts:
 
 def make_settings(dice: Random) -> ScoreSettings:
     """All settings of scoring."""
+    k = dice.randint(1, 9)
     return ScoreSettings(
-        k=dice.randint(1, 9),
+        k=k,
         path_case=dice.choice(("sensitive", "insensitive")),
         snippets=dice.choice(("off", "any", "all")),
         coarse_chunks=chance(dice, 0.5),
         headings_reported=chance(dice, 0.9),
+        citations_reported=k % 2 == 0,
         folder_mode=dice.choice((None, "off", "on", "on_with_fallback")),
         retrieval_only=chance(dice, 0.1),
         judge_configured=chance(dice, 0.8),

@@ -128,7 +128,7 @@ def decide_difference_check(
     if small and outcome != "no_data" and check.on_small_n != "warn":
         status = "skip" if check.on_small_n == "skip" else bad
         message = few
-    elif small and status == "fail" and (check.table != "overall" or includes_none(difference)):
+    elif small and status == "fail" and (check.table != "overall" or _unproven(check, difference)):
         # One case that flips is a drop of 20 points in a tag of five.
         status, message = "warn", f"{message}; {few}"
     if difference.n_lost:
@@ -151,10 +151,12 @@ def decide_difference_check(
     )
 
 
-def includes_none(difference: Difference) -> bool:
-    """Whether the interval of a difference includes 0: a change is not proven."""
+def _unproven(check: Check, difference: Difference) -> bool:
+    """Whether the estimate decides a check although its interval includes 0, so no change."""
     low, high = difference.one_sided.low, difference.one_sided.high
-    return low is not None and high is not None and low <= TOLERANCE and high >= -TOLERANCE
+    if check.decide != "estimate" or difference.estimate is None or low is None or high is None:
+        return False
+    return low <= TOLERANCE and high >= -TOLERANCE
 
 
 def _message(
@@ -176,7 +178,7 @@ def _message(
     relation = "is above" if beyond else "is at most"
     sentence = f"{f'{word} ' if word else ''}{value} {relation} {check.kind} {limit}"
     if check.decide == "estimate":
-        unproven = beyond and includes_none(difference)
+        unproven = beyond and _unproven(check, difference)
         return f"{sentence}, not proven: the interval includes no {word}" if unproven else sentence
     if check.decide == "prove_fail" and p_adjusted is not None:
         state = "proven" if outcome == "fail" else "not proven"

@@ -12,7 +12,7 @@ from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.metrics.scoring import headings_reported
+from pytest_rageval.metrics.scoring import reported_by
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
@@ -347,12 +347,12 @@ HEADED = RetrievedChunk(rel_path="a.md", heading_path="# A")
 
 
 def test_headings_are_reported_if_any_chunk_has_one() -> None:
-    assert headings_reported([record("a", retrieved_chunks=(BARE, HEADED))])
-    assert not headings_reported([record("a", retrieved_chunks=(BARE,))])
+    assert reported_by([record("a", retrieved_chunks=(BARE, HEADED))]).headings
+    assert not reported_by([record("a", retrieved_chunks=(BARE,))]).headings
 
 
 def test_a_run_without_chunks_says_nothing_about_headings() -> None:
-    assert headings_reported([record("a", retrieved_chunks=()), record("b")])
+    assert reported_by([record("a", retrieved_chunks=()), record("b")]).headings
 
 
 def test_every_number_of_a_run_is_finite() -> None:
