@@ -330,4 +330,6 @@ class Run:
         here = self.state.concurrency
         if self.resumed is None:
             return here
-        return here if here == concurrency_of(self.resumed.config) else None
+        earlier = concurrency_of(self.resumed.config)
+        asked_here = self._appended > len(self.resumed.kept)
+        return None if asked_here and here != earlier else earlier

@@ -118,7 +118,8 @@ def metrics_document(
         judge_reliability: findings of a spot check of the judge; None: there was none.
     """
     numbers = numbers_document(aggregate, judge_reliability=judge_reliability)
-    numbers["aggregate_metrics"]["latency"]["concurrency"] = config.get("concurrency")
+    if (concurrency := config.get("concurrency")) is not None:
+        numbers["aggregate_metrics"]["latency"]["concurrency"] = concurrency
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": config["run_id"],

@@ -317,7 +317,10 @@ def test_only_what_is_selected_is_asked(project: Project) -> None:
         for arguments, expected in (
             (("--lf",), missed),
             (("-k", "c003 or c017"), ["miss number 3", "miss number 17"]),
-            (("--deselect", "evals/eval_set.jsonl::c000", "-k", "c000 or c001"), ["hit number 1"]),
+            (
+                ("evals", "--deselect", "evals/eval_set.jsonl::c000", "-k", "c000 or c001"),
+                ["hit number 1"],
+            ),
             (("-m", "case(category='even')", "-k", "c00"), questions(10)[::2]),
         ):
             server.forget()

@@ -147,8 +147,10 @@ def test_what_the_cache_does_not_keep_is_said_on_stderr(
         cache_warning = "judge cache x: new verdicts are not kept: \x1b[31mPermission denied"
 
     @contextmanager
-    def open_judge(settings: Settings, **_: Any) -> Iterator[FakeJudge]:
-        yield Warned()
+    def open_judge(
+        settings: Settings, *, second: bool = False, **_: Any
+    ) -> Iterator[FakeJudge | None]:
+        yield None if second else Warned()
 
     monkeypatch.setattr("pytest_rageval.judges.opening.open_judge", open_judge)
     assert cli.run(["judge", "run-1", "--judge", "m", "--json"]) == ExitCode.YES
