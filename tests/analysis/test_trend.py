@@ -181,3 +181,12 @@ def test_the_line_breaks_exactly_where_the_set_changes(days: list[tuple[int, str
     hashes = [point.run.dataset_hash for point in found]
     breaks = [bool(point.breaks) for point in found]
     assert breaks == [i > 0 and hashes[i] != hashes[i - 1] for i in range(len(hashes))]
+
+
+def test_another_concurrency_breaks_the_line_of_latency_alone() -> None:
+    def runs(metric: str) -> list[TrendRun]:
+        return [run(day, metric=metric, config={"concurrency": day}) for day in (1, 2)]
+
+    for metric, names in (("latency_ms.p95", ["concurrency"]), ("recall_at_k", [])):
+        _, now = trend(*runs(metric), metric=metric)
+        assert [one.name for one in now.breaks] == names

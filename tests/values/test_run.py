@@ -64,3 +64,19 @@ def test_a_case_counts_once_however_often_it_was_asked() -> None:
         record("a", file="evals/other.jsonl"),
     ]
     assert replace(EMPTY, records=records).n_cases == 3
+
+
+@pytest.mark.parametrize(
+    ("config", "concurrency"),
+    [
+        ({"concurrency": 16, "settings": {"concurrency": 8}}, 16),
+        ({"concurrency": None, "settings": {"concurrency": 8}}, None),
+        ({"settings": {"concurrency": 8}}, 8),
+        ({"concurrency": "8"}, None),
+        ({}, None),
+    ],
+)
+def test_an_older_run_stores_its_concurrency_only_as_a_setting(
+    config: dict[str, Any], concurrency: int | None
+) -> None:
+    assert replace(EMPTY, config=config).concurrency == concurrency
