@@ -53,8 +53,9 @@ def refuse_cut_texts(records: Iterable[CaseRecord]) -> None:
         raise StorageError(f"{_named(bare)}: the records do not hold their cases; run them again")
     if cut:
         raise StorageError(
-            f"{_named(cut)}: only {STORED_CHUNK_CHARS} characters of each chunk were kept, and a "
-            "judge needs the whole texts; run again with --rageval-store-full-text"
+            f"{_named(cut)}: the text of a chunk is not whole, because the target cut it or an "
+            f"older version kept {STORED_CHUNK_CHARS} characters of it, and a judge needs the "
+            "whole; run the cases again"
         )
     if long:
         raise StorageError(f"{_named(long)}: the answer was too long to be kept whole")

@@ -192,7 +192,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="connection errors or timeouts in a row before the run gives up (default: 10)"),
     Setting("store_full_text", "store_full_text", "boolean", "nothing",
         flag="--rageval-store-full-text",
-        help="store whole chunk texts instead of 200 characters of each"),
+        help="store whole texts of all chunks, not only of the first k"),
     Setting("no_report", "no_report", "boolean", "nothing", flag="--rageval-no-report",
         help="write no report.html at the end; rageval report can write it later"),
     Setting("documents_cleanup", "documents.cleanup", "choice", "nothing", flag="--rageval-cleanup",

@@ -67,8 +67,9 @@ def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
 
     Args:
         record: a scored record; judging and matching have seen the whole texts.
-        full_text: keep whole chunk texts instead of ``STORED_CHUNK_CHARS`` of each. The answer
-            is cut at ``STORED_ANSWER_CHARS`` either way; ``answer_chars`` keeps its length.
+        full_text: keep all chunk texts whole. Else those of the first ``k`` chunks stay whole,
+            since a later judge reads them, and ``STORED_CHUNK_CHARS`` of each other are kept. The
+            answer is cut at ``STORED_ANSWER_CHARS`` either way; ``answer_chars`` keeps its length.
     """
     response = record.response
     if response is None:
@@ -77,7 +78,7 @@ def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
     if chunks is not None:
         chunks = tuple(_without_vector(chunk) for chunk in chunks)
         if not full_text:
-            chunks = tuple(_cut(chunk) for chunk in chunks)
+            chunks = (*chunks[: record.k], *map(_cut, chunks[record.k :]))
     chars = len(answer) if record.answer_chars is None else record.answer_chars
     response = replace(response, retrieved_chunks=chunks, answer=answer[:STORED_ANSWER_CHARS])
     return replace(record, response=response, answer_chars=chars)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_rageval.judges.asking import judge_cost
 from pytest_rageval.judges.cost import Price
-from pytest_rageval.runs.record_json import PARTS
+from pytest_rageval.runs.record_json import PARTS, redact
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord, CaseScores
@@ -63,6 +63,11 @@ def _response(held: AskResponse | None, given: dict[str, Any]) -> AskResponse | 
     if "answer" in given and given["answer"] is None:
         return None
     return replace(held or AskResponse(answer=""), **given)
+
+
+def cut_to_begins(record: CaseRecord) -> CaseRecord:
+    """Return a record as versions stored it that kept 200 characters of every chunk."""
+    return changed(redact(changed(record, k=0), full_text=False), k=record.k)
 
 
 def failed(case_id: str, kind: TargetErrorKind = "http", **fields: Any) -> CaseRecord:

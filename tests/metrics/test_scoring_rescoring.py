@@ -9,7 +9,6 @@ import pytest
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.metrics.scoring import reported_by, settle
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.record_json import redact
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
 from pytest_rageval.values.reply import (
@@ -20,7 +19,7 @@ from pytest_rageval.values.reply import (
     RetrievedChunk,
 )
 from pytest_rageval.values.settings import Settings
-from tests.build.records import changed
+from tests.build.records import changed, cut_to_begins
 from tests.build.scores import case, cite, response, score_reply
 
 SETTINGS = Settings(rootdir="", judge="none")
@@ -35,7 +34,7 @@ def located(of: Case) -> LocatedCase:
 def asked(of: Case, reply: AskResponse | None, error: ErrorInfo | None = None) -> CaseRecord:
     result = AskResult(response=reply, error=error, total_ms=12.0)
     record = record_of(Trial(located(of), "evals/set.jsonl", SETTINGS), result)
-    return redact(record, full_text=False)
+    return cut_to_begins(record)
 
 
 def settled(of: Case, record: CaseRecord, *, reported: bool) -> CaseRecord:

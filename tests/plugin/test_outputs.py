@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from typing import Any
 
 import pytest
 
@@ -158,18 +157,27 @@ def test_git_ignores_all_but_the_committed_files_of_tagged_runs(project: Project
     assert {line.rsplit("/", 1)[-1] for line in lines if line.startswith("!")} >= set(COMMITTED)
 
 
-def chunk_text(project: Project) -> Any:
-    return project.records()["ok-1"]["retrieved_chunks"][0]["text"]
+LONG_CHUNKS = """
+import pytest
+
+@pytest.fixture
+def rag_client():
+    chunks = [{"rel_path": f"{i}.md", "text": f"{i} " * 500} for i in range(3)]
+    return lambda request: {"answer": "a", "debug": {"retrieved_chunks": chunks}}
+"""
 
 
-def test_stored_chunks_are_cut(project: Project) -> None:
-    project.run()
-    assert len(chunk_text(project)) == 200
-
-
-def test_whole_chunks_are_stored_on_request(project: Project) -> None:
-    project.run("--rageval-store-full-text")
-    assert len(chunk_text(project)) > 200
+@pytest.mark.parametrize(
+    ("flags", "stored"),
+    [((), [1000, 1000, 200]), (("--rageval-store-full-text",), [1000, 1000, 1000])],
+)
+def test_texts_that_a_judge_reads_are_stored_whole_and_all_on_request(
+    project: Project, flags: tuple[str, ...], stored: list[int]
+) -> None:
+    project.write("conftest.py", LONG_CHUNKS)
+    project.run("--rag-k", "2", *flags)
+    chunks = project.records()["ok-1"]["retrieved_chunks"]
+    assert [len(chunk["text"]) for chunk in chunks] == stored
 
 
 def test_a_secret_reaches_the_target_and_nothing_else(

@@ -156,11 +156,12 @@ def test_a_missing_field_is_named() -> None:
 @pytest.mark.parametrize(
     ("length", "kept", "cut"), [(0, 0, False), (200, 200, False), (201, 200, True)]
 )
-def test_a_chunk_keeps_two_hundred_characters(length: int, kept: int, cut: bool) -> None:
+def test_a_chunk_beyond_k_keeps_two_hundred_characters(length: int, kept: int, cut: bool) -> None:
     chunk = RetrievedChunk(rel_path="a.md", text="é" * length)
-    record = redact(changed(RECORD, retrieved_chunks=(chunk,)), full_text=False)
+    record = redact(changed(RECORD, retrieved_chunks=(chunk,) * 3, k=2), full_text=False)
     assert record.retrieved_chunks is not None
-    (stored,) = record.retrieved_chunks
+    *judged, stored = record.retrieved_chunks
+    assert judged == [chunk, chunk]
     assert stored.text == "é" * kept
     assert stored.text_truncated is cut
 
@@ -194,7 +195,7 @@ def test_no_answer_has_no_length() -> None:
 
 def test_redacting_twice_is_redacting_once() -> None:
     chunk = RetrievedChunk(rel_path="a.md", text="x" * 1000)
-    record = changed(RECORD, answer="y" * 100_001, retrieved_chunks=(chunk,))
+    record = changed(RECORD, answer="y" * 100_001, retrieved_chunks=(chunk, chunk), k=1)
     once = redact(record, full_text=False)
     assert redact(once, full_text=False) == once
 

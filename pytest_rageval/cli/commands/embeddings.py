@@ -108,7 +108,7 @@ def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict
     if wanted.n_cut and not known and not allow_cut_texts:
         raise CommandError(
             f"{run.folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
-            "pytest with --rageval-store-full-text, or add --allow-cut-texts to go on with them"
+            "the cases again, or add --allow-cut-texts to go on with them"
         )
     if obtained is None:
         obtained = _ask(run.folder, source, wanted)

@@ -80,10 +80,10 @@ def command(
 ) -> None:
     """Judge the answers of the stored run RUN.
 
-    RUN is an id, a prefix of one, a tag, last, last~N or a path, by default the last run; its texts
-    must have been stored whole (--rageval-store-full-text). The verdicts are stored in the run's
-    folder, in a separate file for each judge and rubric version: nothing is overwritten. Cached
-    verdicts cost nothing; --no-judge-cache asks again.
+    RUN is an id, a prefix of one, a tag, last, last~N or a path, by default the last run. It holds
+    the texts that a judge reads: the answers, and the first k chunks of each. The verdicts are
+    stored in the run's folder, in a separate file for each judge and rubric version: nothing is
+    overwritten. Cached verdicts cost nothing; --no-judge-cache asks again.
     """
     rubrics, spot_check, labels = (flags.pop(name) for name in ("rubrics", "spot_check", "labels"))
     if show_cache or prune_days is not None:

@@ -24,7 +24,7 @@ from pytest_rageval.server.server import ServerHandle, start_in_thread
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings, TargetSettings
-from tests.build.records import changed
+from tests.build.records import changed, cut_to_begins
 from tests.build.targets import fake_target, json_reply, unused_port
 from tests.server.builders import NOTES, write_vault
 
@@ -88,7 +88,7 @@ def store(
 ) -> Path:
     with RunWriter(project / "evals/results", "run-1") as writer:
         for one in records:
-            writer.append(redact(one, full_text=full_text))
+            writer.append(redact(one, full_text=True) if full_text else cut_to_begins(one))
         write_document(writer.path, "config.json", {"schema_version": 1, "settings": settings})
         return writer.path
 
@@ -237,7 +237,7 @@ def test_a_run_without_its_config_says_what_is_assumed(
     assert "no readable config.json" in document["warnings"][0]
 
 
-def test_cut_texts_are_refused_with_the_option_that_keeps_them(
+def test_cut_texts_are_refused_with_what_to_do(
     project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
 ) -> None:
     store(project, measured, full_text=False)
@@ -245,7 +245,7 @@ def test_cut_texts_are_refused_with_the_option_that_keeps_them(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "chunk texts are stored cut" in err
-    assert "--rageval-store-full-text" in err
+    assert "run the cases again" in err
     assert "--allow-cut-texts" in err
 
 

@@ -12,9 +12,11 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.runs.store import RunWriter, read_records
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import JudgeFailure, Verdict
 from tests.build.files import write_lines
+from tests.build.records import cut_to_begins
 from tests.judges.test_asking import FakeJudge
 
 Output = pytest.CaptureFixture[str]
@@ -34,9 +36,8 @@ RESPONSES = [
 
 
 @pytest.fixture
-def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> Path:
-    """A run scored from recorded responses, with whole texts and without a judge."""
-    monkeypatch.setenv("RAGEVAL_STORE_FULL_TEXT", "1")
+def stored(tmp_path: Path, capsys: Output) -> Path:
+    """A run scored from recorded responses without a judge."""
     for name, lines in (("c.jsonl", CASES), ("r.jsonl", RESPONSES)):
         write_lines(name, *lines)
     assert cli.run(["score", "c.jsonl", "r.jsonl", "--save", "run-1"]) == ExitCode.YES
@@ -84,17 +85,15 @@ def test_people_read_the_new_and_the_old_mean(stored: Path, capsys: Output) -> N
     assert lines[-1].startswith("saved    evals/results/run-1/judged-offline-2-")
 
 
-def test_texts_that_were_cut_are_not_judged(
-    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    monkeypatch.delenv("RAGEVAL_STORE_FULL_TEXT")
-    assert cli.run(["score", "c.jsonl", "r.jsonl", "--save", "cut"]) == ExitCode.YES
-    capsys.readouterr()
-    assert cli.run(["judge", "cut", "--judge", "offline"]) == ExitCode.USAGE
+def test_texts_that_were_cut_are_not_judged(stored: Path, capsys: Output) -> None:
+    records = [cut_to_begins(record) for record in read_records(stored)]
+    with RunWriter(stored.parent, "run-1", resume=True) as writer:
+        writer.rewrite(records)
+    assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.USAGE
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "yes: only 200 characters of each chunk were kept" in err
-    assert "--rageval-store-full-text" in err
+    assert "yes: the text of a chunk is not whole" in err
+    assert "run the cases again" in err
 
 
 def test_a_plan_asks_nobody(stored: Path, capsys: Output) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.chunks import LIES_THERE, relate
-from pytest_rageval.runs.record_json import redact
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import FolderSelection
+from tests.build.records import cut_to_begins
 from tests.build.scores import TIMEOUT, case, chunk, cite, gold, response
 from tests.report.explain.builders import S, T, U, explained, metric, recorded
 
@@ -160,7 +160,7 @@ def test_chunks_whose_cut_texts_are_alike_do_not_change_the_recorded_arithmetic(
     texts = ["gamma " * 60 + "one", "gamma " * 60 + "two"]
     chunks = tuple(chunk(S, text=text) for text in texts)
     record = recorded(case(S), response(retrieved_chunks=chunks))
-    found = explain_record(redact(record, full_text=False), ScoreSettings())
+    found = explain_record(cut_to_begins(record), ScoreSettings())
     one = metric(found, "precision_at_k")
     assert (one.computed, one.reason) == (0.4, "2 relevant of k = 5")
     assert found.notes == ()
