@@ -46,6 +46,7 @@ from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.settings import NO_TARGET, target_kind
 from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
+from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.runs.record_json import record_from_json
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
@@ -419,8 +420,14 @@ class Controller:
             finished = self.run.finish(gate=complete)
         except StorageError as error:
             raise pytest.UsageError(str(error)) from error
-        warnings = (append_step_summary(finished.summary, os.environ), self._put_into_index())
-        notes = [*finished.view.notes, *filter(None, warnings)]
+        settings = self.state.settings
+        results = Path(settings.rootdir) / settings.results_dir
+        remarks = (
+            append_step_summary(finished.summary, os.environ),
+            put_into_index([self.run.run_id], results, Path(settings.rootdir), os.environ),
+            prune_hint(results, settings.results_dir),
+        )
+        notes = [*finished.view.notes, *filter(None, remarks)]
         view = replace(finished.view, notes=notes)
         commands = view.commands
         if getattr(self.config, "cache", None) is None:
@@ -430,12 +437,6 @@ class Controller:
         last_failed = self.config.getoption("lf", False)
         reran = bool(last_failed or self.state.settings.failed_from)
         return replace(finished, view=replace(view, commands=replace(commands, reran=reran)))
-
-    def _put_into_index(self) -> str | None:
-        settings = self.state.settings
-        rootdir = Path(settings.rootdir)
-        results = rootdir / settings.results_dir
-        return put_into_index([self.run.run_id], results, rootdir, os.environ)
 
     def _log_checks(self) -> None:
         assert self.finished is not None

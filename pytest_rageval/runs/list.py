@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun, run_figures
 from pytest_rageval.runs.read import read_documents
-from pytest_rageval.runs.store import RESULTS, list_runs, run_time
+from pytest_rageval.runs.store import RESULTS, RUN_FILES, list_runs, run_time
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.files import FOLDER_LOCK, Lock
 from pytest_rageval.values.errors import StorageError
@@ -113,6 +114,39 @@ def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ())
     tagged = tags_by_run(results_dir)
     old = runs[: max(len(runs) - keep, 0)]
     return [path for path in old if path.name not in tagged and path.name not in spared]
+
+
+_MANY_RUNS: Final = 20
+_MANY_BYTES: Final = 100_000_000
+_KEPT: Final = 10
+
+
+def prune_hint(results_dir: Path, shown: str) -> str | None:
+    """Offer to remove old runs; None: there are few and they are small.
+
+    Only the folders of runs and the sizes of their files are listed; nothing is read.
+
+    Args:
+        results_dir: folder of all runs.
+        shown: its path for the user.
+    """
+    tagged = tags_by_run(results_dir)
+    sizes: list[int] = []
+    try:
+        with os.scandir(results_dir) as folders:
+            for folder in folders:
+                if folder.is_dir(follow_symlinks=False) and folder.name not in tagged:
+                    with os.scandir(folder) as files:
+                        found = {file.name: file.stat(follow_symlinks=False) for file in files}
+                    if not found.keys().isdisjoint(RUN_FILES):
+                        sizes.append(sum(file.st_size for file in found.values()))
+    except OSError:  # another process removes a run
+        return None
+    if len(sizes) <= _MANY_RUNS and (sum(sizes) <= _MANY_BYTES or len(sizes) < 2):
+        return None
+    keep = min(_KEPT, len(sizes) // 2)
+    size = f"{sum(sizes) / 1e6:,.0f} MB"
+    return f"{len(sizes)} untagged runs, {size}, in {shown}: rageval runs prune --keep {keep}"
 
 
 def remove_run(folder: Path) -> None:

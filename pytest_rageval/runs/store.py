@@ -33,7 +33,7 @@ _LAST: Final = re.compile(r"last(?:~([0-9]+))?")
 
 _LEAVE_OUT: Final = "take the line out, and --rageval-resume asks its case again"
 
-_RUN_FILES: Final = (RESULTS, "metrics.json", "config.json")
+RUN_FILES: Final = (RESULTS, "metrics.json", "config.json")
 """A folder with one of these is a run."""
 
 
@@ -293,7 +293,7 @@ def list_runs(results_dir: Path) -> list[Path]:
 def is_run(path: Path) -> bool:
     """Whether a folder holds a run; False for a folder that cannot be read."""
     try:
-        return any((path / name).is_file() for name in _RUN_FILES)
+        return any((path / name).is_file() for name in RUN_FILES)
     except OSError:
         return False
 
@@ -307,7 +307,7 @@ def run_time(path: Path) -> float:
     stored = stored_time(path / "metrics.json")
     if stored is not None:
         return stored
-    found = [path / name for name in _RUN_FILES if (path / name).is_file()]
+    found = [path / name for name in RUN_FILES if (path / name).is_file()]
     return (found[0] if found else path).stat().st_mtime
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from pytest_rageval.authoring.scaffold.plan import read_templates
 from tests.build.loopback import LoopbackServer, Question, good_reply, http_json, loopback_server
 from tests.docs.ci_jobs import INPUTS, Forge, workflow_of
 from tests.docs.examples import read_document, sections
@@ -120,6 +121,27 @@ def test_pull_requests_are_held_against_the_last_good_run_of_main(
     baseline = gate_of(forge.artifact("4", "rageval-run"))["baseline"]
     assert baseline["n_paired"] == N_CASES
     assert forge.misused == ""
+
+
+def test_the_job_that_init_writes_has_steps_of_the_page_and_one_summary(forge: Forge) -> None:
+    workflow = workflow_of(read_templates()["workflow.yml"].decode("utf-8"))
+    ours, page = (one["jobs"]["evals"]["steps"] for one in (workflow, github()))
+    assert workflow["on"] == github()["on"]
+    own = {"pip install pytest-rageval"}
+    for step in ours:
+        if step.get("name") == EVALUATE:
+            assert "--rageval-baseline" not in step["run"]
+        elif step.get("run") not in own:
+            assert step in page
+    kept = [step["with"]["path"] for step in ours if "cache/" in step.get("uses", "")]
+    assert kept == ["evals/cache", "evals/cache"]
+
+    steps = [step for step in ours if step.get("run") not in own]
+    job = {"env": github()["jobs"]["evals"]["env"], "steps": steps}
+    result = forge.run_workflow({"jobs": {"evals": job}}, branch="main")["evals"]
+    assert result.codes == {EVALUATE: 0}, result.log
+    assert result.summary.count("## rageval") == 1
+    assert forge.artifact("1", "rageval-run").joinpath("summary.md").is_file()
 
 
 def test_verdicts_are_paid_for_once_and_the_key_is_in_no_file(forge: Forge, system: System) -> None:

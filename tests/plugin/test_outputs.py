@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -155,6 +157,18 @@ def test_git_ignores_all_but_the_committed_files_of_tagged_runs(project: Project
     write_tag(folder.parent, "main", folder.name)
     lines = (folder / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert {line.rsplit("/", 1)[-1] for line in lines if line.startswith("!")} >= set(COMMITTED)
+
+
+def test_the_end_of_a_session_offers_to_remove_old_runs(project: Project) -> None:
+    project.run("--rageval-run-id", "one", "--rageval-no-report")
+    for number in range(20):
+        shutil.copytree(
+            project.path / "evals/results/one", project.path / f"evals/results/r{number}"
+        )
+    text = " ".join(project.run("--rageval-run-id", "two").stdout.str().split())
+    offered = r"22 untagged runs, \d MB, in evals/results: rageval runs prune --keep 10"
+    assert len(re.findall(offered, text)) == 1
+    assert "prune" not in (project.path / "evals/results/two/summary.md").read_text("utf-8")
 
 
 LONG_CHUNKS = """

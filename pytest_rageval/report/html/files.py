@@ -10,6 +10,7 @@ from pytest_rageval.analysis.two_runs import RunComparison, compare_runs
 from pytest_rageval.report.html.page import render_report
 from pytest_rageval.report.html.values import ReportOptions
 from pytest_rageval.report.html.view import view_report
+from pytest_rageval.runs.list import is_partial
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import REPORT, stored_time, write_text_document
 from pytest_rageval.values.run import StoredRun
@@ -31,7 +32,10 @@ def with_metrics(run: StoredRun) -> StoredRun:
 
 
 def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...]:
-    """Return the documents of a run and of those before it in its results folder, oldest first."""
+    """Return the documents of a run and of those before it in its results folder, oldest first.
+
+    Runs over a part of their set are left out, as by `rageval runs trend`.
+    """
     # The small config.json has the time, so that a folder of many runs is not read completely.
     begun = {path.parent: stored_time(path) for path in folder.parent.glob("*/config.json")}
     own = begun.get(folder)
@@ -43,7 +47,7 @@ def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...
         if time is None or (time, other.name) > (own, folder.name) or len(found) == limit:
             continue
         run = read_documents(other, groups=False)
-        if run.metrics:
+        if run.metrics and not is_partial(run):
             found.append(run)
     return tuple(reversed(found))
 

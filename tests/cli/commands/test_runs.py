@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.runs.store import list_runs, resolve_run
 from pytest_rageval.runs.tags import read_tags, tags_by_run, write_tag
 from pytest_rageval.support.files import FOLDER_LOCK, Lock
@@ -186,6 +189,24 @@ def test_a_gitignore_of_the_user_stays() -> None:
 def test_all_but_the_newest_runs_go(capsys: Output) -> None:
     assert run(capsys, "prune", "--keep", "2")["removed"] == ["r1", "r2", "r3"]
     assert names() == ["r4", "r5"]
+
+
+def test_many_untagged_runs_or_large_ones_are_offered_for_removal() -> None:
+    assert prune_hint(RESULTS, "evals/results") is None
+    write_tag(RESULTS, "main", "r1")
+    for number in range(6, 22):
+        shutil.copytree(RESULTS / "r2", RESULTS / f"r{number}")
+    (RESULTS / "notes").mkdir()
+    assert prune_hint(RESULTS, "evals/results") is None  # 20 without a tag
+    shutil.copytree(RESULTS / "r2", RESULTS / "r22")
+    offered = r"21 untagged runs, \d MB, in evals/results: rageval runs prune --keep 10"
+    assert re.fullmatch(offered, prune_hint(RESULTS, "evals/results") or "")
+    for number in range(5, 23):
+        shutil.rmtree(RESULTS / f"r{number}")
+    with (RESULTS / "r2" / "results.jsonl").open("r+b") as file:
+        file.truncate(150_000_000)  # sparse
+    assert prune_hint(RESULTS, "x") == "3 untagged runs, 150 MB, in x: rageval runs prune --keep 1"
+    assert prune_hint(RESULTS / "none", "x") is None
 
 
 def test_a_tagged_run_stays(capsys: Output) -> None:

@@ -24,12 +24,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work_in(tmp_path, monkeypatch)
 
 
-def write_run(name: str, *records: CaseRecord, at: str = "2026-11-20T10:00:00+00:00") -> Path:
+def write_run(
+    name: str, *records: CaseRecord, at: str = "2026-11-20T10:00:00+00:00", **fields: Any
+) -> Path:
     files = run([*records], name)
     with RunWriter(Path("evals/results"), name) as writer:
         for record in records:
             writer.append(record)
-        write_document(writer.path, "config.json", config(timestamp=at))
+        write_document(writer.path, "config.json", config(timestamp=at, **fields))
         write_document(writer.path, "metrics.json", {**files.metrics, "timestamp": at})
         write_document(writer.path, "gate.json", files.gate)
     return Path("evals/results") / name
@@ -48,6 +50,19 @@ def test_the_history_ends_with_the_run_and_knows_no_later_one() -> None:
 
     assert [one.run_id for one in read_history(Path("evals/results/c"))] == ["b", "c"]
     assert [one.run_id for one in read_history(Path("evals/results/a"))] == ["b", "c", "a"]
+
+
+def test_runs_over_a_part_of_the_set_are_no_history_as_in_a_trend(capsys: Output) -> None:
+    for hour, asked in enumerate(("whole", "part", "whole", "part")):
+        at = f"2026-11-20T1{hour}:00:00+00:00"
+        write_run(f"r{hour}", passed("x"), at=at, dataset_hash=asked, set={"hash": "whole"})
+
+    for last in ("r2", "r3"):
+        found = read_history(Path("evals/results") / last)
+        assert [one.run_id for one in found] == ["r0", "r2"]
+    assert cli.run(["runs", "trend", "recall_at_k", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["runs"]
+    assert [one["run_id"] for one in shown] == ["r0", "r2"]
 
 
 def test_the_history_is_the_last_few_runs() -> None:

@@ -264,6 +264,20 @@ def test_keys_move_open_and_filter(open_page: Open) -> None:
     assert tab.input_value("#f-text") == "jk gamma"
 
 
+def test_escape_empties_the_filter_with_its_box_and_leaves_it(open_page: Open) -> None:
+    tab = open_page(example())
+    everything = shown(tab)
+    tab.keyboard.press("/")
+    tab.keyboard.type("gamma")
+    assert shown(tab) == ["gamma"]
+
+    tab.keyboard.press("Escape")
+
+    assert (tab.input_value("#f-text"), shown(tab), address(tab)) == ("", everything, "")
+    tab.keyboard.press("j")
+    assert tab.input_value("#f-text") == ""
+
+
 def test_an_address_brings_back_filter_order_and_case(open_page: Open) -> None:
     html = example()
     first = open_page(html)

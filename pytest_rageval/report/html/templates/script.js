@@ -174,7 +174,13 @@
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target;
     if (target.closest("input, select, textarea")) {
-      if (event.key === "Escape") target.blur();
+      if (event.key !== "Escape") return;
+      if (target === fields.q) {
+        event.preventDefault();  // else the browser empties the box after blur(), without an event
+        fields.q.value = "";
+        filter(); write();
+      }
+      target.blur();
       return;
     }
     if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
