@@ -153,6 +153,7 @@ def test_missing_lines_of_a_gitignore_are_listed() -> None:
     assert found.lines == (
         "evals/cache/",
         "evals/**/.*.lock",
+        "evals/results/*/groups.json",
         "evals/results/*/report.html",
         "evals/results/*/results.jsonl",
         ".report.json",

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.runs.store import resolve_run
 from tests.build.root_rights import without_root_rights
 
 Output = pytest.CaptureFixture[str]
@@ -40,6 +41,12 @@ def run_last(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def results_in_git(folder: Path) -> set[str]:
+    done = run_last("git init -q && git add -A && git ls-files evals/results", folder)
+    assert done.returncode == 0, done.stderr
+    return {line.removeprefix("evals/results/") for line in done.stdout.splitlines()}
+
+
 @pytest.mark.slow
 def test_the_command_that_an_empty_folder_is_left_with_passes(
     tmp_path: Path, capsys: Output
@@ -49,8 +56,18 @@ def test_the_command_that_an_empty_folder_is_left_with_passes(
     done = run_last(lines[-1], tmp_path)
     assert done.returncode == 0, done.stdout
     assert "gate     PASS 7 checks" in done.stdout
-    assert "multi_hop                 2    1.000" in done.stdout
+    assert "multi_hop                 2     1.000" in done.stdout
     assert "unanswerable              3" in done.stdout
+
+    # Git sees a run once it has a tag, and only what is small and without texts.
+    assert results_in_git(tmp_path) == {".gitignore"}
+    assert cli.run(["runs", "tag", "last", "main"]) == ExitCode.YES
+    run_id = resolve_run(tmp_path / "evals" / "results", "main").name
+    names = (".gitignore", "config.json", "gate.json", "metrics.json", "summary.md")
+    small = {f"{run_id}/{name}" for name in names}
+    assert results_in_git(tmp_path) == {".gitignore", "tags/main", *small}
+    sizes = [(tmp_path / "evals" / "results" / name).stat().st_size for name in small]
+    assert sum(sizes) < 60_000
 
 
 @pytest.mark.slow
