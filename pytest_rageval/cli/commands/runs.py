@@ -159,7 +159,8 @@ def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
 def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitCode:
     """Give RUN a name such as main; another run with that name loses it.
 
-    Tags are small files in the folder tags beside the runs, and can be committed.
+    Tags are small files in the folder tags beside the runs. Git sees them, and of a tagged run the
+    files with its numbers and settings.
     """
     from pytest_rageval.runs.store import resolve_run
     from pytest_rageval.runs.tags import remove_tag, write_tag
