@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import zip_longest
 from types import MappingProxyType
 
 from pytest_rageval.server.chunking import Chunk
 from pytest_rageval.server.terms import TermFrequencies, query_terms, terms
 from pytest_rageval.server.versions import find_versions
 
-ANSWERER_VERSION = "extractive/2"
+ANSWERER_VERSION = "extractive/3"
 MAX_SENTENCES = 3
 MIN_COVERAGE = 0.5
 """Minimum share of the question's words, weighted by rarity, in the passages for an answer."""
@@ -165,6 +166,7 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"\s{0,3}(#{1,6}(\s|$)|(=+|-+)\s*$)")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+|\s*>\s?")
 _TABLE_RULE = re.compile(r"[\s|:-]+$")
+_COLUMN = re.compile(r"(?<!\\)\|")
 _REFERENCE_NUMBER = re.compile(r"\[(\d+)\]")
 # After a full stop and a capital or digit, but not after an initial or a common abbreviation.
 _BOUNDARY = re.compile(
@@ -188,10 +190,12 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield groups of lines: a paragraph, a list item, a table row."""
+    """Yield groups of lines: a paragraph, a list item, a row with its headers, a line of code."""
     run: list[str] = []
+    headers: list[str] = []
     in_fence = False
-    for line in text.splitlines():
+    lines = text.splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
         fence = _FENCE.match(line) is not None
         in_fence ^= fence
         marker = (
@@ -199,12 +203,36 @@ def _blocks(text: str) -> Iterator[str]:
             or not line.strip()
             or (not in_fence and (_HEADING.match(line) or _TABLE_RULE.match(line)))
         )
-        alone = in_fence or line.lstrip().startswith("|")
+        row = not in_fence and line.lstrip().startswith("|")
         bullet = None if in_fence else _BULLET.match(line)
-        if (marker or alone or bullet) and run:
+        if (marker or row or in_fence or bullet) and run:
             yield " ".join(run)
             run = []
-        if not marker:
+        if "|" not in line:
+            headers = []
+        if row and not marker:
+            cells = _cells(line)
+            if _TABLE_RULE.match(following) and "-" in following:
+                headers = cells
+            else:
+                yield _row(headers, cells)
+        elif in_fence and not marker:
+            yield f"`{' '.join(line.split())}`."
+        elif not marker:
             run.append(" ".join(line[bullet.end() if bullet else 0 :].split()))
     if run:
         yield " ".join(run)
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in _COLUMN.split(row.strip().removeprefix("|").removesuffix("|"))]
+
+
+def _row(headers: Sequence[str], cells: Sequence[str]) -> str:
+    """Write a row of a table as a sentence: a row without its headers says little.
+
+    >>> _row(["Service", "Port", "Remarks"], ["`lantern`", "7030", ""])
+    'Service: `lantern`; Port: 7030.'
+    """
+    named = zip_longest(headers, cells, fillvalue="")
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell) + "."

@@ -276,14 +276,16 @@ def test_an_answer_may_join_two_passages() -> None:
 
 def test_sentences_are_free_of_markup_and_of_foreign_citation_numbers() -> None:
     text = "# Head\n\nOne, by J. Doe [12]. Two?\n- item a\n- item b\n\n"
-    text += "```py\n# c = 1\n```\n| x | y |\n|--|--|\n"
+    text += "```py\n# c = 1\n```\n| x | y |\n|--|--|\n| 1 | |\n| a | b \\| c |\n\n| alone |\n"
     assert list(sentences(text)) == [
         "One, by J. Doe (12).",
         "Two?",
         "item a",
         "item b",
-        "# c = 1",
-        "| x | y |",
+        "`# c = 1`.",
+        "x: 1.",
+        "x: a; y: b \\| c.",
+        "alone.",
     ]
 
 
