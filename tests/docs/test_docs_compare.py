@@ -60,6 +60,7 @@ def scrub(text: str) -> list[str]:
 def test_the_comparison_of_the_page_is_what_the_command_prints(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns("results", "cache", "cassettes")
     shutil.copytree(ROOT / "evals", tmp_path / "evals", ignore=ignored)
+    shutil.copy(ROOT / "tests" / "data" / "hard_set" / "eval_set.jsonl", tmp_path / "evals")
     settings = '[tool.rageval.target]\nvault = "evals/vault"\n'
     (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
     run = ("pytest", "evals", "--rageval-run-id")

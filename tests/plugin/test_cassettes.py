@@ -396,7 +396,7 @@ def test_the_recorded_cases_of_this_repository_replay_like_a_live_run(
     runs: dict[str, Any] = {}
     for name, arguments in {"live": (), "replay": REPLAY}.items():
         result = pytester.runpytest_subprocess(
-            *base, "-k", "_04", "--rageval-results", str(project.path / name),
+            *base, "-k", "recency or specificity", "--rageval-results", str(project.path / name),
             "--rageval-run-id", name, *arguments, *QUIET, timeout=120,
         )  # fmt: skip
         assert result.parseoutcomes().get("errored", 0) == 0

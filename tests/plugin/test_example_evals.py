@@ -1,7 +1,8 @@
-"""The example cases of the repository point at evidence that is really there."""
+"""The cases of the repository, the example and the hard set, point at evidence that is there."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,22 +14,28 @@ from pytest_rageval.metrics.matching import norm_heading, norm_text
 from pytest_rageval.project.case_reader import LoadedSet, load_cases
 from pytest_rageval.values.case import Anchor, Case
 
-EVALS = Path(__file__).resolve().parents[2] / "evals"
+ROOT = Path(__file__).resolve().parents[2]
+VAULT = ROOT / "evals" / "vault"
+SETS = {
+    "example": ROOT / "evals" / "eval_set.jsonl",
+    "hard": ROOT / "tests" / "data" / "hard_set" / "eval_set.jsonl",
+}
+each_set = pytest.mark.parametrize("name", SETS)
 
 
 @cache
-def loaded() -> LoadedSet:
-    return load_cases(EVALS / "eval_set.jsonl")
+def loaded(name: str) -> LoadedSet:
+    return load_cases(SETS[name])
 
 
-def cases() -> list[Case]:
-    return [located.case for located in loaded().cases]
+def cases(name: str) -> list[Case]:
+    return [located.case for located in loaded(name).cases]
 
 
 @cache
 def sections(rel_path: str) -> tuple[tuple[tuple[str, ...], str], ...]:
     """Heading segments and text of every section of a note; a section holds its subsections."""
-    text = (EVALS / "vault" / rel_path).read_text(encoding="utf-8")
+    text = (VAULT / rel_path).read_text(encoding="utf-8")
     return tuple(_sections(text))
 
 
@@ -49,15 +56,15 @@ def _sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
         yield tuple(norm_text(name) for _, name in trail), norm_text(body)
 
 
-def anchors() -> Iterator[tuple[str, Anchor]]:
-    for case in cases():
+def anchors(name: str) -> Iterator[tuple[str, Anchor]]:
+    for case in cases(name):
         for anchor in (*case.gold_supports, *case.irrelevant_supports):
             yield case.id, anchor
 
 
 def find_lost(anchor: Anchor) -> str | None:
     """Say what of an anchor is not in the vault; None: everything is."""
-    if not (EVALS / "vault" / anchor.rel_path).is_file():
+    if not (VAULT / anchor.rel_path).is_file():
         return f"no note {anchor.rel_path}"
     wanted = norm_heading(anchor.heading_path)
     texts = [text for segments, text in sections(anchor.rel_path) if segments == wanted]
@@ -69,8 +76,9 @@ def find_lost(anchor: Anchor) -> str | None:
     return None
 
 
-def test_every_anchor_and_snippet_is_in_the_vault() -> None:
-    lost = [f"{case_id}: {fault}" for case_id, anchor in anchors() if (fault := find_lost(anchor))]
+@each_set
+def test_every_anchor_and_snippet_is_in_the_vault(name: str) -> None:
+    lost = [f"{id_}: {fault}" for id_, anchor in anchors(name) if (fault := find_lost(anchor))]
     assert lost == []
 
 
@@ -87,28 +95,52 @@ def test_an_anchor_that_is_not_there_would_be_found(anchor: Anchor) -> None:
     assert find_lost(anchor) is not None
 
 
-def test_the_set_loads_without_warnings() -> None:
-    assert loaded().warnings == ()
+@each_set
+def test_the_set_loads_without_warnings(name: str) -> None:
+    assert loaded(name).warnings == ()
 
 
-def test_every_anchor_bears_a_section_and_a_snippet_that_proves_it() -> None:
-    golds = [gold for case in cases() for gold in case.gold_supports]
+@each_set
+def test_every_anchor_bears_a_section_and_a_snippet_that_proves_it(name: str) -> None:
+    golds = [gold for case in cases(name) for gold in case.gold_supports]
     assert [gold for gold in golds if not gold.heading_path or not gold.snippets] == []
 
 
-def test_the_set_is_large_enough_to_gate() -> None:
-    assert len(cases()) >= 80
-    assert sum(not case.answerable for case in cases()) >= 12
+@each_set
+def test_every_answerable_case_says_what_a_correct_answer_holds(name: str) -> None:
+    answerable = [case for case in cases(name) if case.answerable]
+    assert [c.id for c in answerable if not (c.expected_answer and c.expected_key_facts)] == []
+
+
+@each_set
+def test_evidence_that_must_not_be_found_is_shown(name: str) -> None:
+    assert any(case.irrelevant_supports for case in cases(name))
+
+
+def test_the_example_is_small_and_has_some_cases_of_each_category() -> None:
+    counts = Counter(case.category for case in cases("example"))
+    assert 30 <= counts.total() <= 45
+    assert min(counts.values()) >= 5
+    assert set(counts) == {
+        "adversarial",
+        "factual",
+        "multi_hop",
+        "reasoning",
+        "recency",
+        "specificity",
+        "unanswerable",
+    }
+
+
+def test_the_hard_set_is_large_enough_to_gate() -> None:
+    assert len(cases("hard")) >= 80
+    assert sum(not case.answerable for case in cases("hard")) >= 12
 
 
 def test_all_three_recency_rules_are_shown() -> None:
-    rules = {case.recency_conflict_rule for case in cases()} - {None}
+    rules = {case.recency_conflict_rule for case in cases("hard")} - {None}
     assert rules == {"cite_newer", "acknowledge_both", "cite_both"}
 
 
 def test_alternative_groups_of_evidence_are_shown() -> None:
-    assert any(len(case.required_support_groups or ()) > 1 for case in cases())
-
-
-def test_evidence_that_must_not_be_found_is_shown() -> None:
-    assert any(case.irrelevant_supports for case in cases())
+    assert any(len(case.required_support_groups or ()) > 1 for case in cases("hard"))

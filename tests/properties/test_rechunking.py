@@ -22,7 +22,9 @@ from pytest_rageval.values.reply import AskResponse, RetrievedChunk
 from tests.build.scores import score_reply
 from tests.build.shared_data import shared_path
 
-EVALS = Path(__file__).resolve().parents[2] / "evals"
+ROOT = Path(__file__).resolve().parents[2]
+EVALS = ROOT / "evals"
+HARD_SET = ROOT / "tests" / "data" / "hard_set" / "eval_set.jsonl"
 SIZES = [(40, 0), (40, 15), (120, 0), (120, 40), (400, 0), (400, 50)]
 """Tokens of a chunk, and of the overlap between the pieces of a section."""
 PERFECT = ("hit_at_k", "recall_at_k", "precision_returned_at_k", "doc_recall_at_k")
@@ -112,7 +114,7 @@ def imperfections(
 
 @cache
 def example_cases() -> tuple[Case, ...]:
-    cases = (located.case for located in load_cases(EVALS / "eval_set.jsonl").cases)
+    cases = (located.case for located in load_cases(HARD_SET).cases)
     # A case's own cutoff may be smaller than its evidence in small pieces.
     return tuple(case for case in cases if case.gold_supports and case.k is None)
 

@@ -11,7 +11,7 @@ from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import DatasetError
 from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
 
-EXAMPLES = Path(__file__).parents[3] / "evals" / "eval_set.jsonl"
+EXAMPLES = Path(__file__).parents[2] / "data" / "hard_set" / "eval_set.jsonl"
 
 
 def test_expected_references_become_golds() -> None:
