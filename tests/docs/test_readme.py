@@ -14,6 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+LETTERS = re.findall(r"^evals/eval_set\.jsonl (\S+)", README, re.MULTILINE)[0]
+
+
 def scrub(text: str) -> list[str]:
     """Return the lines of a summary without what differs from run to run."""
     lines = []
@@ -29,8 +32,20 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
+def parts(block: str) -> list[list[str]]:
+    """Split a shown summary at the places where lines are left out."""
+    return [scrub(part) for part in re.split(r"^\.\.\.\n", block, flags=re.MULTILINE)]
+
+
+def place_of(part: list[str], lines: list[str], start: int) -> int | None:
+    """Return where a part ends in the lines from ``start`` on; None: it is not there."""
+    places = range(start, len(lines) - len(part) + 1)
+    found = (place + len(part) for place in places if lines[place : place + len(part)] == part)
+    return next(found, None)
+
+
 @pytest.mark.slow
-def test_the_summary_in_the_readme_is_what_make_eval_prints(tmp_path: Path) -> None:
+def test_the_summary_in_the_readme_is_what_the_example_prints(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "evals/"],
         cwd=ROOT,
@@ -40,8 +55,36 @@ def test_the_summary_in_the_readme_is_what_make_eval_prints(tmp_path: Path) -> N
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    printed = done.stdout[done.stdout.index("evals/eval_set.jsonl ") :]
-    assert scrub(blocks("text")[0]) == scrub(printed)
+    printed = scrub(done.stdout[done.stdout.index("evals/eval_set.jsonl ") :])
+    shown = parts(blocks("text")[0])
+    assert len(shown) > 3
+    end: int | None = 0
+    for part in shown:
+        assert end is not None
+        end = place_of(part, printed, end)
+        assert end is not None, f"not in this order in {printed}: {part}"
+
+
+def test_the_readme_is_short_and_starts_with_the_way_of_a_user() -> None:
+    assert len(README.splitlines()) <= 230
+    assert blocks("console")[0].splitlines()[0] == "pip install pytest-rageval"
+    assert README.index("pip install") < README.index("make test")
+
+
+def test_the_picture_of_the_readme_is_there_small_and_described() -> None:
+    ((text, path),) = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", README)
+    picture = (ROOT / path).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) < 200_000
+    assert len(text) > 80
+    verdict = f"{len(re.findall('m', LETTERS))} missed"
+    assert verdict in " ".join(text.split())
+
+
+def test_the_index_lists_every_page_once() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md")
+    assert sorted(re.findall(r"^- \[[^\]]+\]\((\w+\.md)\)", index, re.MULTILINE)) == pages
 
 
 def test_the_case_lines_of_the_readme_are_valid(tmp_path: Path) -> None:

@@ -1,0 +1,109 @@
+"""docs/python.md names the fields that are there, and its files run together as a project."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import pytest_rageval
+from pytest_rageval import AskRequest, AskResponse, CaseRecord, Citation, RetrievedChunk
+from tests.build.projects import clear_settings
+from tests.docs.examples import read_document, sections
+from tests.plugin.scratch import Project, case, outcomes
+
+PAGE = read_document("python.md")
+SECTIONS = {section.title: section for section in sections(PAGE)}
+FILES = {
+    match[1]: block.text
+    for section in SECTIONS.values()
+    for block in section.blocks
+    if (match := re.match(r"# (\S+\.py)\n", block.text))
+}
+FOUND_BY_SCORING = {"matched_golds", "irrelevant", "text_truncated", "text_hash", "reply_keys"}
+
+
+def rows(section: str) -> list[str]:
+    """Names in the first cells of the tables of a section."""
+    cells = re.findall(r"^\| (`.*?) \|", SECTIONS[section].text, re.MULTILINE)
+    return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+
+
+def fields(kind: type) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)} - FOUND_BY_SCORING
+
+
+def test_the_page_names_every_public_name() -> None:
+    named = set(re.findall(r"`(\w+)`", SECTIONS["Names"].text))
+    assert named == set(pytest_rageval.__all__) - {"__version__"}
+
+
+def test_the_tables_of_request_and_reply_are_complete() -> None:
+    assert set(rows("AskRequest")) == fields(AskRequest)
+    assert set(rows("AskResponse")) == fields(AskResponse) | fields(RetrievedChunk)
+    named = SECTIONS["AskResponse"].text.split("A `Citation` has")[1]
+    assert set(re.findall(r"`(\w+)`", named)) == fields(Citation)
+
+
+def test_every_attribute_of_the_record_is_there() -> None:
+    assert [name for name in rows("The record of a case") if not hasattr(CaseRecord, name)] == []
+
+
+def test_every_fixture_of_the_page_is_there_and_no_public_one_is_missing() -> None:
+    from pytest_rageval.plugin import hooks
+
+    offered = set(re.findall(r"^@pytest\.fixture.*\ndef ([a-z]\w+)", source(hooks), re.MULTILINE))
+    assert set(rows("Fixtures")) == offered
+
+
+def source(module: object) -> str:
+    return Path(str(vars(module)["__file__"])).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def notes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+    clear_settings(monkeypatch)
+    project = Project(pytester)
+    project.cases(
+        [
+            case("refunds", "How long does a refund take?", tags=["legal"])
+            | {"gold_supports": [{"rel_path": "refunds.md"}]},
+            case("dentist", "Which dentist?", answerable=False),
+        ]
+    )
+    project.write("conftest.py", FILES["conftest.py"])
+    return project
+
+
+def test_the_client_and_the_test_function_of_the_page_run(notes: Project) -> None:
+    notes.write("evals/eval_set.py", FILES["evals/eval_set.py"])
+    result = notes.run()
+    assert result.ret == 0
+    assert outcomes(result)["passed"] == 2
+
+
+def test_the_test_function_of_the_page_fails_an_answer_that_does_not_cite(notes: Project) -> None:
+    notes.write("conftest.py", FILES["conftest.py"].replace("(Citation(rel_path=paths[0]),)", "()"))
+    notes.write("evals/eval_set.py", FILES["evals/eval_set.py"])
+    result = notes.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*legal answers cite*"])
+
+
+def test_the_dictionary_of_the_page_is_a_reply(notes: Project) -> None:
+    notes.write("evals/conftest.py", FILES["evals/conftest.py"])
+    notes.run("-k", "refunds")
+    assert notes.records()["refunds"]["outcome"] == "passed"
+
+
+def test_the_script_of_the_page_lists_what_did_not_pass(
+    notes: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes.write("evals/conftest.py", FILES["evals/conftest.py"].replace("refunds.md", "other.md"))
+    notes.run("--rageval-run-id", "last-run")
+    capsys.readouterr()
+    runpy.run_path(str(notes.write("worst.py", FILES["worst.py"])))
+    assert "refunds not_retrieved 0.0" in capsys.readouterr().out
