@@ -60,7 +60,7 @@ class Thresholds:
     require_baseline: bool = False
     on_miss: Literal["report", "fail"] = "report"
     judged_on: tuple[Aspect, ...] = JUDGED_ON
-    """What the outcome of a case depends on."""
+    """Aspects that the outcome of a case depends on."""
     min_n: int = 20
     """Number of cases below which a mean is weak evidence, from ``[defaults]``."""
     path: str | None = None

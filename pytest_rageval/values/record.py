@@ -39,8 +39,8 @@ ANSWER_STAGES: Final[frozenset[str]] = frozenset({"not_cited", "ungrounded", "in
 
 Aspect = Literal["retrieval", "answer"]
 JUDGED_ON: Final[tuple[Aspect, ...]] = ("retrieval", "answer")
-"""What a case is judged on unless thresholds.toml says otherwise; ``retrieval`` stands for
-abstention too."""
+"""Aspects that a case is judged on unless thresholds.toml says otherwise; ``retrieval`` includes
+abstention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

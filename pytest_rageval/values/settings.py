@@ -126,7 +126,7 @@ class Settings:
     retriever_version: str | None = None
     answerer_version: str | None = None
     judged_on: tuple[Aspect, ...] = JUDGED_ON
-    """What the outcome of a case depends on, from thresholds.toml."""
+    """Aspects that the outcome of a case depends on, from thresholds.toml."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Source of each value: flag, environment variable, pyproject.toml or default."""
 
