@@ -25,7 +25,7 @@ from pytest_rageval.project.case_fields import (
     find_faults,
     find_warnings,
 )
-from pytest_rageval.project.field_names import MEANT
+from pytest_rageval.project.field_names import ALIASES, MEANT
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import (
     Line,
@@ -290,14 +290,15 @@ _LOOKED_AT: Final = 100
 def other_file_note(path: Path, display: str) -> str | None:
     """Describe a file that holds no cases, such as one of answers; None: it may be a case file.
 
-    It is a JSON Lines file whose first hundred lines lack the keys of cases, or hold answers.
+    It is a JSON Lines file whose first hundred lines have keys of other files, not of cases.
     """
     keys: tuple[str, ...] = ()
     try:
         with open_lines(path, display) as file:
             for line in islice(iterate_lines(file, display, []), _LOOKED_AT):
                 value = _json_object(line.text)
-                if not _OF_CASES.isdisjoint(value) and _OF_ANSWERS.isdisjoint(value):
+                known = _OF_ANSWERS.isdisjoint(value) and not _OF_CASES.isdisjoint(value)
+                if known or (value and value.keys() <= ALIASES.keys()):
                     return None
                 keys = keys or tuple(value)
     except DatasetError:

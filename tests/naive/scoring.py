@@ -338,10 +338,12 @@ def abstention(of: Row) -> dict[str, Cell]:
 
 
 def outcome(of: Row, cells: dict[str, Cell]) -> str:
-    """Passed, missed or error."""
+    """Passed, flawed, missed or error."""
     if of.failed:
         return ERROR
     first = "recall_all_at_k" if has_groups(of) else "hit_at_k"
+    if isinstance(cells[first], str):
+        first = "doc_hit_at_k"
     wanted = {
         first: 1.0,
         "specificity_accuracy": 1.0,
@@ -349,12 +351,15 @@ def outcome(of: Row, cells: dict[str, Cell]) -> str:
         "abstention_accuracy": 1.0,
         "over_abstention_rate": 0.0,
     }
-    fell_short = [
-        key
-        for key, want in wanted.items()
-        if not isinstance(cells[key], str) and cells[key] != want
-    ]
-    return "missed" if fell_short else "passed"
+    if of.golds and isinstance(cells[first], str):
+        wanted["scope_miss_rate"] = 0.0
+    numbers = {key: cell for key, cell in cells.items() if not isinstance(cell, str)}
+    if any(numbers.get(key, want) != want for key, want in wanted.items()):
+        return "missed"
+    lowest = {"attribution_hit_rate": 1.0, "groundedness": 4.0, "correctness": 4.0}
+    if of.answerable and any(numbers.get(key, low) < low for key, low in lowest.items()):
+        return "flawed"
+    return "passed"
 
 
 def rerank_delta(row: Values) -> Values:

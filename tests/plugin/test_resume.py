@@ -293,8 +293,8 @@ def test_settings_that_change_no_number_may_differ(project: Project) -> None:
         "--rageval-resume", "one", "--rageval-concurrency", "1", "--gate", "mrr>=0.1"
     )
     assert result.ret == 0
-    # The latency of its cases is that of two concurrencies.
-    assert project.stored("config.json")["concurrency"] is None
+    # Nothing was asked again, so the latency is that of the first session.
+    assert project.stored("config.json")["concurrency"] == 8
 
 
 def test_another_number_of_repeats_or_another_shard_is_refused(project: Project) -> None:

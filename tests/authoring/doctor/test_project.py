@@ -80,7 +80,10 @@ def test_a_category_goes_unchecked_while_a_case_file_is_broken(settings: Setting
 
 def test_a_project_without_thresholds_is_told_what_that_means(settings: Settings) -> None:
     found = check_thresholds(settings, read_case_files(settings))
-    assert (found.level, found.message) == ("warn", "no thresholds.toml, so each miss fails a run")
+    assert (found.level, found.message) == (
+        "warn",
+        "no thresholds.toml, so a case that does not pass fails a run",
+    )
 
 
 def test_the_results_folder_is_tried_and_left_as_it_was(settings: Settings) -> None:
