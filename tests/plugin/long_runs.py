@@ -55,7 +55,7 @@ def ask_server(project: Project, url: str, *, judge: str = "none", **settings: o
 def start(project: Project, *arguments: str) -> subprocess.Popen[str]:
     """Start a session and do not wait for it."""
     return subprocess.Popen(
-        [sys.executable, "-m", "pytest", *arguments, *QUIET],
+        [sys.executable, "-m", "pytest", "evals", *arguments, *QUIET],
         cwd=project.path,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -33,7 +33,7 @@ def start_on(
     left_out = {"CI", "COLUMNS", "LINES", "NO_COLOR"}
     environment = {k: v for k, v in os.environ.items() if k not in left_out}
     session = subprocess.Popen(
-        [sys.executable, "-m", "pytest", *arguments, *QUIET],
+        [sys.executable, "-m", "pytest", "evals", *arguments, *QUIET],
         cwd=project.path,
         stdin=terminal.number,
         stdout=terminal.number,
