@@ -219,6 +219,8 @@ def eval_record(
     judge: object,
     _rageval_second_judge: object,
 ) -> CaseRecord:
-    """The record of this case: asked, scored, ready for assertions of your own."""
+    """The record of this case: asked, scored, read-only, ready for assertions of your own."""
+    from pytest_rageval.values.read_only import read_only
+
     record: CaseRecord = _case_item(request).measure(rag_client, judge, _rageval_second_judge)
-    return record
+    return read_only(record)

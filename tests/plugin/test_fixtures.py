@@ -124,6 +124,34 @@ def test_a_sibling_module_tests_every_case_in_its_own_way(project: Project) -> N
     assert len(project.records()) == len(CASES)
 
 
+CHANGING_TEST = """
+import copy, json, pickle
+
+def test_it(eval_record):
+    assert json.loads(json.dumps(eval_record.metrics)) == eval_record.metrics
+    assert pickle.loads(pickle.dumps(eval_record)) == copy.deepcopy(eval_record) == eval_record
+    own = dict(eval_record.metrics)
+    own["recall_at_k"] = 0.25
+    eval_record.metrics["recall_at_k"] = 0.25
+"""
+
+
+@SERIAL_AND_PARALLEL
+def test_a_test_that_changes_its_record_fails_at_that_line_and_changes_no_file(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.cases([case("ok-1", "hit one")])
+    project.write("evals/eval_set.py", CHANGING_TEST)
+    result = project.run(*workers)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines([
+        ">*eval_record.metrics[[]\"recall_at_k\"] = 0.25",
+        "E *TypeError: eval_record is read-only*",
+    ])  # fmt: skip
+    assert project.records()["ok-1"]["metrics"]["recall_at_k"] == 1
+    assert project.stored("metrics.json")["aggregate_metrics"]["recall_at_k_avg"] == 1
+
+
 def test_assertions_of_a_sibling_module_show_their_values(project: Project) -> None:
     project.cases([case("ok-1", "hit one")])
     project.write("evals/eval_set.py", "def test_it(eval_case):\n    assert eval_case.id == 'x'\n")
