@@ -23,6 +23,7 @@ _NAMED: Final = frozenset({
 _PATIENCE_S: Final = 0.3
 """Delay before the screen says that it waits for the target."""
 _MOST_HEAD: Final = 6
+_MOST_FOOT: Final = 3
 _INTERRUPTED: Final = 130
 
 
@@ -180,7 +181,7 @@ def _foot(view: SessionView, width: int) -> list[str]:
         said = f"{view.prompt}: {view.typed}_"
         return [*screen.wrap_text(said, width)[-2:], screen.key_line(view, width)]
     said = view.notice or (f"filter: {view.filter}" if view.filter else "")
-    return [screen.wrap_text(said, width)[0] if said.strip() else "", screen.key_line(view, width)]
+    return [*(screen.wrap_text(said, width)[:_MOST_FOOT] or [""]), screen.key_line(view, width)]
 
 
 def _body(view: SessionView, width: int) -> tuple[list[str], int]:
@@ -188,7 +189,7 @@ def _body(view: SessionView, width: int) -> tuple[list[str], int]:
     if view.conflict:
         return screen.conflict_lines(view, width), 0
     if view.help:
-        return screen.help_lines(width), 0
+        return screen.help_lines(view, width), 0
     if view.passages:
         lines: list[str] = []
         seen = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -41,7 +42,12 @@ from pytest_rageval.project.case_edit import (
     lines_by_id,
     read_case_line,
 )
-from pytest_rageval.project.case_file_edit import EditConflictError, change_line, read_file_lines
+from pytest_rageval.project.case_file_edit import (
+    EditConflictError,
+    change_line,
+    read_file_lines,
+    remove_line,
+)
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, StorageError, faults_error
 from pytest_rageval.values.record import ScoreSettings
@@ -138,6 +144,25 @@ class CaseDesk:
     def _stands_now(self, case_id: str) -> EditableCase | None:
         line = lines_by_id(read_file_lines(self._path, display=self._display)).get(case_id)
         return None if line is None else read_case_line(line)
+
+    def remove(self, case: LabelCase) -> SaveResult:
+        """Remove the line of a case; a line that another program changed stays."""
+        case_id = case.case.id
+        try:
+            remove_line(self._path, self._known[case_id].line)
+        except DatasetError as error:
+            return SaveResult(ok=False, message=f"not removed: {str(error).splitlines()[0]}")
+        del self._known[case_id]
+        others = [i for i, one in self._known.items() if one.case.translation_of == case_id]
+        lost = f"; it was the original of {', '.join(others)}" if others else ""
+        return SaveResult(ok=True, message=f"removed {case_id} from the file{lost}")
+
+    def edit_command(self, case: LabelCase) -> str:
+        """Return the ``rageval case edit`` command of a case."""
+        case_id = case.case.id
+        end = ["--"] if case_id.startswith("-") else []
+        words = ["rageval", "case", "edit", "-f", str(self._path), "--question", "TEXT"]
+        return shlex.join([*words, *end, case_id])
 
     def reload(self, case: LabelCase) -> LabelCase:
         """Read a case again."""

@@ -314,6 +314,18 @@ class Desk(Protocol):
         ...
 
 
+class ReviewDesk(Desk, Protocol):
+    """A desk that can also reject or mend generated cases."""
+
+    def remove(self, case: LabelCase) -> SaveResult:
+        """Remove a case from the case file."""
+        ...
+
+    def edit_command(self, case: LabelCase) -> str:
+        """Return the shell command that changes the fields of a case."""
+        ...
+
+
 @dataclass(slots=True)
 class Work:
     """State of one case of the queue during a session."""

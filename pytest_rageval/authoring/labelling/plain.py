@@ -21,6 +21,7 @@ _EXCERPT_LINES: Final = 3
 _OPENING: Final = frozenset({"g", "s", "t", "/"})
 """Keys whose argument is the rest of the line."""
 _FACTS: Final = attrgetter("draft.answerable", "groups", "draft.notes", "draft.review", "problem")
+_PLACE: Final = attrgetter("position", "case.id", "filter")
 _WORD: Final = re.compile(r"\S+")
 
 
@@ -123,7 +124,7 @@ class _PlainFace:
                     yield from screen.passage_lines(passage, self._width)
             if seen is None or not seen.passages:
                 yield screen.key_line(view, self._width)
-        elif seen is None or (view.position, view.filter) != (seen.position, seen.filter):
+        elif seen is None or _PLACE(view) != _PLACE(seen):
             yield from self._whole(view)
         else:
             yield from self._changes(view, seen)
@@ -138,7 +139,7 @@ class _PlainFace:
 
     def _changes(self, view: SessionView, seen: SessionView) -> Iterator[str]:
         if view.help and not seen.help:
-            yield from screen.help_lines(self._width)
+            yield from screen.help_lines(view, self._width)
         before = {row.number: row for row in seen.rows}
         for row in view.rows:
             if row != before.get(row.number):

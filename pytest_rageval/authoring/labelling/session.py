@@ -17,6 +17,7 @@ from pytest_rageval.authoring.labelling.draft import (
     Draft,
     Gold,
     LabelCase,
+    ReviewDesk,
     Work,
     equal,
     gold_for,
@@ -44,6 +45,7 @@ class Mode(Enum):
     SEARCH = "search"
     NOTE = "note"
     GROUPS = "groups"
+    REMOVE = "remove"
     CONFLICT = "conflict"
     CLOSED = "closed"
 
@@ -59,7 +61,8 @@ class LabelSession:
         queue: the cases, at least one.
         desk: asks and saves.
         settings: ``path_case`` and ``coarse_chunks`` decide which chunk a gold names.
-        reviewing: whether ``enter`` marks a generated case as reviewed.
+        review: for generated cases: ``enter`` marks them as reviewed, and this desk, the same
+            one, removes bad ones.
     """
 
     def __init__(
@@ -68,11 +71,11 @@ class LabelSession:
         desk: Desk,
         *,
         settings: ScoreSettings | None = None,
-        reviewing: bool = False,
+        review: ReviewDesk | None = None,
     ) -> None:
         self._desk = desk
         self.settings = settings or ScoreSettings()
-        self._reviewing = reviewing
+        self._review = review
         self._works = [Work.on(item) for item in queue]
         self.index = 0
         self.cursor = 0
@@ -88,15 +91,19 @@ class LabelSession:
         """Set while sentences of the current chunk are chosen."""
         self.conflict = ""
         self._after_save: Callable[[], None] = lambda: None
-        self._written: set[int] = set()
+        self._written: set[str] = set()
+        self._n_removed = 0
         self._loose: tuple[tuple[object, ...], tuple[Candidate, ...]] | None = None
         self._keys: dict[Mode, Callable[[str], None]] = {
             Mode.BROWSE: self._browse,
             Mode.SNIPPET: self._snippet,
             Mode.CONFLICT: self._in_conflict,
+            Mode.REMOVE: self._remove,
             **dict.fromkeys(TEXT_MODES, self._type_key),
         }
         self._browse_keys = self._bindings()
+        if review is not None:
+            self._browse_keys |= {"d": self._reject, "e": self._show_edit}
 
     def _bindings(self) -> dict[str, Callable[[], None]]:
         def move(step: int) -> Callable[[], None]:
@@ -156,6 +163,17 @@ class LabelSession:
     def n_saved(self) -> int:
         """Number of cases with saved changes, each counted once."""
         return len(self._written)
+
+    @property
+    def result(self) -> str:
+        """Numbers of saved and removed cases, in words."""
+        removed = f", {self._n_removed} removed" if self._n_removed else ""
+        return f"{self.n_saved} saved{removed}"
+
+    @property
+    def reviewing(self) -> bool:
+        """Whether generated cases are reviewed."""
+        return self._review is not None
 
     @property
     def loose_golds(self) -> tuple[Candidate, ...]:
@@ -477,12 +495,46 @@ class LabelSession:
         else:
             which = "last" if step > 0 else "first"
             said = f"{self.notice}; " if self.notice else ""
-            self.notice = f"{said}this is the {which} of {self.total} cases (q leaves)"
+            self.notice = f"{said}this is the {which} of {self.total} cases (q saves and leaves)"
 
     def _ask_again(self) -> None:
-        self.work.fetched = None
+        work = self.work
+        if self.reviewing and not work.changed:  # it may have been edited elsewhere
+            self._works[self.index] = Work.on(self._desk.reload(work.item))
+        else:
+            work.fetched = None
         self.cursor, self.filter = 0, ""
         self.notice = "asked again"
+
+    def _show_edit(self) -> None:
+        assert self._review is not None
+        command = self._review.edit_command(self.work.item)
+        self.notice = f"edit it in another terminal, then press R: {command}"
+
+    def _reject(self) -> None:
+        self.mode = Mode.REMOVE
+        self.notice = (
+            f"remove {self.work.item.case.id} from the file? y removes it, escape keeps it"
+        )
+
+    def _remove(self, key: str) -> None:
+        if key != "y":
+            kept = key == "escape"
+            self.mode = Mode.BROWSE if kept else Mode.REMOVE
+            self.notice = "kept" if kept else "y removes the case, escape keeps it"
+            return
+        assert self._review is not None
+        self.mode = Mode.BROWSE
+        case = self.work.item
+        result = self._review.remove(case)
+        if result.ok:
+            self._written.discard(case.case.id)
+            self._n_removed += 1
+            del self._works[self.index]
+            self.index = max(min(self.index, self.total - 1), 0)
+            self.cursor, self.filter, self.help = 0, "", False
+            self.mode = Mode.BROWSE if self._works else Mode.CLOSED
+        self.notice = result.message
 
     def _close(self) -> None:
         self.mode = Mode.CLOSED
@@ -500,7 +552,7 @@ class LabelSession:
 
     def _save(self, *, confirmed: bool, then: Callable[[], None], over: bool = False) -> None:
         work = self.work
-        if confirmed and self._reviewing and work.draft.review == "generated":
+        if confirmed and self.reviewing and work.draft.review == "generated":
             self._decide(replace(work.draft, review="reviewed"), "reviewed")
         if not work.changed and not confirmed:
             then()
@@ -512,7 +564,7 @@ class LabelSession:
             self._after_save = lambda: self._save(confirmed=confirmed, then=then, over=True)
         elif result.ok:
             if result.written:
-                self._written.add(self.index)
+                self._written.add(work.item.case.id)
             work.saved = work.untouched = work.draft
             then()
 

@@ -39,9 +39,12 @@ HELP = (
     ("n p", "next, previous case; changes are saved"),
     ("w", "save and stay"),
     ("R", "ask the target again"),
-    ("q Q", "leave; Q without saving this case"),
+    ("q", "save and leave"),
+    ("Q", "leave without saving this case"),
 )
 """Keys and their actions, most used first."""
+REVIEW_HELP = ("d e", "reject: remove the case; e shows the command that edits it")
+"""Further keys while generated cases are reviewed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +103,8 @@ class SessionView:
     conflict: str
     """The line as changed by another program; empty: there is no conflict."""
     help: bool
+    reviewing: bool
+    """Whether the keys of a review are offered."""
     notice: str
 
     @property
@@ -131,6 +136,7 @@ def view_of(session: LabelSession) -> SessionView:
         passages=() if session.choice is None else _passage_views(session.choice),
         conflict=session.conflict,
         help=session.help,
+        reviewing=session.reviewing,
         notice=session.notice,
     )
 
@@ -192,20 +198,24 @@ def _passage_views(choice: SnippetChoice) -> tuple[PassageView, ...]:
 
 _Item = TypeVar("_Item", RowView, PassageView)
 
-KEY_LINE = "space mark  s quote  a answerable  enter save+next  / filter  ? help  q leave"
+KEY_LINE = "space mark  s quote  enter save+next  ? help  q save+leave  Q leave, not saving"
 """The keys that are always shown."""
+REVIEW_LINE = "space mark  enter reviewed  d reject  e edit  ? help  q save+leave  Q leave"
+"""The keys that are always shown in a review."""
 _KEYS_BY_MODE = {
     "snippet": "space pick  enter keep  escape leave",
     "search": "enter filter  escape leave",
     "note": "enter keep  escape leave",
     "groups": "enter keep  escape leave",
+    "remove": "y remove the case from the file  escape keep it",
     "conflict": "m write mine over it  t take theirs  escape decide later",
 }
 
 
 def key_line(view: SessionView, width: int) -> str:
     """Return the keys of the current mode."""
-    return cut_columns(_KEYS_BY_MODE.get(view.mode, KEY_LINE), width)
+    browse = REVIEW_LINE if view.reviewing else KEY_LINE
+    return cut_columns(_KEYS_BY_MODE.get(view.mode, browse), width)
 
 
 def head_lines(view: SessionView, width: int, *, most: int | None = None) -> list[str]:
@@ -343,10 +353,15 @@ def conflict_lines(view: SessionView, width: int) -> list[str]:
     return lines + wrap_text(view.conflict, width)
 
 
-def help_lines(width: int) -> list[str]:
+def help_of(view: SessionView) -> tuple[tuple[str, str], ...]:
+    """Return the keys of a session and their actions."""
+    return (REVIEW_HELP, *HELP) if view.reviewing else HELP
+
+
+def help_lines(view: SessionView, width: int) -> list[str]:
     """Return the keys and what they do."""
     column = max(len(keys) for keys, _ in HELP) + 2
-    return [cut_columns(f"{keys:<{column}}{what}", width) for keys, what in HELP]
+    return [cut_columns(f"{keys:<{column}}{what}", width) for keys, what in help_of(view)]
 
 
 def window(items: Sequence[_Item], height: int) -> Sequence[_Item]:

@@ -83,8 +83,8 @@ class _Wanted:
 @click.option("--failed-from", metavar="RUN", shell_complete=complete_run,
               help="Only cases that missed or erred in a stored run.")  # fmt: skip
 @click.option("--review", is_flag=True,
-              help="Only generated cases; enter marks them reviewed. Remove a bad one with "
-              "`rageval case remove -f FILE ID`, or correct it with `case edit`.")  # fmt: skip
+              help="Only generated cases; enter marks one reviewed, d removes a bad one, e shows "
+              "the command that edits it.")  # fmt: skip
 @click.option("--annotator", metavar="NAME", help="Keep decisions in labels/NAME.jsonl.")
 @click.option("--blind/--no-blind", default=True, show_default=True,
               help="Hide scores, ranks and earlier marks from annotators.")  # fmt: skip
@@ -218,7 +218,7 @@ def _session(
     asked: _Asked,
     settings: Settings,
 ) -> LabelSession | None:
-    from pytest_rageval.authoring.labelling.desk import Target
+    from pytest_rageval.authoring.labelling.desk import CaseDesk, Target
     from pytest_rageval.authoring.labelling.session import LabelSession
     from pytest_rageval.metrics.scoring import score_settings
 
@@ -228,7 +228,8 @@ def _session(
     if not queue:
         return None
     asked.try_first(queue[0].case)
-    return LabelSession(queue, desk, settings=score_settings(settings), reviewing=wanted.review)
+    review = desk if wanted.review and isinstance(desk, CaseDesk) else None
+    return LabelSession(queue, desk, settings=score_settings(settings), review=review)
 
 
 def _desk(
@@ -358,7 +359,7 @@ def _run(session: LabelSession, *, plain: bool) -> ExitCode:
             raise app.failure
         if app.return_code:
             return ExitCode.INTERRUPTED
-    click.echo(f"{session.n_saved} saved")
+    click.echo(session.result)
     if session.unsaved and not session.closed:
         ids = clean(", ".join(session.unsaved), 200)
         click.echo(f"the input ended before these were saved: {ids}", err=True)
@@ -386,7 +387,7 @@ def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
         server.run()
     except KeyboardInterrupt:
         interrupted = True
-    click.echo(f"{session.n_saved} saved")
+    click.echo(session.result)
     if not interrupted:
         return ExitCode.YES
     if session.unsaved:

@@ -66,6 +66,7 @@ class FakeDesk:
     results: list[SaveResult] = field(default_factory=list)
     """Results of saving, in order; after them every save succeeds."""
     reloaded: LabelCase | None = None
+    removed: list[str] = field(default_factory=list)
 
     def fetch(self, case: LabelCase) -> Fetched:
         return Fetched(chunks=tuple(self.chunks))
@@ -77,6 +78,15 @@ class FakeDesk:
         if result.ok:
             self.saved.append((case.case.id, after.changes_from(before), over))
         return result
+
+    def remove(self, case: LabelCase) -> SaveResult:
+        result = self.results.pop(0) if self.results else SaveResult(ok=True)
+        if result.ok:
+            self.removed.append(case.case.id)
+        return result
+
+    def edit_command(self, case: LabelCase) -> str:
+        return f"edit {case.case.id}"
 
     def reload(self, case: LabelCase) -> LabelCase:
         assert self.reloaded is not None
@@ -144,8 +154,9 @@ def ask(case: Case) -> AskResult:
     return AskResult(response=response, error=None, total_ms=1.0)
 
 
-def file_session(path: Path) -> LabelSession:
+def file_session(path: Path, *, review: bool = False) -> LabelSession:
     """A session on a case file."""
     loaded = load_editable(path)
     desk = CaseDesk(loaded, Target(ask=ask, k=20))
-    return LabelSession(desk.queue([one.case.id for one in loaded.cases]), desk)
+    queue = desk.queue([one.case.id for one in loaded.cases])
+    return LabelSession(queue, desk, review=desk if review else None)

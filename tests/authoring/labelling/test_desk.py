@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,34 @@ def test_a_decision_changes_the_line_of_its_case_and_nothing_else(path: Path) ->
     assert after[1:] == before[1:]
     gold = b',"gold_supports": [{"rel_path": "ops/mail.md","heading_path": "# Mail"}]}'
     assert after[0] == before[0][:-1] + gold
+
+
+def test_a_case_is_removed_unless_another_program_changed_its_line(path: Path) -> None:
+    session = file_session(path, review=True)
+    path.write_bytes(path.read_bytes().replace(b"retry?", b"RETRY?"))
+    press(session, "d", "y")
+    assert session.notice.startswith("not removed: ")
+    assert len(lines_of(path)) == len(CASES)
+    press(session, "R")
+    assert session.work.item.case.question.endswith("RETRY?")
+    press(session, "d", "y")
+    assert [line["id"] for line in lines_of(path)] == ["marked", "other"]
+    assert press(session, "n", "1", "w").notice.startswith("saved other")
+
+
+def test_removing_an_original_names_its_translations(tmp_path: Path) -> None:
+    translated = {"id": "de", "question": "Wie oft?", "translation_of": "retries"}
+    session = file_session(write_cases(tmp_path / "c.jsonl", [CASES[0], translated]), review=True)
+    assert "original of de" in press(session, "d", "y").notice
+
+
+def test_the_command_that_edits_a_case_is_quoted_for_the_shell(tmp_path: Path) -> None:
+    path = write_cases(tmp_path / "my cases.jsonl", [{"id": "-$(x)", "question": "q"}])
+    notice = press(file_session(path, review=True), "e").notice
+    command = shlex.split(notice.partition("R: ")[2])
+    assert command == [
+        "rageval", "case", "edit", "-f", str(path), "--question", "TEXT", "--", "-$(x)",
+    ]  # fmt: skip
 
 
 def test_only_a_case_whose_line_was_written_counts_as_saved(path: Path) -> None:

@@ -15,7 +15,7 @@ from pytest_rageval.authoring.labelling.draft import (
     SaveResult,
 )
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
-from pytest_rageval.authoring.labelling.view import view_of
+from pytest_rageval.authoring.labelling.view import key_line, view_of
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.authoring.labelling.builders import (
@@ -382,13 +382,69 @@ def test_a_review_is_confirmed_by_enter_alone() -> None:
     desk = FakeDesk()
     made = {"id": "a", "question": "q", "review": "generated"}
     queue = [label_case(made), label_case({**made, "id": "b"})]
-    press(LabelSession(queue, desk, reviewing=True), "3", "n", "enter")
+    press(LabelSession(queue, desk, review=desk), "3", "n", "enter")
     assert [changes for _, changes, _ in desk.saved] == [
         {"gold_supports": [MAIL]}, {"review": "reviewed"},
     ]  # fmt: skip
     desk.saved.clear()
     press(LabelSession(queue, desk), "enter")
     assert desk.saved == [("a", {}, False)]
+
+
+MADE = {"id": "a", "question": "q", "review": "generated"}
+
+
+def review_of(*ids: str, desk: FakeDesk) -> LabelSession:
+    return LabelSession([label_case({**MADE, "id": i}) for i in ids], desk, review=desk)
+
+
+def test_a_rejected_case_is_removed_once_it_is_confirmed_and_leaves_the_queue() -> None:
+    desk = FakeDesk()
+    session = press(review_of("a", "b", "c", desk=desk), "enter", "3", "d", "d", "enter", "3")
+    assert (session.mode, desk.removed) == (Mode.REMOVE, [])
+    assert "escape keeps it" in session.notice
+    press(session, "escape")
+    assert (session.mode, session.total, golds(session)) == (Mode.BROWSE, 3, [MAIL])
+    press(session, "d", "y")
+    assert (desk.removed, session.total, session.work.item.case.id) == (["b"], 2, "c")
+    assert (session.result, session.unsaved) == ("1 saved, 1 removed", ())
+
+
+def test_rejecting_the_last_case_shows_the_one_before_and_the_only_case_ends() -> None:
+    session = press(review_of("a", "b", desk=FakeDesk()), "n", "d", "y")
+    assert (session.work.item.case.id, session.closed) == ("a", False)
+    press(session, "d", "y")
+    assert (session.closed, session.result, session.unsaved) == (True, "0 saved, 2 removed", ())
+
+
+def test_a_case_that_cannot_be_removed_stays() -> None:
+    desk = FakeDesk(results=[SaveResult(ok=False, message="not removed: busy")])
+    session = press(review_of("a", desk=desk), "d", "y")
+    assert (session.total, session.notice, session.result) == (1, "not removed: busy", "0 saved")
+
+
+def test_a_case_edited_elsewhere_is_read_again() -> None:
+    desk = FakeDesk(reloaded=label_case({**MADE, "question": "mended"}))
+    session = press(review_of("a", desk=desk), "e")
+    assert session.notice.endswith("edit a")
+    assert press(session, "R").work.item.case.question == "mended"
+
+
+@pytest.mark.parametrize("key", ["d", "e"])
+def test_cases_are_rejected_and_mended_in_a_review_only(key: str) -> None:
+    assert "no key" in press(session_of(), key).notice
+
+
+def test_q_saves_the_open_case_and_capital_q_does_not() -> None:
+    desk = FakeDesk()
+    press(session_of(desk=desk), "3", "Q")
+    assert desk.saved == []
+    session = session_of(desk=desk)
+    assert {"q save+leave", "Q leave, not saving"} <= set(
+        key_line(view_of(session), 80).split("  ")
+    )
+    press(session, "3", "q")
+    assert [case_id for case_id, _, _ in desk.saved] == ["retries"]
 
 
 def test_a_proposal_is_saved_only_once_it_is_confirmed_or_changed() -> None:

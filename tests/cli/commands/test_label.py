@@ -156,6 +156,20 @@ def test_nothing_to_label_is_said(label: Label, capsys: Output) -> None:
     assert capsys.readouterr().out == "no case to label\n"
 
 
+def test_a_rejected_case_is_removed_and_no_other_byte_changes(
+    project: Path, label: Label, capsys: Output
+) -> None:
+    before = (project / SET).read_bytes().splitlines(keepends=True)
+    label("--plain", "--review", typed="d\n\nescape\nQ\n")
+    assert "y removes it, escape keeps it" in capsys.readouterr().out
+    assert (project / SET).read_bytes().splitlines(keepends=True) == before
+    assert label("--plain", "--review", typed="e\nd y\n") == ExitCode.YES
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"rageval case edit -f {SET} --question TEXT made" in out
+    assert out.endswith("0 saved, 1 removed")
+    assert (project / SET).read_bytes().splitlines(keepends=True) == [*before[:2], before[3]]
+
+
 def test_a_reviewed_case_loses_its_mark(project: Path, label: Label) -> None:
     label("--plain", "--review", typed="\nq\n")
     assert written(project)["made"]["review"] == "reviewed"

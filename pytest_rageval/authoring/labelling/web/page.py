@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
-from pytest_rageval.authoring.labelling.view import HELP, RowView, SessionView, view_of
+from pytest_rageval.authoring.labelling.view import RowView, SessionView, help_of, view_of
 from pytest_rageval.report.html.markup import shortened, visible
 from pytest_rageval.report.html.page import content_policy, page_asset, page_environment
 
@@ -37,6 +37,7 @@ _BROWSE: Final = (
     Control("q", "Save and leave"),
     Control("Q", "Leave without saving"),
 )
+_REVIEW: Final = (Control("d", "Reject the case"), Control("e", "How to edit the case"))
 _TEXT: Final = (Control("enter", "Keep"), Control("escape", "Leave as it was"))
 CONTROLS: Final = {
     "browse": _BROWSE,
@@ -48,6 +49,7 @@ CONTROLS: Final = {
     "note": _TEXT,
     "groups": _TEXT,
     "search": (Control("enter", "Filter"), Control("escape", "Leave as it was")),
+    "remove": (Control("y", "Remove the case"), Control("escape", "Keep it")),
     "conflict": (
         Control("m", "Write mine over it"),
         Control("t", "Take theirs"),
@@ -73,7 +75,7 @@ def announcement(view: SessionView, seen: SessionView | None) -> str:
     if seen is None:
         return view.notice
     said = [view.notice] if view.notice else []
-    if view.position != seen.position:
+    if (view.position, view.case.id) != (seen.position, seen.case.id):
         said.append(f"case {view.position} of {view.total}: {shortened(view.case.question, _MOST)}")
     before = {passage.number: passage.marked for passage in seen.passages}
     said += [
@@ -102,9 +104,9 @@ def render_session(view: SessionView, revision: int) -> str:
     return _render("session", **_context(view, revision))
 
 
-def render_end(saved: int, unsaved: tuple[str, ...]) -> str:
+def render_end(result: str, unsaved: tuple[str, ...]) -> str:
     """Render the page shown after the end of a session."""
-    return _render("end", saved=saved, unsaved=unsaved)
+    return _render("end", result=result, unsaved=unsaved)
 
 
 def _render(name: str, **values: Any) -> str:
@@ -128,11 +130,12 @@ def page_policy() -> str:
 
 
 def _context(view: SessionView, revision: int) -> dict[str, Any]:
+    further = view.reviewing and view.mode == "browse"
     return {
         "view": view,
         "revision": revision,
-        "controls": CONTROLS[view.mode],
-        "help_keys": HELP,
+        "controls": (*(_REVIEW if further else ()), *CONTROLS[view.mode]),
+        "help_keys": help_of(view),
         "row_text": _row_text,
     }
 
@@ -206,7 +209,7 @@ class WebFace:
         return self._seen
 
     def _end(self) -> str:
-        return render_end(self._session.n_saved, self._session.unsaved)
+        return render_end(self._session.result, self._session.unsaved)
 
     def _shown(self, html: str, *, said: str = "", alarm: str = "", stale: bool) -> Shown:
         return Shown(

@@ -152,6 +152,22 @@ def test_every_mode_has_its_controls_and_every_key_of_the_help_one() -> None:
     assert named - keys == {"j", "k", "up", "down", "1", "to", "20"}
 
 
+def test_a_review_has_buttons_to_reject_and_to_edit_a_case(tmp_path: Path) -> None:
+    path = write_cases(tmp_path / "cases.jsonl")
+    face = WebFace(file_session(path, review=True))
+    page = face.page()
+    assert "Reject the case" in page
+    assert "How to edit the case" in page
+    assert "Reject the case" not in WebFace(session_of()).page()
+    assert "rageval case edit" in pressed(face, "e").said
+    asked = pressed(face, "d")
+    assert "Remove this case from the file?" in asked.html
+    assert all(f'data-key="{key}"' in asked.html for key in ("y", "escape"))
+    assert "case 1 of 2" in pressed(face, "y").said
+    assert b'"retries"' not in path.read_bytes()
+    assert "0 saved, 1 removed" in pressed(face, "Q").html
+
+
 def test_every_control_does_something() -> None:
     assert len(CONTROLS["browse"]) > 10
     for control in CONTROLS["browse"]:
