@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rageval.engine.run_state import Breaker
+from pytest_rageval.plugin.private import selects_mark
 from pytest_rageval.plugin.state import State, is_xdist_controller
 from pytest_rageval.project.discovery import (
     DEFAULT_TESTPATHS,
@@ -90,10 +90,17 @@ def _wants_cases(config: pytest.Config) -> bool:
     given = {str(argument).partition("=")[0] for argument in config.invocation_params.args}
     return bool(
         option.collectonly
-        or getattr(option, "lf", False)
-        or re.search(r"\bcase\b", option.markexpr)
+        or (getattr(option, "lf", False) and _some_case_failed(config))
+        or selects_mark(option.markexpr, "case")
         or given & {setting.flag for setting in OPTIONS}
     )
+
+
+def _some_case_failed(config: pytest.Config) -> bool:
+    # Where nothing failed, --lf runs everything.
+    cache = getattr(config, "cache", None)
+    failed = cache.get("cache/lastfailed", {}) if cache is not None else {}
+    return any(".jsonl::" in nodeid for nodeid in failed)
 
 
 def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:

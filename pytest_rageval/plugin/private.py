@@ -18,6 +18,24 @@ Definitions = Mapping[str, Sequence[pytest.FixtureDef[Any]]]
 """Definitions of each fixture that an item can see; the last one is the one it gets."""
 
 
+def selects_mark(expression: str, name: str) -> bool:
+    """Return whether ``-m EXPRESSION`` selects items for having a mark, not for lacking it."""
+    if name not in expression:
+        return False
+    from _pytest.mark import expression as marks
+
+    try:
+        compiled = marks.Expression.compile(expression)
+    except (getattr(marks, "ParseError", SyntaxError), SyntaxError):  # pytest reports it
+        return False
+    with_it, without = (compiled.evaluate(_is_one_of(names)) for names in ((name,), ()))
+    return with_it and not without
+
+
+def _is_one_of(names: tuple[str, ...]) -> Any:
+    return lambda name, /, **_: name in names
+
+
 def fixture_info(function: pytest.Function) -> Any:
     """Return pytest's information about the fixtures of a function; items may share it."""
     return function._fixtureinfo

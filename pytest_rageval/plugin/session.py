@@ -149,7 +149,11 @@ class Reporting:
             if lookahead is not None and (report.when == "teardown" or not report.passed):
                 lookahead.forget(item)
             details = ReportDetails()
-            raised = item.evaluated is not None and item.evaluated.raised is not None
+            raised = (
+                self._state.debugs
+                and item.evaluated is not None
+                and item.evaluated.raised is not None
+            )
             # A fixture of the user that takes the record stops the debugger in the setup.
             if (report.when == "call" and not _skipped(call)) or (raised and not report.passed):
                 details = attach_record(item, report)

@@ -141,7 +141,10 @@ def test_notes_are_about_the_selected_files_alone(project: Project) -> None:
     whole.stdout.fnmatch_lines(["note *evals/other.jsonl:1: gold_supports: none though*"])
 
 
-@pytest.mark.parametrize("arguments", [(), (".",), ("-k", "ok"), ("tests", "-n", "2")])
+@pytest.mark.parametrize(
+    "arguments",
+    [(), (".",), ("-k", "ok"), ("tests", "-n", "2"), ("-m", "not case"), ("--lf",)],
+)
 def test_a_session_that_does_not_name_the_cases_leaves_them_out(
     project: Project, arguments: tuple[str, ...]
 ) -> None:
