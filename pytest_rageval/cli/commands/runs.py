@@ -159,6 +159,8 @@ def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
 def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitCode:
     """Give RUN a name such as main; another run with that name loses it.
 
+    Without RUN, the last run gets the name.
+
     Tags are small files in the folder tags beside the runs. Git sees them, and of a tagged run the
     files with its numbers and settings.
     """
@@ -173,7 +175,9 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitC
         put_and_warn(gone)
         return _print_tag({"tag": run, "run_id": None, "before": gone}, as_json)
     if tag is None:
-        raise click.UsageError("missing argument 'TAG', such as main")
+        if run == "last" or (results / run).is_dir():
+            raise click.UsageError("missing argument 'TAG', such as main")
+        run, tag = run_or_last(None), run
     folder = resolve_run(results, run)
     if folder.parent.resolve() != results.resolve():
         raise CommandError(f"{folder}: is not in {results}, where tags name runs; copy it there")

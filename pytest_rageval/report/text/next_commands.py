@@ -53,7 +53,8 @@ def next_commands(
     for file, n in unreviewed.items():
         why = f"{counted(n, 'generated case')} to review"
         found.append((f"rageval label {shlex.quote(clean(file))} --review", why))
-    if not found and commands.may_become_baseline:
+    checked = any(not record.unchecked for record in records)
+    if not found and checked and commands.may_become_baseline:
         why = "to compare later runs with this one"
         found.append((f"rageval runs tag {commands.name} {BASELINE_TAG}", why))
     first_reasons: dict[str, str] = {}

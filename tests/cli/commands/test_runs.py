@@ -134,6 +134,13 @@ def test_a_tag_needs_a_name(capsys: Output) -> None:
     assert "missing argument 'TAG'" in capsys.readouterr().err
 
 
+def test_a_tag_alone_names_the_last_run(capsys: Output) -> None:
+    assert cli.run(["runs", "tag", "fresh"]) == ExitCode.YES
+    last = list_runs(RESULTS)[-1].name
+    assert read_tags(RESULTS)["fresh"] == last
+    assert f"assumed RUN: {last}, the last run" in capsys.readouterr().err
+
+
 def test_a_run_elsewhere_cannot_be_tagged(capsys: Output) -> None:
     write_run(Path("elsewhere"), "far", run_of(1))
     assert cli.run(["runs", "tag", "elsewhere/far", "main"]) == ExitCode.USAGE

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,6 +64,11 @@ def test_a_first_run_that_passed_may_become_the_baseline() -> None:
         ("rageval runs tag last main", "to compare later runs with this one")
     ]
     assert commands(*hits(1), of=RunCommands()) == []
+
+
+def test_a_run_without_a_checked_case_is_no_baseline() -> None:
+    (one,) = hits(1)
+    assert commands(replace(one, scores=replace(one.scores, unchecked=True))) == []
 
 
 def test_at_most_two_commands_are_named() -> None:
