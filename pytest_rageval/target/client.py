@@ -215,6 +215,13 @@ class HttpRagClient:
             keepalive_s=2.0,
         )
 
+    def _mapping_fault(self, message: str, raw: object) -> str:
+        """Name the expression that gave no answer, and the keys of the reply as it came."""
+        found = mapping_report(self._target, {}, raw)
+        if "answer" in found.empty:
+            message = f"answer: `{found.response['answer']}` gave nothing"
+        return f"{message}; keys of the reply: {found.keys or 'none'}"
+
     def _result(self, last: Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:
         raw: object = None
         try:
@@ -225,6 +232,8 @@ class HttpRagClient:
         except EndpointError as error:
             if reported := reported_error(raw):
                 error = EndpointError(error.kind, refusal(error.message, reported))
+            elif raw is not None and self._target.response is not None:
+                error = EndpointError(error.kind, self._mapping_fault(error.message, raw))
             return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets)
         if not response.retrieved_chunks:
             response = replace(response, reply_keys=reply_keys(raw))

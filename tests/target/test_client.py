@@ -552,6 +552,18 @@ def test_mappings_speak_to_an_api_of_another_shape() -> None:
     assert result.response.retrieved_chunks[0].score_final == 0.5
 
 
+def test_a_mapping_that_gives_no_answer_is_named_with_the_keys_that_came() -> None:
+    with fake_target(json_reply({"out": {"text": "Monthly."}, "hits": []})) as target:
+        settings = TargetSettings(url=target.url, response={"answer": "out.txt"})
+        client = HttpRagClient(settings)
+        result = client.ask_result(AskRequest(question="q"))
+        client.close()
+    assert result.error is not None
+    assert result.error.message == (
+        "answer: `out.txt` gave nothing; keys of the reply: hits, out; out: text"
+    )
+
+
 def test_a_bad_expression_is_a_config_error_when_the_client_is_made() -> None:
     with pytest.raises(ConfigError, match=r"response\.answer: .*unexpected '\]' at position 5"):
         HttpRagClient(TargetSettings(url="http://h", response={"answer": "out.]"}))
