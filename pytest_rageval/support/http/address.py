@@ -21,11 +21,12 @@ _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 SENSITIVE_HEADER: Final = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 """Names of headers with secret values."""
 _QUERY_SECRET: Final = re.compile(
-    r"(?P<name>[?&](?:[^=&#]*[-_])?(?:auth|authorization|api[-_]?key|key|token|secret|password|"
+    r"(?P<name>[?&](?:[^=&#]{0,100}[-_])?(?:auth|authorization|api[-_]?key|key|token|secret|password|"
     r"passwd|sig|signature|code)=)(?P<value>[^&#]+)",
     re.IGNORECASE,
 )
-"""Matches the end of a name, which separates a token from a number of tokens."""
+"""Matches the end of a name, which separates a token from a number of tokens. The length is
+limited, because the time would else grow with the square of the length of a text."""
 _ENVIRONMENT_SECRET: Final = re.compile(
     r"(?:^|_)(?:AUTH|AUTHORIZATION|(?:API_?)?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$",
     re.IGNORECASE,
@@ -33,11 +34,16 @@ _ENVIRONMENT_SECRET: Final = re.compile(
 """End of the name of an environment variable with a secret."""
 _WRITTEN_SECRET: Final = re.compile(
     r"""(?P<name>(?:api[-_]?key|token|secret|password|passwd|authorization)["']?\s*[=:]\s*
-    [rf]?["'])[^"'\n]{4,}|(?P<scheme>\b(?:Bearer|Basic)\s+)[^\s"']{4,}
-    |(?<=://)[^/@\s?\#"']+(?=@)|\bsk-[a-z0-9_-]{12,}""",
+    [rfb]{0,2}(?:\'{3}|"{3}|["']))[^"'\n]{4,}|(?P<scheme>\b(?:Bearer|Basic)\s+)[^\s"']{4,}
+    |(?P<bare>(?:api[-_]?key|token|secret|password|passwd)\s?[=:]\s?)
+    (?=[^\s"'&,;()\[\]{}]{0,100}\d)(?=[^\s"'&,;()\[\]{}]{0,100}[a-z])
+    [^\s"'&,;()\[\]{}]{6,}+(?![(\[])
+    |(?<=://)[^/\s?\#"']+(?=@)|\bsk-[a-z0-9_-]{12,}
+    |\b(?:gh[pousr]_[a-z0-9]{16,}|github_pat_\w{20,}|(?-i:(?:AKIA|ASIA)[0-9A-Z]{16})\b)""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""A secret in source code or in a message, recognised by the text before it."""
+"""A secret in source code or in a message, recognised by the text before it or by its beginning.
+One without quotes has a digit and a letter, unlike most names of variables and types."""
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
 """Minimum length to blot out; shorter values would garble messages."""
@@ -167,7 +173,9 @@ def blot_out_written(text: str, secrets: Iterable[str]) -> str:
     text = _WORD.sub(
         lambda word: _QUERY_SECRET.sub(r"\g<name>***", word[0]), blot_out(text, secrets)
     )
-    return _WRITTEN_SECRET.sub(lambda match: f"{match['name'] or match['scheme'] or ''}***", text)
+    return _WRITTEN_SECRET.sub(
+        lambda match: f"{match['name'] or match['scheme'] or match['bare'] or ''}***", text
+    )
 
 
 def without_secrets(url: str) -> str:
