@@ -15,8 +15,12 @@ from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
 
 _STATUS: Final = re.compile(r"\bHTTP (\d{3})\b")
-_EXCEPTION: Final = re.compile(r"[A-Z]\w*(?=:|$)")
-"""Name of an exception; in lower case it is the field of a refused reply."""
+_EXCEPTION: Final = re.compile(
+    r"[A-Z]\w*(?:Error|Exception|ExceptionGroup|Warning|Timeout|Iteration|Redirects|Protocol)(?=[:;]|$)"
+    r"|(?:Error|Exception|ExceptionGroup|Timeout)(?=[:;]|$)"
+)
+"""Name of an exception. Another first word may be text of the target: a client may raise an
+``EndpointError`` with any message."""
 _VARIES: Final = re.compile(r"\b[45]\d\d\b|[0-9a-fA-F]{8,}|0x[0-9a-f]+|\d+(\.\d+)?")
 """Parts of a message that vary within one cause; a status is matched to be kept."""
 _WORD_CHARS: Final = 4

@@ -77,6 +77,8 @@ def test_the_most_frequent_cause_is_first_and_repeats_count_once() -> None:
 @pytest.mark.parametrize(
     ("message", "traceback", "label"),
     [
+        ("Anna: my account is 77", PLACE, "conftest.py:8"),
+        ("Anna", PLACE, "conftest.py:8"),
         ("http://h/ask: HTTP 400: secret note text", "", "HTTP 400"),
         ("AttributeError: 'x' says secret", PLACE, "AttributeError at conftest.py:8"),
         ("AttributeError", PLACE, "AttributeError at conftest.py:8"),
