@@ -118,7 +118,7 @@ def decide_report(
 
 
 def case_reason(records: Sequence[CaseRecord]) -> str:
-    """Describe in one line why a case did not pass, without model or document text."""
+    """Describe in one line why a case did not pass; an error's message may quote the target."""
     record = deciding_record(records)
     if len(records) == 1:
         return _reason(record)
