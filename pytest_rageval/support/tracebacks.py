@@ -72,13 +72,21 @@ def user_traceback(error: BaseException, rootdir: Path, *, hide: Callable[[str],
         frames = list(_frames(link.__traceback__, rootdir, hide))
         # Frames of a library that raised the cause say less than its message.
         shown = [] if word and all(f.origin != "user" for f in frames) else _frame_lines(frames)
-        text = clean(hide(str(link)[:_READ_CHARS]), 200)
+        text = clean(hide(error_text(link)[:_READ_CHARS]), 200)
         before, named = named, f"{type(link).__name__}{': ' if text else ''}{text}"
         if word and (lines or shown) and (shown or named != before):
             lines.append(f"{word} {named}")
         lines += shown
     text = "\n".join(lines)
     return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}\n..."
+
+
+def error_text(error: BaseException) -> str:
+    """Return the text of an exception, also of one whose ``__str__`` raises."""
+    try:
+        return str(error)
+    except Exception as fault:
+        return f"(its text cannot be read: {type(fault).__name__})"
 
 
 def without_own_frames(error: Exception) -> Exception:
@@ -205,7 +213,9 @@ def last_place(text: str) -> str:
     return f"{own[-1]['file']}:{own[-1]['line']}" if own else ""
 
 
-def restyled(text: str, message: str, style: Style, rootdir: Path) -> list[str]:
+def restyled(
+    text: str, message: str, style: Style, rootdir: Path, *, hide: Callable[[str], str] = str
+) -> list[str]:
     """Return the lines of a text of ``user_traceback`` in another style.
 
     Args:
@@ -214,6 +224,7 @@ def restyled(text: str, message: str, style: Style, rootdir: Path) -> list[str]:
         style: ``line``: only the innermost place; ``native``: as Python prints it; ``long``: with
             lines of source around the innermost place.
         rootdir: folder of the project.
+        hide: removes secrets from a source line that is read again, before it is cut.
     """
     lines = text.splitlines()
     if style == "line":
@@ -221,11 +232,14 @@ def restyled(text: str, message: str, style: Style, rootdir: Path) -> list[str]:
         return [f"{place}: {message}"] if place else []
     if style == "native":
         shown = [
-            _PLACE.sub(r'  File "\g<file>", line \g<line>, in \g<name>', line) for line in lines
+            f'  File "{found["file"]}", line {found["line"]}, in {found["name"]}'
+            if (found := _PLACE.fullmatch(line))
+            else line
+            for line in lines
         ]
         return ["Traceback (most recent call last):", *shown, message]
     if style == "long" and (place := last_place(text)):
-        around = _source_around(place, rootdir)
+        around = _source_around(place, rootdir, hide)
         last = max(n for n, line in enumerate(lines) if line.startswith(f"{place}: in "))
         if around:
             follows = lines[last + 1 : last + 2]
@@ -234,14 +248,16 @@ def restyled(text: str, message: str, style: Style, rootdir: Path) -> list[str]:
     return lines
 
 
-def _source_around(place: str, rootdir: Path) -> list[str]:
-    file, _, number = place.rpartition(":")
-    source, line = linecache.getlines(str(rootdir / file)), int(number)
+def _source_around(place: str, rootdir: Path, hide: Callable[[str], str]) -> list[str]:
+    file, _, written = place.rpartition(":")
+    source, line = linecache.getlines(str(rootdir / file)), int(written)
     if not 0 < line <= len(source):
         return []
     first = max(line - 1 - _CONTEXT, 0)
-    part = source[first:line]
-    return [
-        f"{'>' if first + n == line - 1 else ' '}   {text.rstrip()[:_SOURCE_CHARS]}"
-        for n, text in enumerate(part)
-    ]
+    shown = []
+    for number, text in enumerate(source[first:line], first + 1):
+        code = text[:_READ_CHARS].expandtabs()
+        indent = " " * (len(code) - len(code.lstrip()))
+        cut = f"{indent}{clean(hide(code), _SOURCE_CHARS)}".rstrip()[:_SOURCE_CHARS]
+        shown.append(f"{'>' if number == line else ' '}   {cut}")
+    return shown

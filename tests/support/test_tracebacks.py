@@ -188,3 +188,20 @@ def test_styles(module: ModuleType, tmp_path: Path) -> None:
     gone = restyled(text, "KeyError: 'a'", "long", tmp_path / "elsewhere")
     assert gone == text.splitlines()
     assert restyled("", "m", "line", tmp_path) == []
+
+
+def test_source_that_is_read_again_shows_no_secret_and_no_escape_code(tmp_path: Path) -> None:
+    (tmp_path / "rag.py").write_text(
+        'def f():\n    key = "s3cret-value" + "\x1b[31m"\n    g(key)\n'
+    )
+    text = "rag.py:3: in f\n    g(key)"
+    shown = restyled(
+        text, "m", "long", tmp_path, hide=lambda line: line.replace("s3cret-value", "***")
+    )
+    assert shown[1:] == ["    def f():", '        key = "***" + ""', ">       g(key)"]
+
+
+def test_a_source_line_like_a_place_is_not_rewritten() -> None:
+    text = "rag.py:3: in f\n    print('x:3: in y')"
+    shown = restyled(text, "m", "native", Path())
+    assert shown[1:3] == ['  File "rag.py", line 3, in f', "    print('x:3: in y')"]

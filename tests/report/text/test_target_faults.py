@@ -38,6 +38,13 @@ def test_styles_of_the_traceback() -> None:
     assert '           File "conftest.py", line 8, in answer' in native
 
 
+def test_source_around_a_place_shows_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "rag.py").write_text("api_key = 'hushed'\ncall(api_key)\n")
+    broken = [failed("a", "KeyError: 'x'", "protocol", "rag.py:2: in ask\n    call(api_key)")]
+    found = rendered(broken, traceback="long", rootdir=tmp_path)
+    assert "             api_key = '***'" in found
+
+
 def test_at_most_five_causes_are_shown() -> None:
     kinds = ["timeout", "connection", "http", "protocol", "empty"]
     broken = [failed(k, f"{k} failed", k) for k in kinds]  # type: ignore[arg-type]
