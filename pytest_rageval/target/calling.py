@@ -21,7 +21,7 @@ from pytest_rageval.support.http.reason import reply_reason, reported_error
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
 from pytest_rageval.support.threads import LoopThread, session_loop
-from pytest_rageval.support.tracebacks import source_place, user_traceback
+from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
 from pytest_rageval.target.contract import parse_ask_response, reply_keys
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.values.reply import (
@@ -33,6 +33,7 @@ from pytest_rageval.values.reply import (
 )
 
 _BODY_BYTES: Final = 4096
+_MESSAGE_CHARS: Final = 400
 
 
 def call_client(
@@ -88,9 +89,11 @@ def call_client(
     try:
         response = _response(reply, client)
     except Exception as error:  # a mapping of the user may raise anything
-        info = _error_info(error, source_place(ask, rootdir), _hider(), reported_error(reply))
+        hide = _hider()
+        reported = reported_error(reply, hide)
+        info = _error_info(error, source_place(ask, rootdir), hide, reported)
         return AskResult(response=None, error=info, total_ms=total_ms, attempts=info.attempts)
-    reported = _hider()(reported_error(reply)) if is_empty_answer(response) else ""
+    reported = reported_error(reply, _hider()) if is_empty_answer(response) else ""
     return answered(response, total_ms=total_ms, reported=reported)
 
 
@@ -199,14 +202,15 @@ def _error_info(
     error: Exception, place: str, hide: Callable[[str], str], reported: str = ""
 ) -> ErrorInfo:
     if isinstance(error, EndpointError):
-        message = hide(refusal(error.message, reported))
+        said = clean(hide(str(error.message)[:_BODY_BYTES]), _MESSAGE_CHARS)
+        message = refusal(said, reported)
         return ErrorInfo(kind=error.kind, message=message, attempts=error.attempts, traceback=place)
-    lines = str(error).strip().splitlines()
+    lines = error_text(error).strip().splitlines()
     text = type(error).__name__
     if lines:
         text += f": {clean(hide(lines[0][:_BODY_BYTES]), 200)}"
     status, body = _failed_reply(error)
-    if (reason := hide(reply_reason(body)) or clean(hide(body), 200)) and reason not in text:
+    if (reason := reply_reason(body, hide) or clean(hide(body), 200)) and reason not in text:
         text += f"; the reply says: {reason}"
     kind: TargetErrorKind = "http" if status else _kind(error)
     return ErrorInfo(kind=kind, message=text, traceback=place, attempts=1)

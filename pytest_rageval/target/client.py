@@ -143,7 +143,7 @@ class HttpRagClient:
             content = _encoded(self._map_request(request_body(request)))
         except EndpointError as error:
             return _failed(error, attempts=0, total_ms=None, secrets=secrets), b"", secrets
-        sent = Request(address=self._address, content=content, headers=headers)
+        sent = Request(address=self._address, content=content, headers=headers, secrets=secrets)
         last, attempts = self._pacing.until_settled(
             lambda: self._pacing.in_slot(lambda: self._attempt(sent)),
             retries=self._target.retries,

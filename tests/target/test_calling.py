@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import socket
 import threading
@@ -328,3 +329,45 @@ def test_a_refused_connection_of_httpx_is_a_connection_error() -> None:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
         assert error_of(call(lambda request: httpx.get(url)))[0] == "connection"
+
+
+def test_a_secret_across_the_cut_of_a_reason_leaves_no_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAG_API_KEY", "hushed" * 5)
+    text = "x " * 145 + "hushed" * 5
+
+    def ask(request: AskRequest) -> None:
+        raise _Refused(401, json.dumps({"detail": text}))
+
+    assert "hush" not in error_of(call(ask))[1]
+    assert "hush" not in error_of(call(lambda request: {"error": text}))[1]
+    assert "hush" not in str(call(lambda request: {"error": text, "answer": ""}).error)
+
+
+def test_the_message_of_an_endpoint_error_is_cleaned_and_cut() -> None:
+    def ask(request: AskRequest) -> None:
+        raise EndpointError("http", "\x1b[31mred\n::error::no " + "x" * 5000)
+
+    message = error_of(call(ask))[1]
+    assert message.startswith("red ")
+    assert "::error::" not in message
+    assert len(message) <= 400
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def test_an_exception_whose_text_raises_is_still_an_error_of_the_target() -> None:
+    def ask(request: AskRequest) -> None:
+        raise ValueError("outer") from Unprintable()
+
+    def alone(request: AskRequest) -> None:
+        raise Unprintable
+
+    for client, name in ((ask, "ValueError: outer"), (alone, "Unprintable: (its text cannot be")):
+        error = call_client(client, AskRequest(question="q")).error
+        assert error is not None
+        assert error.message.startswith(name)

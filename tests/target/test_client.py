@@ -214,6 +214,15 @@ def test_secrets_that_a_server_echoes_do_not_reach_the_message() -> None:
     assert "***" in message
 
 
+@pytest.mark.parametrize(
+    "body", [json.dumps({"error": "x " * 145 + "hushed" * 5}), "y" * 190 + "hushed" * 5]
+)
+def test_a_secret_across_the_cut_of_a_reason_leaves_no_beginning(body: str) -> None:
+    echo = http_reply(body.encode(), "401 Unauthorized")
+    _, message, _ = failure(echo, headers={"X-Api-Key": "hushed" * 5})
+    assert "hush" not in message
+
+
 def test_a_key_in_the_query_that_a_server_echoes_does_not_reach_the_message() -> None:
     echo = http_reply(
         b"no access to /ask?api_key=q%2Fkey-7&max=55555 with q/key-7", "403 Forbidden"

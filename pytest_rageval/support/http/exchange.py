@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
 from urllib.parse import urljoin
 
 import httpx
 
-from pytest_rageval.support.http.address import Address, without_secrets
+from pytest_rageval.support.http.address import Address, blot_out, without_secrets
 from pytest_rageval.support.http.deadline import mind_deadlines
 from pytest_rageval.support.http.reason import reply_reason
 from pytest_rageval.support.http.retry import is_retryable, parse_http_date, retry_after_seconds
@@ -47,6 +48,8 @@ class Request:
     """Maximum body of a reply with a 2xx status; None: ``MAX_BODY_BYTES``."""
     max_error_bytes: int = _HEAD_BYTES
     """Maximum body of any other reply."""
+    secrets: Sequence[str] = ()
+    """Texts blotted out of the reason of a failed reply, before it is cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +209,9 @@ def attempt(
     if reply.status is not None and not reply.is_success:
         # The status decides, even if the error page is incomplete.
         return Attempt(
-            error=failure("http", address, (status_text or _status_text)(reply)),
+            error=failure(
+                "http", address, status_text(reply) if status_text else _status_text(reply, request)
+            ),
             status=reply.status,
             retry_after_s=reply.retry_after_s,
         )
@@ -241,17 +246,18 @@ def failure(
     return error
 
 
-def _status_text(reply: Reply) -> str:
+def _status_text(reply: Reply, request: Request) -> str:
     text = f"HTTP {reply.status}"
     if reply.location is not None:
+        location = blot_out(without_secrets(reply.location), request.secrets)
         return (
-            f"{text} redirects to {clean(without_secrets(reply.location), 200)}; redirects are "
+            f"{text} redirects to {clean(location, 200)}; redirects are "
             "not followed: set the URL to the address itself"
         )
     body = reply.body.decode("utf-8", "replace")
-    if reason := reply_reason(body):
+    if reason := reply_reason(body, partial(blot_out, secrets=request.secrets)):
         return f"{text}: {reason}"
-    shown = clean(body, 200)
+    shown = clean(blot_out(body, request.secrets), 200)
     return f"{text}; the reply begins: {shown}" if shown else text
 
 

@@ -7,7 +7,7 @@ Read are RFC 9457 problems (``title``, ``detail``), ``{"error": "text"}``, ``{"e
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from pytest_rageval.support.text import clean
@@ -22,32 +22,35 @@ _FAILED: Final = frozenset({"error", "failed", "failure", "abort"})
 _DEPTH: Final = 4
 _ITEMS: Final = 3
 _CHARS: Final = 300
+_READ_CHARS: Final = 10_000
+"""Maximum length of a text in which secrets are looked for."""
 
 
-def reply_reason(body: str) -> str:
+def reply_reason(body: str, hide: Callable[[str], str] = str) -> str:
     """Return the reason that the body of a failed reply gives, on one line.
 
-    Empty: it is not JSON, or has no field for a reason.
+    Empty: it is not JSON, or has no field for a reason. ``hide`` removes secrets from a text before
+    it is cut, because the beginning of a cut secret would not be recognised.
 
     >>> reply_reason('{"error": {"message": "no such model", "code": 7}}')
     'no such model'
     """
     try:
-        return document_reason(json.loads(body))
+        return document_reason(json.loads(body), hide)
     except (ValueError, RecursionError):
         return ""
 
 
-def document_reason(document: object) -> str:
+def document_reason(document: object, hide: Callable[[str], str] = str) -> str:
     """Return the reason in a decoded document; empty: it holds none."""
     parts: list[str] = []
-    for text in _texts(document, _DEPTH):
+    for text in _texts(document, _DEPTH, hide):
         if not any(text in part for part in parts):
             parts.append(text)
     return clean(": ".join(parts), _CHARS)
 
 
-def reported_error(document: object) -> str:
+def reported_error(document: object, hide: Callable[[str], str] = str) -> str:
     """Return the reason of a reply that reports an error under a status of success.
 
     Such a reply has a field of errors, a ``code`` other than 0 and 200, a ``success`` that is
@@ -68,22 +71,23 @@ def reported_error(document: object) -> str:
         or fields.get("success") is False
         or any(str(fields.get(name)).lower() in _FAILED for name in ("type", "status"))
     )
-    return document_reason(document) if marked else ""
+    return document_reason(document, hide) if marked else ""
 
 
-def _texts(value: object, depth: int) -> Iterator[str]:
+def _texts(value: object, depth: int, hide: Callable[[str], str]) -> Iterator[str]:
     if isinstance(value, str):
-        if text := clean(value, _CHARS):
+        if text := clean(hide(value[:_READ_CHARS]), _CHARS):
             yield text
     elif not depth:
         return
     elif isinstance(value, list):
         for item in value[:_ITEMS]:
-            yield from _texts(item, depth - 1)
+            yield from _texts(item, depth - 1, hide)
     elif isinstance(value, Mapping):
         fields = {str(name).lower(): entry for name, entry in value.items()}
         if isinstance(place := fields.get("loc"), list) and isinstance(fields.get("msg"), str):
-            yield clean(f"{'.'.join(map(str, place))}: {fields['msg']}", _CHARS)
+            text = f"{'.'.join(map(str, place))}: {fields['msg']}"
+            yield clean(hide(text[:_READ_CHARS]), _CHARS)
             return
         for name in _NAMES:
-            yield from _texts(fields.get(name), depth - 1)
+            yield from _texts(fields.get(name), depth - 1, hide)
