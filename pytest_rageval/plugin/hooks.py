@@ -107,6 +107,7 @@ def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, object, object]:
     """Allow ``rag_client`` and ``judge`` to be async fixtures without an async plugin."""
+    __tracebackhide__ = True
     # A session that does not evaluate may have fixtures of these names, and a plugin for them.
     if fixturedef.argname in {"rag_client", "judge"} and STATE in request.config.stash:
         from pytest_rageval.plugin.client_fixtures import make_sync

@@ -233,6 +233,7 @@ class CaseItem(pytest.Function):
 
     def setup(self) -> None:
         """Forget the record of an earlier attempt (rerun plugins reuse the item)."""
+        __tracebackhide__ = True  # an error of a fixture begins at the user's line
         self.evaluated = None
         if not self.nothing_to_do:  # the target may be unavailable
             super().setup()

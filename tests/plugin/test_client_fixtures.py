@@ -11,6 +11,7 @@ import pytest
 
 from pytest_rageval.plugin.client_fixtures import make_sync
 from pytest_rageval.support.threads import session_loop
+from tests.plugin.scratch import Project
 
 
 @pytest.fixture(autouse=True)
@@ -109,3 +110,15 @@ def test_a_fixture_that_never_yields_ends_as_a_generator_without_a_value() -> No
             yield 1
 
     assert list(synced(fixture)()) == []
+
+
+def test_a_client_fixture_that_raises_shows_the_lines_of_the_user_alone(project: Project) -> None:
+    project.write(
+        "conftest.py",
+        "import os\nimport pytest\n\n\n@pytest.fixture\ndef rag_client():\n"
+        "    return os.environ['NO_SUCH_URL']\n",
+    )
+    result = project.run("evals")
+    assert result.ret == 1
+    assert ">       return os.environ['NO_SUCH_URL']" in result.stdout.str()
+    assert "pytest_rageval" not in result.stdout.str()
