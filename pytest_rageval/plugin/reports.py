@@ -14,6 +14,7 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.metrics.registry import STAGE_PREFIX
+from pytest_rageval.metrics.scoring import EXPECTED, evidence_key
 from pytest_rageval.plugin.private import add_json_metadata
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.text.lines import detectable_text
@@ -67,15 +68,7 @@ _VERBS: Final[dict[Outcome, str]] = {
     "missed": "missed",
     "error": "erred",
 }
-_EXPECTATION_KEYS: Final = (
-    "recall_all_at_k",
-    "hit_at_k",
-    "recall_at_k",
-    "specificity_accuracy",
-    "recency_conflict_accuracy",
-    "abstention_accuracy",
-    "over_abstention_rate",
-)
+_RETRIEVAL_KEYS: Final = ("recall_all_at_k", "hit_at_k", "recall_at_k")
 _FLAW_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "not_cited": ("attribution_hit_rate",),
     "ungrounded": ("groundedness",),
@@ -131,7 +124,11 @@ def _reason(record: CaseRecord) -> str:
         tries = f" after {record.error.attempts} attempts" if record.error.attempts > 1 else ""
         return f"{record.error.kind}{tries}: {record.error.message}"
     stage = record.failure_stage or ""
-    keys = _FLAW_KEYS.get(stage, ()) if record.outcome == "flawed" else _EXPECTATION_KEYS
+    if record.outcome == "flawed":
+        keys = _FLAW_KEYS.get(stage, ())
+    else:
+        decides = evidence_key(record.case, record.metrics)
+        keys = tuple(dict.fromkeys((*_RETRIEVAL_KEYS, decides, *EXPECTED)))
     found = ((key, record.metrics.get(key)) for key in keys)
     shown = ", ".join(f"{key} {value:g}" for key, value in found if value is not None)
     return ": ".join(filter(None, (stage, shown)))

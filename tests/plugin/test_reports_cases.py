@@ -111,3 +111,8 @@ def test_a_report_without_details_has_none_with_a_value() -> None:
     ReportDetails().put_on(bare)
     assert not hasattr(bare, "rageval")
     assert ReportDetails.of(bare) == ReportDetails()
+
+
+def test_the_reason_names_the_documents_where_they_decide() -> None:
+    decided = record("a", {"doc_hit_at_k": 0.0}, outcome="missed", failure_stage="not_retrieved")
+    assert case_reason([decided]) == "not_retrieved: doc_hit_at_k 0"
