@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -61,7 +62,7 @@ def _is_steerable(number: int) -> bool:
     )
 
 
-class _Display:
+class _Display(ABC):
     """Writer of the progress from a thread, past pytest's capturing."""
 
     def __init__(self, reporter: pytest.TerminalReporter, source: Source) -> None:
@@ -104,12 +105,12 @@ class _Display:
                 with suppress(OSError):  # the reader has gone
                     self._show(progress)
 
+    @abstractmethod
     def _pauses(self) -> Iterator[float]:
         """Yield the seconds before each showing."""
-        raise NotImplementedError
 
-    def _show(self, progress: Progress) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _show(self, progress: Progress) -> None: ...
 
 
 class LogLines(_Display):

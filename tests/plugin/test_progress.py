@@ -121,6 +121,7 @@ def test_the_line_leaves_the_terminal_to_a_debugger() -> None:
     terminal = Terminal(80, 24)
     with live(terminal) as (file, line):
         file.write("..")
+        file.flush()
         terminal.wait_for(lambda screen: last_row(screen) == SHOWN)
         line.pytest_enter_pdb()
         terminal.wait_for(lambda screen: last_row(screen) == "..")

@@ -24,7 +24,10 @@ VARIABLE: Final = "_RAGEVAL_PROBE"
 """Environment variable with the instructions for ``plugin.probe`` as JSON."""
 _PROBE: Final = "pytest_rageval.plugin.probe"
 _FOUND: Final = Findings("target")
+_HANGS: Final = "session"
 _MOST_FILES: Final = 5
+LONGEST_S: Final = 300.0
+"""Seconds after which a session whose fixture or target hangs is ended."""
 _ERROR_LINE: Final = re.compile(r"(?:E   +|ERROR:? |ImportError |INTERNALERROR> )(.+)")
 
 
@@ -47,10 +50,15 @@ def check_through_pytest(
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "findings.jsonl"
         task = {"out": str(out), "cases": chosen, "question": question}
-        done = _run_pytest([file for file, _ in chosen], flags, folder, task)
+        try:
+            ended = _no_session(_run_pytest([file for file, _ in chosen], flags, folder, task))
+        except subprocess.TimeoutExpired:
+            ended = _still_running()
         lines = out.read_text(encoding="ascii").splitlines() if out.is_file() else []
     found = [Finding(**json.loads(line)) for line in lines]
-    yield from found or [_no_session(done)]
+    if not found or ended.check == _HANGS:
+        found.append(ended)
+    yield from found
 
 
 def _usefulness(case: Case) -> tuple[bool, bool, bool]:
@@ -79,12 +87,20 @@ def _run_pytest(
         encoding="utf-8",
         errors="replace",
         check=False,
+        timeout=LONGEST_S,
+    )
+
+
+def _still_running() -> Finding:
+    message = f"no end after {LONGEST_S:g} s: a fixture or the target does not answer"
+    return _FOUND.fail(
+        _HANGS, message, "run `pytest --setup-only` on a case file, and interrupt it"
     )
 
 
 def _no_session(done: subprocess.CompletedProcess[str]) -> Finding:
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-    told = [match[1] for line in lines if (match := _ERROR_LINE.match(line))] or lines[-1:]
-    message = "; ".join(dict.fromkeys(told[:3])) or f"exit code {done.returncode}"
+    reasons = [match[1] for line in lines if (match := _ERROR_LINE.match(line))] or lines[-1:]
+    message = "; ".join(dict.fromkeys(reasons[:3])) or f"exit code {done.returncode}"
     fix = missing_variable(message) or "run `pytest --collect-only` to see all of it"
     return _FOUND.fail("pytest", message, fix)

@@ -154,3 +154,14 @@ def rag_client(rag_client):
 """)
     assert "conftest.py around http://" in found[0].message
     assert "reachable" in {one.check for one in found}
+
+
+def test_a_target_that_hangs_is_a_failure_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_rageval.authoring.doctor.session.LONGEST_S", 3.0)
+    hanging = CLIENT.replace(
+        "def rag_client():", "def rag_client():\n    __import__('time').sleep(60)"
+    )
+    assert "sleep" in hanging
+    assert failures(doctor(hanging)) == {
+        "session": "no end after 3 s: a fixture or the target does not answer"
+    }
