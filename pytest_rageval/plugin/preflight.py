@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rageval.engine.run_state import Breaker
-from pytest_rageval.plugin.private import selects_mark
 from pytest_rageval.plugin.state import State, is_xdist_controller
 from pytest_rageval.project.discovery import (
     DEFAULT_TESTPATHS,
@@ -91,9 +90,17 @@ def _wants_cases(config: pytest.Config) -> bool:
     return bool(
         option.collectonly
         or (getattr(option, "lf", False) and _some_case_failed(config))
-        or selects_mark(option.markexpr, "case")
+        or _selects_cases(option.markexpr)
         or given & {setting.flag for setting in OPTIONS}
     )
+
+
+def _selects_cases(markexpr: str) -> bool:
+    if "case" not in markexpr:
+        return False
+    from pytest_rageval.plugin.private import selects_mark
+
+    return selects_mark(markexpr, "case")
 
 
 def _some_case_failed(config: pytest.Config) -> bool:

@@ -20,8 +20,6 @@ Definitions = Mapping[str, Sequence[pytest.FixtureDef[Any]]]
 
 def selects_mark(expression: str, name: str) -> bool:
     """Return whether ``-m EXPRESSION`` selects items for having a mark, not for lacking it."""
-    if name not in expression:
-        return False
     from _pytest.mark import expression as marks
 
     try:
