@@ -54,8 +54,9 @@ def ask_server(project: Project, url: str, *, judge: str = "none", **settings: o
 
 def start(project: Project, *arguments: str) -> subprocess.Popen[str]:
     """Start a session and do not wait for it."""
+    cases = () if "evals" in arguments else ("evals",)
     return subprocess.Popen(
-        [sys.executable, "-m", "pytest", "evals", *arguments, *QUIET],
+        [sys.executable, "-m", "pytest", *cases, *arguments, *QUIET],
         cwd=project.path,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
