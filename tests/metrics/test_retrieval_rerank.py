@@ -41,7 +41,7 @@ def test_ranks_before_may_tie_and_start_anywhere() -> None:
     assert found.metrics_before_rerank["mrr"] == 0.5
 
 
-@pytest.mark.parametrize("chunks", [None, reranked(2, None)])
+@pytest.mark.parametrize("chunks", [None, (), reranked(2, None)])
 def test_without_every_rank_before_there_is_nothing_to_compare(
     chunks: tuple[RetrievedChunk, ...] | None,
 ) -> None:

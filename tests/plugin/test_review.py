@@ -77,7 +77,7 @@ def test_a_set_of_generated_cases_alone_is_not_evaluated_and_says_what_to_do(
         "NOT EVALUATED: 1 case was asked, none is reviewed: go through them with "
         "`rageval label --review`"
     )
-    assert "   1 not reviewed   " in next(summary_lines(result))
+    assert "   1 not reviewed (1 missed)   " in next(summary_lines(result))
     assert outcomes(result) == {"missed": 1, "checks passed": 1, "checks skipped": 1}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,13 @@ class CaseGroup:
     def outcome(self) -> CaseOutcome:
         """The case's outcome over its repeats."""
         return outcome_of_repeats(map(record_outcome, self.records))
+
+    @property
+    def deciding(self) -> CaseRecord:
+        """The first repeat that has the case's outcome, one with a failure stage if there is."""
+        outcome = self.outcome
+        found = [r for r in self.records if record_outcome(r) == outcome]
+        return next((r for r in found if r.failure_stage is not None), found[0])
 
     @property
     def stage(self) -> FailureStage | None:
@@ -125,6 +133,27 @@ def count_stages(stages: Iterable[FailureStage | None]) -> dict[str, int]:
     return {
         stage: found[stage] for stage in sorted(STAGES, key=lambda s: -found[s]) if found[stage]
     }
+
+
+def worst_misses(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+    """Return the deciding record of every case that missed, is flawed or has a failure stage.
+
+    Sorted by what to look at first: misses by recall (none counts as 0), then flaws, then the rest
+    by the score of the answer, the lowest first; cases that nobody has reviewed come last.
+    """
+    cases = (case.deciding for case in group_repeats(records) if case.outcome != "error")
+    found = [r for r in cases if r.outcome != "passed" or r.failure_stage is not None]
+    return sorted(found, key=_first_to_see)
+
+
+def _first_to_see(record: CaseRecord) -> tuple[bool, int, float, str]:
+    if record.outcome == "missed":
+        score = record.metrics.get("recall_at_k") or 0.0
+    else:
+        key = "groundedness" if record.failure_stage == "ungrounded" else "correctness"
+        found = record.metrics.get(key)
+        score = math.inf if found is None else found
+    return not record.counted, -_BADNESS[record.outcome], score, record.nodeid
 
 
 def group_repeats(records: Iterable[CaseRecord]) -> list[CaseGroup]:

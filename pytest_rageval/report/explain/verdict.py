@@ -49,7 +49,7 @@ STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
         "wrongly_abstained": "The evidence was there, and the answer refused all the same.",
         "not_cited": "The evidence was there, and the answer does not cite it.",
         "ungrounded": "The judge finds claims that the retrieved text does not support.",
-        "incorrect": "The evidence was there and cited, and the answer is still not right.",
+        "incorrect": "The evidence was there, and the answer is still not right.",
         "hallucinated": "Nothing can answer this question, and the target answered.",
     }
 )
@@ -75,7 +75,7 @@ _STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "its context.",
         ),
         "ungrounded": ("Read the unsupported claims beside the retrieved text.",),
-        "incorrect": ("Compare the answer with expected_key_facts and the cited sections.",),
+        "incorrect": ("Compare the answer with expected_key_facts and the evidence.",),
         "hallucinated": (
             "Look at the threshold or prompt by which the target refuses, and at what "
             "the retrieved chunks seemed to offer.",

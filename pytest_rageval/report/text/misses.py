@@ -2,54 +2,73 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
+from pytest_rageval.analysis.aggregate.case_groups import worst_misses
+from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
 from pytest_rageval.report.explain.verdict import STAGE_MEANING
-from pytest_rageval.report.text.lines import HEAD, Line, fit_line
-from pytest_rageval.report.text.next_commands import case_names, explain_command
+from pytest_rageval.report.text.lines import HEAD, Line, fit_line, wrapped
+from pytest_rageval.report.text.next_commands import case_names, explain_worst
+from pytest_rageval.report.text.target_faults import FaultOptions, cause_lines
 from pytest_rageval.support.text import clean, counted, cut_columns
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.record import CaseRecord, Outcome
 
-Misses = Mapping[str, Sequence[CaseRecord]]
-"""By cause, the most frequent first: the kind of an error, a failure stage, or else the outcome."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """Cases of a run that did not pass for the same reason."""
+
+    name: str
+    """Kind of an error, failure stage, or else the outcome."""
+    records: tuple[CaseRecord, ...]
+    """One of each case, the worst first."""
+    error: ErrorGroup | None = None
+    """The errors of one message; None: the cases were answered."""
+
 
 _MEANINGS: Final = {str(stage): meaning for stage, meaning in STAGE_MEANING.items()}
 _SHOWN: Final = 10
 """Cases of one cause that are listed unless all are asked for."""
 _ID_COLUMNS: Final = 28
 _TEXT_CHARS: Final = 300
+_WORDS: Final[dict[Outcome, str]] = {
+    "error": "errored",
+    "missed": "missed",
+    "flawed": "flawed",
+    "passed": "passed with a failure stage",
+}
 _LABEL: Final = len("question  ")
 
 
-def find_misses(records: Sequence[CaseRecord]) -> Misses:
-    """Return the cases that erred, missed or have a failure stage, errors before the others.
+def find_misses(records: Sequence[CaseRecord]) -> list[Cause]:
+    """Return the causes why cases erred, missed, are flawed or have a failure stage.
 
-    Of a case that was asked several times, the first such repeat stands for all.
+    Errors come first, one cause for each message as in the summary of a run, then the failure
+    stages with the most cases. A case that erred in one repeat and missed in another has two.
     """
-    found: dict[str, CaseRecord] = {}
-    for record in records:
-        if record.outcome != "passed" or record.failure_stage is not None:
-            found.setdefault(record.nodeid, record)
+    errors = [Cause(name=one.kind, records=one.records, error=one) for one in group_errors(records)]
     by_cause: dict[str, list[CaseRecord]] = {}
-    for record in found.values():
+    for record in worst_misses(records):
         by_cause.setdefault(_cause(record), []).append(record)
-    return dict(sorted(by_cause.items(), key=lambda one: (one[1][0].error is None, -len(one[1]))))
+    missed = [Cause(name=name, records=tuple(found)) for name, found in by_cause.items()]
+    return [*errors, *sorted(missed, key=lambda one: -len(one.records))]
 
 
 def _cause(record: CaseRecord) -> str:
-    if record.error is not None:
-        return record.error.kind
     return record.failure_stage or record.outcome
 
 
-def misses_document(misses: Misses) -> list[dict[str, Any]]:
+def misses_document(misses: Iterable[Cause]) -> list[dict[str, Any]]:
     """Return the list as JSON values."""
     return [
         {
-            "cause": cause,
-            "n_cases": len(records),
+            "cause": cause.name,
+            **({} if cause.error is None else {"message": cause.error.message}),
+            "n_cases": len(cause.records),
             "cases": [
                 {
                     "case_id": record.case_id,
@@ -57,10 +76,10 @@ def misses_document(misses: Misses) -> list[dict[str, Any]]:
                     "outcome": record.outcome,
                     "question": record.question,
                 }
-                for record in records
+                for record in cause.records
             ],
         }
-        for cause, records in misses.items()
+        for cause in misses
     ]
 
 
@@ -78,35 +97,60 @@ def render_misses(
     """
     misses = find_misses(records)
     names = case_names(records)
-    lines = [_head(records, misses, run_id)]
-    for cause, found in misses.items():
-        shown = found if verbose else found[:_SHOWN]
-        lines += _group(cause, shown, len(found), names, width)
-        if len(found) > len(shown):
-            lines.append(((f"  and {len(found) - len(shown)} more, listed with -v", "dim"),))
-    if misses:
-        first = next(iter(misses.values()))[0]
-        why = "   (why one of them failed)"
-        command = explain_command(first, names, run)
-        fits = HEAD + len(command) + len(why) <= width
-        lines += [(), ((f"{'next':<{HEAD}}", "bold"), (command + why * fits, ""))]
+    n_cases = len({record.nodeid for record in records})
+    lines = [*_head(n_cases, misses, run_id, width)]
+    for cause in misses:
+        lines += [(), *_cause_head(cause, n_cases, width)]
+        shown = cause.records if verbose else cause.records[:_SHOWN]
+        lines += _case_lines(shown, names, width)
+        if more := len(cause.records) - len(shown):
+            lines.append(((f"  and {more} more, listed with -v", "dim"),))
+    # The order of the run's own summary, where errors have another command.
+    worst = worst_misses(records) or [record for cause in misses for record in cause.records]
+    if worst:
+        command, why = explain_worst(worst, names, run)
+        reason = f"   ({why})"
+        fits = HEAD + len(command) + len(reason) <= width
+        lines += [(), ((f"{'next':<{HEAD}}", "bold"), (command + reason * fits, ""))]
     return [fit_line(line, width) for line in lines]
 
 
-def _head(records: Sequence[CaseRecord], misses: Misses, run_id: str) -> Line:
-    cases = counted(len({record.nodeid for record in records}), "case")
-    outcomes = Counter(record.outcome for found in misses.values() for record in found)
-    counts = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items())
-    text = f"{outcomes.total()} of {cases} to look at: {counts}" if misses else f"{cases}, no miss"
-    return ((f"run {clean(run_id)}", "bold"), (f"   {text}", ""))
+def _head(n_cases: int, misses: Sequence[Cause], run_id: str, width: int) -> Iterator[Line]:
+    found = {record.nodeid: record for cause in reversed(misses) for record in cause.records}
+    outcomes = Counter(record.outcome for record in found.values())
+    counts = [
+        f"{outcomes[outcome]} {word}" for outcome, word in _WORDS.items() if outcomes[outcome]
+    ]
+    if aside := sum(not record.counted for record in found.values()):
+        counts.append(f"{aside} of them not reviewed")
+    cases = counted(n_cases, "case")
+    text = (
+        f"{len(found)} of {cases} to look at: {', '.join(counts)}" if found else f"{cases}, no miss"
+    )
+    head = f"run {clean(run_id)}"
+    if len(head) + 3 + len(text) <= width:
+        yield ((head, "bold"), (f"   {text}", ""))
+    else:
+        yield ((head, "bold"),)
+        yield from wrapped("", text, width)
 
 
-def _group(
-    cause: str, records: Sequence[CaseRecord], total: int, names: Mapping[str, str], width: int
+def _cause_head(cause: Cause, n_cases: int, width: int) -> Iterator[Line]:
+    if cause.error is not None:
+        yield from cause_lines(cause.error, n_cases, FaultOptions(width=width))
+        return
+    title, meaning = f"{clean(cause.name)} {len(cause.records)}", _MEANINGS.get(cause.name, "")
+    if len(title) + 3 + len(meaning) <= width:
+        yield ((title, "bold"), (f"   {meaning}", "dim"))
+    else:
+        yield ((title, "bold"),)
+        for part in textwrap.wrap(meaning, width - 2):
+            yield ((f"  {part}", "dim"),)
+
+
+def _case_lines(
+    records: Sequence[CaseRecord], names: Mapping[str, str], width: int
 ) -> Iterator[Line]:
-    meaning = "" if records[0].error is not None else _MEANINGS.get(cause, "")
-    yield ()
-    yield ((f"{clean(cause)} {total}", "bold"), (f"   {meaning}", "dim"))
     shown = {clean(names[record.nodeid]): record for record in records}
     room = min(max(map(len, shown)), _ID_COLUMNS)
     for name, record in shown.items():

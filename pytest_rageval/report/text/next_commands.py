@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pytest_rageval.analysis.aggregate.case_groups import worst_misses
 from pytest_rageval.runs.tags import BASELINE_TAG
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.record import CaseRecord
@@ -29,24 +30,19 @@ class RunCommands:
     """Whether it passed over the whole set of a project that has no baseline."""
 
 
-def next_commands(
-    records: Sequence[CaseRecord], worst: CaseRecord | None, commands: RunCommands
-) -> list[tuple[str, str]]:
+def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[tuple[str, str]]:
     """Return at most two commands, each with a reason in a few words.
 
     Args:
         records: of the run.
-        worst: the miss to look at first; None: no case missed.
         commands: how the run is named, and run again.
     """
     found = []
     if commands.rerun and any(record.outcome == "error" for record in records):
         found.append((commands.rerun, "asks again, once the errors are mended"))
-    if worst is not None:
-        n = len({r.nodeid for r in records if r.counted and r.outcome not in {"passed", "error"}})
-        word = "missed" if worst.outcome == "missed" else "is flawed"
-        why = f"the worst of {n}" if n > 1 else f"shows why it {word}"
-        found.append((explain_command(worst, case_names(records), commands.name), why))
+    worst = [record for record in worst_misses(records) if record.counted]
+    if worst and worst[0].outcome != "passed":
+        found.append(explain_worst(worst, case_names(records), commands.name))
         if commands.rerun and not commands.reran:
             found.append((commands.rerun, "asks again what did not pass"))
     unreviewed = Counter(r.file for r in {r.nodeid: r for r in records}.values() if not r.counted)
@@ -70,7 +66,24 @@ def case_names(records: Sequence[CaseRecord]) -> Mapping[str, str]:
     return {nodeid: name if n[name] == 1 else nodeid for nodeid, name in nodeids.items()}
 
 
-def explain_command(record: CaseRecord, names: Mapping[str, str], run: str) -> str:
+def explain_worst(
+    worst: Sequence[CaseRecord], names: Mapping[str, str], run: str
+) -> tuple[str, str]:
+    """Return the command that explains the first of these cases, and why that one.
+
+    Args:
+        worst: at least one case, the worst first.
+        names: by node id.
+        run: as the user names it.
+    """
+    verbs = {"missed": "missed", "error": "failed", "flawed": "is flawed"}
+    verb = verbs.get(worst[0].outcome, "is listed")
+    n = sum(record.outcome != "passed" for record in worst)
+    why = f"the worst of {n}" if n > 1 else f"shows why it {verb}"
+    return _explain_command(worst[0], names, run), why
+
+
+def _explain_command(record: CaseRecord, names: Mapping[str, str], run: str) -> str:
     """Return the command that explains a case, or lists all if its name cannot be typed."""
     name = names[record.nodeid]
     command = f"rageval explain {shlex.quote(clean(run))}"

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import shlex
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES, group_repeats, worst_misses
 from pytest_rageval.analysis.trust.reliability import (
     JudgeReliability,
     reliability_lines,
@@ -136,8 +138,9 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
         lines += _group_table("difficulty", view.aggregate.by_difficulty, view, width)
     lines += _case_lines(view, width)
     if verbosity > 0:
-        limit = _TEXTS_SHOWN if verbosity == 1 else len(view.records)
-        lines += render_texts(_worst_misses(view.records), limit=limit, width=width)
+        missed = [r for r in worst_misses(view.records) if r.counted and r.outcome != "passed"]
+        limit = _TEXTS_SHOWN if verbosity == 1 else len(missed)
+        lines += render_texts(missed, limit=limit, width=width)
     if view.reliability is not None:
         lines += _reliability_lines(view.reliability, width, verbosity)
     for note in (*view.notes, *view.aggregate.warnings, *view.aggregate.target_warnings):
@@ -151,10 +154,13 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
 def _run_lines(view: SummaryView, width: int) -> Iterator[Line]:
     total = view.aggregate.total
     judge = "off" if view.judge == "none" else view.judge
-    aside = len(_one_of_each_case(record for record in view.records if not record.counted))
+    aside = group_repeats(record for record in view.records if not record.counted)
+    found = Counter(CASE_OUTCOMES[case.outcome] for case in aside)
+    # pytest's last line counts them with the others.
+    bad = ", ".join(f"{found[o]} {o}" for o in ("missed", "flawed", "errored") if found[o])
     counts = [
         *([counted(total, "case")] if total or not aside else []),
-        *([f"{aside} not reviewed"] if aside else []),
+        *([f"{len(aside)} not reviewed{f' ({bad})' if bad else ''}"] if aside else []),
         *([f"{view.aggregate.missed} missed", f"{view.aggregate.flawed} flawed"] if total else []),
         *([counted(view.aggregate.errored, "error")] if total else []),
     ]
@@ -383,27 +389,8 @@ def worst_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
 
     Errors, then misses with the lowest recall, then bad answers with the lowest score.
     """
-    found = [
-        (_badness(r), r)
-        for r in records
-        if r.outcome != "passed" or r.failure_stage in {"ungrounded", "incorrect"}
-    ]
-    worst_first = (record for _, record in sorted(found, key=lambda one: one[0]))
-    return _one_of_each_case(worst_first)[:_CASES_SHOWN]
-
-
-def _badness(record: CaseRecord) -> tuple[int, float, str]:
-    if record.outcome in {"flawed", "passed"}:
-        key = "groundedness" if record.failure_stage == "ungrounded" else "correctness"
-        return 2, record.metrics.get(key) or 0.0, record.nodeid
-    recall = record.metrics.get("recall_at_k") or 0.0
-    return 0 if record.outcome == "error" else 1, recall, record.nodeid
-
-
-def _worst_misses(records: Sequence[CaseRecord]) -> list[CaseRecord]:
-    """Return the counted misses, one record of each case, the worst first."""
-    found = [r for r in records if r.counted and r.outcome not in {"passed", "error"}]
-    return _one_of_each_case(sorted(found, key=_badness))
+    erred = sorted((r for r in records if r.error is not None), key=lambda r: r.nodeid)
+    return _one_of_each_case([*erred, *worst_misses(records)])[:_CASES_SHOWN]
 
 
 def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
@@ -501,9 +488,8 @@ def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
 
 
 def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
-    worst = next(iter(_worst_misses(view.records)), None)
     commands = replace(view.commands, rerun="") if view.resume else view.commands
-    for command, reason in next_commands(view.records, worst, commands):
+    for command, reason in next_commands(view.records, commands):
         reasoned = f"{command}   ({reason})"
         if len(reasoned) + 9 <= width:
             yield (("next     ", "bold"), (reasoned, ""))

@@ -64,7 +64,14 @@ def render_target_faults(
     return [fit_line(line, options.width) for line in lines]
 
 
-def _group(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Iterator[Line]:
+def cause_lines(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Iterator[Line]:
+    """Yield the message of a cause, with its count and the user's code, without its cases.
+
+    Args:
+        group: the cause.
+        n_cases: cases of the run.
+        options: width and style.
+    """
     n, width = len(group.records), options.width
     where = f"{group.kind} in {n} of {counted(n_cases, 'case')}"
     message = clean(group.message, _MESSAGE_CHARS)
@@ -74,6 +81,11 @@ def _group(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Iterator[L
         style, rootdir = options.traceback, options.rootdir
         for text in restyled(group.traceback, message, style, rootdir, hide=hide):
             yield indented(text, HEAD, width)
+
+
+def _group(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Iterator[Line]:
+    width = options.width
+    yield from cause_lines(group, n_cases, options)
     yield _cases(group.records, width)
     if not options.brief:
         captured = options.captured.get(group.records[0].nodeid, ())

@@ -72,7 +72,7 @@ def test_misses_are_listed_by_cause_with_the_command_for_one(capsys: Output) -> 
         "  alpha  Where is it?",
         "  gamma  Where is it?",
         "",
-        "next     rageval explain last alpha   (why one of them failed)",
+        "next     rageval explain last alpha   (the worst of 2)",
     ]
     assert cli.run(["explain"]) == ExitCode.YES
     assert capsys.readouterr() == (listed, "assumed RUN: one, the last run\n")

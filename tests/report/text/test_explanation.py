@@ -162,6 +162,11 @@ def test_reranking_shows_what_it_changed_in_both_directions() -> None:
     )
 
 
+def test_a_reply_without_chunks_says_nothing_of_reranking() -> None:
+    found = explained(case(S), response(retrieved_chunks=()))
+    assert "reranking" not in shown(found)
+
+
 def test_folders_show_the_selection_and_its_fallback() -> None:
     selection = FolderSelection(
         selected_folders=("n", ""),

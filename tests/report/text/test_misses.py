@@ -2,9 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_rageval.report.text.misses import find_misses, render_misses, render_texts
+from pytest_rageval.report.text.misses import (
+    find_misses,
+    misses_document,
+    render_misses,
+    render_texts,
+)
+from pytest_rageval.report.text.next_commands import RunCommands, next_commands
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
+from tests.analysis.aggregate.test_target_faults import PLACE
+from tests.analysis.aggregate.test_target_faults import failed as erred
 from tests.build.records import failed, hits, record
 
 
@@ -20,7 +28,7 @@ def miss(case_id: str, stage: str | None = None, **fields: Any) -> CaseRecord:
 def test_errors_come_first_and_then_the_most_frequent_cause() -> None:
     misses = [miss("a", "not_cited"), miss("b", "not_retrieved"), miss("c", "not_retrieved")]
     found = find_misses([*misses, miss("d"), failed("e"), *hits(1)])
-    assert {cause: [one.case_id for one in records] for cause, records in found.items()} == {
+    assert {cause.name: [one.case_id for one in cause.records] for cause in found} == {
         "http": ["e"],
         "not_retrieved": ["b", "c"],
         "not_cited": ["a"],
@@ -29,7 +37,77 @@ def test_errors_come_first_and_then_the_most_frequent_cause() -> None:
 
 
 def test_a_passed_case_with_a_failure_stage_is_listed() -> None:
-    assert [*find_misses([record("a", failure_stage="incorrect")])] == ["incorrect"]
+    found = find_misses([record("a", failure_stage="incorrect")])
+    assert [cause.name for cause in found] == ["incorrect"]
+    shown = text(record("a", failure_stage="incorrect"))
+    assert shown[0] == "run r-1   1 of 1 case to look at: 1 passed with a failure stage"
+
+
+def test_errors_are_grouped_by_message_as_in_the_summary_of_the_run() -> None:
+    broken = [erred(f"c{n}", "KeyError: 'x'", "protocol", PLACE) for n in range(2)]
+    refused = erred("d", "HTTP 400: rate limit for org-1")
+    shown = text(*broken, refused, miss("m", "not_retrieved"))
+    assert shown[:10] == [
+        "run r-1   4 of 4 cases to look at: 3 errored, 1 missed",
+        "",
+        "error    protocol in 2 of 4 cases: KeyError: 'x'",
+        "         conftest.py:8: in answer",
+        "             return question.lower()",
+        "  c0  ?",
+        "  c1  ?",
+        "",
+        "error    http in 1 of 4 cases: HTTP 400: rate limit for org-1",
+        "  d  ?",
+    ]
+    document = misses_document(find_misses([*broken, refused]))
+    assert [(one["cause"], one["message"], one["n_cases"]) for one in document] == [
+        ("protocol", "KeyError: 'x'", 2),
+        ("http", "HTTP 400: rate limit for org-1", 1),
+    ]
+
+
+def test_the_command_at_the_end_is_that_of_the_summary_of_the_run() -> None:
+    records = [
+        record("flaw", {"correctness": 0.0}, outcome="flawed", failure_stage="incorrect"),
+        record("flaw2", {"correctness": 1.0}, outcome="flawed", failure_stage="incorrect"),
+        miss("half", "not_retrieved", metrics={"recall_at_k": 0.5}),
+        miss("none", "hallucinated", metrics={"recall_at_k": 0.0}),
+    ]
+    ((command, why), _) = next_commands(records, RunCommands())
+    assert command == "rageval explain last none"
+    for order in (records, records[::-1]):
+        shown = text(*order)
+        assert shown[-1] == f"next     {command}   ({why})"
+        assert [line.strip()[:5] for line in shown if line.startswith("  flaw")] == [
+            "flaw ",
+            "flaw2",
+        ]
+
+
+def test_only_errors_end_in_the_command_that_explains_the_first() -> None:
+    shown = text(failed("a"))
+    assert shown[-1] == "next     rageval explain last a   (shows why it failed)"
+
+
+def test_of_repeats_the_one_that_decides_the_outcome_of_the_case_is_shown() -> None:
+    flaw = record("a", outcome="flawed", failure_stage="incorrect")
+    worst = miss("a", "not_retrieved", repeat=1)
+    shown = text(flaw, worst)
+    assert shown[0].endswith("1 of 1 case to look at: 1 missed")
+    assert any(line.startswith("not_retrieved 1") for line in shown)
+    assert not any(line.startswith("incorrect") for line in shown)
+
+
+def test_a_meaning_that_does_not_fit_has_lines_of_its_own() -> None:
+    shown = text(miss("a", "irrelevant_retrieved"))
+    assert shown[2:4] == [
+        "irrelevant_retrieved 1",
+        "  Evidence that must not come up (irrelevant_supports) is in the cut.",
+    ]
+
+
+def test_no_meaning_speaks_of_citations_that_the_target_may_not_report() -> None:
+    assert not any("cited" in line for line in text(miss("a", "incorrect")))
 
 
 def test_repeats_of_a_case_are_listed_once() -> None:
@@ -49,6 +127,7 @@ def test_of_a_frequent_cause_the_first_cases_are_listed() -> None:
 def test_a_case_that_nobody_has_reviewed_is_marked() -> None:
     shown = text(miss("a", case=Case(id="a", question="?", review="generated")))
     assert any("(not reviewed) " in line for line in shown)
+    assert shown[0].endswith("1 of 1 case to look at: 1 missed, 1 of them not reviewed")
 
 
 def test_two_cases_of_one_name_are_named_by_their_files() -> None:

@@ -21,8 +21,7 @@ def generated(case_id: str, **fields: Any) -> CaseRecord:
 
 
 def commands(*records: CaseRecord, of: RunCommands = FRESH) -> list[tuple[str, str]]:
-    missed = [one for one in records if one.counted and one.outcome == "missed"]
-    return next_commands(records, missed[0] if missed else None, of)
+    return next_commands(records, of)
 
 
 def test_a_miss_is_explained_and_run_again() -> None:
