@@ -24,6 +24,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, Reported
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import Judgement, JudgeRequest
 
 
 def ask_request(case: Case, settings: Settings) -> AskRequest:
@@ -69,9 +70,28 @@ def ask(trial: Trial, client: object, *, clock: Callable[[], float]) -> AskResul
     return call_client(client, request, clock=clock, slots=trial.slots, rootdir=rootdir)
 
 
+class _LostJudge:
+    """Judge of cases that were not asked: their metrics are errors rather than not applicable."""
+
+    identity = "lost"
+
+    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+        raise AssertionError("a case without an answer is not judged")
+
+
+def lost_judges(settings: Settings) -> Judges | None:
+    """Return the judges of a case that could not be asked; None: the run has no judge."""
+    return None if settings.judge == "none" else Judges(_LostJudge())
+
+
 def not_attempted(trial: Trial, reason: str, *, reported: Reported | None = None) -> CaseRecord:
     """Record a case that was given up before it was asked; a judge's metrics are errors, too."""
     error = ErrorInfo(kind="not_attempted", message=reason, attempts=0)
+    return not_asked(trial, error, reported=reported)
+
+
+def not_asked(trial: Trial, error: ErrorInfo, *, reported: Reported | None = None) -> CaseRecord:
+    """Record a case that was not asked, for the reason of an error."""
     result = AskResult(response=None, error=error, total_ms=None, attempts=0)
     return record_of(trial, result, reported=reported)
 

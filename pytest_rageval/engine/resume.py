@@ -170,7 +170,11 @@ def is_finished(record: CaseRecord) -> bool:
     A time-out or a refusal is a fact about the target; a failed connection and a case that was
     never asked only show that the run was cut short.
     """
-    return record.error is None or record.error.kind not in {"connection", "not_attempted"}
+    return record.error is None or record.error.kind not in {
+        "connection",
+        "fixture",
+        "not_attempted",
+    }
 
 
 def _refuse_unread_files(

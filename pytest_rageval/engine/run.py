@@ -16,12 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_rageval.engine.case import Trial, not_attempted
+from pytest_rageval.engine.case import Trial, lost_judges, not_attempted
 from pytest_rageval.engine.labels import judge_notes
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
 from pytest_rageval.engine.run_cases import RunCases
 from pytest_rageval.engine.run_state import RunState
-from pytest_rageval.judges.asking import Judges
 from pytest_rageval.metrics.scoring import reported_by, score_settings
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.project.settings import config_warnings
@@ -36,19 +35,9 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun, concurrency_of
-from pytest_rageval.values.verdict import Judgement, JudgeRequest
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun
-
-
-class _LostJudge:
-    """The judge of a process that died, whose metrics are errors rather than not applicable."""
-
-    identity = "lost"
-
-    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
-        raise AssertionError("a case without an answer is not judged")
 
 
 class Run:
@@ -172,7 +161,7 @@ class Run:
         settings = self.state.settings
         file = nodeid.split("::", 1)[0]
         reason = f"its process died while it ran: {message}"
-        judges = None if settings.judge == "none" else Judges(_LostJudge())
+        judges = lost_judges(settings)
         for repeat in self.cases.missing_repeats(nodeid):
             lost = not_attempted(Trial(located, file, settings, repeat, judges), reason)
             self.add(nodeid, replace(lost, parameters=nodeid.removeprefix(lost.nodeid)))

@@ -8,6 +8,7 @@ feature of a test: fixtures of any scope, marks, setup functions, async plugins.
 
 from __future__ import annotations
 
+import bdb
 import json
 import sys
 import time
@@ -20,7 +21,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
-from pytest_rageval.engine.case import Trial, ask, not_attempted, record_of
+from pytest_rageval.engine.case import (
+    Trial,
+    ask,
+    lost_judges,
+    not_asked,
+    not_attempted,
+    record_of,
+)
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import asked_target
@@ -30,6 +38,7 @@ from pytest_rageval.plugin.state import CLIENT_FIXTURES, Clients, Evaluated
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
 from pytest_rageval.runs.record_json import record_to_json, redact
 from pytest_rageval.support.tracebacks import without_own_frames
+from pytest_rageval.target.calling import raised_error
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 
@@ -207,24 +216,43 @@ class CaseItem(pytest.Function):
 
     def _ask(
         self, clients: Clients, repeat: int, deliver: Deliver
-    ) -> tuple[CaseRecord, Exception | None]:
-        state, settings = self.state, self.state.settings
+    ) -> tuple[CaseRecord, Exception | SystemExit | None]:
+        state = self.state
         judges = None
         if clients.judge is not None:
             second = clients.second_judge if self.judged_twice else None
             judges = Judges(cast("Judge", clients.judge), cast("Judge | None", second))
-        trial = Trial(self.located, self.file, settings, repeat, judges, state.slots)
+        trial = Trial(self.located, self.file, state.settings, repeat, judges, state.slots)
         raised = None
         if state.breaker.open:
             record = not_attempted(trial, state.breaker.reason)
         else:
             result = ask(trial, clients.client, clock=time.perf_counter)
+            if isinstance(result.raised, pytest.exit.Exception):
+                raise result.raised  # as by q in a debugger
+            if isinstance(result.raised, bdb.BdbQuit):
+                pytest.exit("Quitting debugger")
             record, raised = record_of(trial, result), result.raised
             state.breaker.count(record)
-        record = redact(record, full_text=settings.store_full_text)
+        return self._delivered(record, deliver), raised
+
+    def _delivered(self, record: CaseRecord, deliver: Deliver) -> CaseRecord:
+        record = redact(record, full_text=self.state.settings.store_full_text)
         record = replace(record, parameters=self.name.removeprefix(self.located.case.id))
         deliver(record)
-        return record, raised
+        return record
+
+    def note_fixture_error(self, error: BaseException) -> None:
+        """Record that a fixture of the case raised, so that it was not asked."""
+        settings = self.state.settings
+        info = replace(raised_error(error, Path(settings.rootdir)), kind="fixture", attempts=0)
+        trials = [
+            Trial(self.located, self.file, settings, repeat, lost_judges(settings))
+            for repeat in range(settings.repeats)
+            if repeat not in self.finished
+        ]
+        records = [self._delivered(not_asked(trial, info), self.deliver) for trial in trials]
+        self.evaluated = Evaluated(tuple(records), 0.0)
 
     @property
     def judged_twice(self) -> bool:

@@ -21,7 +21,7 @@ from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.engine.run import Run
 from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target
 from pytest_rageval.plugin.items import CaseItem, attach_record
-from pytest_rageval.plugin.private import add_json_metadata, stop_session
+from pytest_rageval.plugin.private import add_json_metadata, stop_session, write_junit_error
 from pytest_rageval.plugin.progress import progress_shown
 from pytest_rageval.plugin.reports import (
     CHECK_CATEGORIES,
@@ -154,8 +154,14 @@ class Reporting:
                 and item.evaluated is not None
                 and item.evaluated.raised is not None
             )
+            if _fixture_failed(item, call, report):
+                assert call.excinfo is not None
+                item.note_fixture_error(call.excinfo.value)
+                if not self._state.debugs:
+                    report.outcome, report.longrepr = "passed", None  # decided by the record
+                details = attach_record(item, report)
             # A fixture of the user that takes the record stops the debugger in the setup.
-            if (report.when == "call" and not _skipped(call)) or (raised and not report.passed):
+            elif (report.when == "call" and not _skipped(call)) or (raised and not report.passed):
                 details = attach_record(item, report)
                 details.notes = tuple(_judge_notes(self._state.judges))
                 if self._state.breaker.open:
@@ -174,7 +180,11 @@ class Reporting:
         self, item: pytest.Item, call: pytest.CallInfo[Any]
     ) -> dict[str, Any]:
         """Put the numbers of a case under ``tests[].metadata.rageval``."""
-        if not isinstance(item, CaseItem) or call.when != "call" or not item.records:
+        if not isinstance(item, CaseItem) or not item.records:
+            return {}
+        # A case whose fixture raised has no call.
+        error = item.records[0].error
+        if call.when != ("teardown" if error and error.kind == "fixture" else "call"):
             return {}
         return {"rageval": case_metadata(item.records)}
 
@@ -201,6 +211,17 @@ def _names(item: CaseItem) -> tuple[tuple[str, str], ...]:
 def _asks_nothing(config: pytest.Config) -> bool:
     """Return whether cases are only listed or only set up."""
     return bool(config.option.collectonly or config.getoption("setuponly", False))
+
+
+def _fixture_failed(item: CaseItem, call: pytest.CallInfo[Any], report: pytest.TestReport) -> bool:
+    """Return whether a fixture raised before the case was asked."""
+    return (
+        report.when == "setup"
+        and report.failed
+        and item.evaluated is None
+        and call.excinfo is not None
+        and not isinstance(call.excinfo.value, ConfigError | StorageError)
+    )
 
 
 def _skipped(call: pytest.CallInfo[Any]) -> bool:
@@ -343,6 +364,10 @@ class Controller:
             raise pytest.UsageError(str(error)) from error
         if details.outcome is not None:
             self._stop_after_errors(report, details)
+        if details.outcome == "error" and hasattr(report, "wasxfail"):
+            record = deciding_record(self.run.cases.records_of(report.nodeid))
+            place = "" if record.error is None else record.error.traceback
+            write_junit_error(self.config, report, report.wasxfail, place or report.wasxfail)
         if self.state.deliver is None and report.when != "setup":
             self._complete_properties(report)
         if details.asked is not None:
@@ -360,7 +385,7 @@ class Controller:
         elif str(report.when) == "???":  # xdist's word for a test whose worker died
             self._crashed = True
             self.run.note_crash(report.nodeid, str(report.longrepr))
-        elif details.outcome is None or report.when != "call":
+        elif details.outcome is None or report.when == "teardown":
             if details.unasked:
                 self._unasked.add(report.nodeid)
             if report.skipped:
@@ -402,9 +427,9 @@ class Controller:
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
         """Name the outcomes unknown to pytest."""
-        if report.when != "call":
-            return None
         details = ReportDetails.of(report)
+        if report.when != "call" and details.outcome is None:
+            return None
         if details.check is not None and self._logs_checks:
             # Without a word, so that the percentage stays that of the cases.
             return CHECK_CATEGORIES[details.check], "", ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import pytest
 
-from pytest_rageval.report.text.lines import Line, Style
+from pytest_rageval.report.text.lines import Line, Style, wrapped
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) ->
         brief=option.verbose < -1,
     )
     lines = render_target_faults(view.records, view.reply_faults, options)
+    if option.usepdb and any(r.error and r.error.kind == "protocol" for r in view.records):
+        why = "--pdb stops where your code raises; a refused reply raises nothing there"
+        lines += wrapped("note", why, options.width, "yellow")
     errors = any(record.error is not None for record in view.records)
     write_lines(reporter, "errors of the target" if errors else "replies of the target", lines)
 

@@ -9,7 +9,7 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
@@ -89,7 +89,7 @@ def error_text(error: BaseException) -> str:
         return f"(its text cannot be read: {type(fault).__name__})"
 
 
-def without_own_frames(error: Exception) -> Exception:
+def without_own_frames(error: BaseException) -> BaseException:
     """Return an exception whose traceback begins after the frames of this package."""
     found = error.__traceback__
     while found is not None and _origin(Path(found.tb_frame.f_code.co_filename)) == "own":
@@ -102,6 +102,8 @@ def source_place(function: object, rootdir: Path) -> str:
 
     Empty: it is no code of the project.
     """
+    while isinstance(function, partial):
+        function = function.func
     function = inspect.unwrap(getattr(function, "__func__", function))  # type: ignore[arg-type]
     call = inspect.getattr_static(type(function), "__call__", None)
     code = getattr(function, "__code__", None) or getattr(call, "__code__", None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
@@ -59,8 +59,9 @@ def call_client(
 
     Returns:
         The response, the error, or both for an empty answer. A TimeoutError is ``timeout``, an
-        exception with the status of a reply ``http``, another OSError ``connection``, an
-        EndpointError its own kind, anything else that is raised or returned ``protocol``.
+        exception with the status of a reply ``http``, another OSError that names no file
+        ``connection``, an EndpointError its own kind, any other exception ``raised``; a value that
+        is not a reply is ``protocol``.
 
     Raises:
         ConfigError: the fixture returned something that cannot be asked, or the client reports
@@ -80,9 +81,8 @@ def call_client(
         return reply
     if isinstance(reply, ConfigError):
         raise reply
-    if isinstance(reply, Exception):
-        hide = _hider()
-        info = _error_info(reply, user_traceback(reply, rootdir, hide=hide), hide)
+    if isinstance(reply, Exception | SystemExit):
+        info = raised_error(reply, rootdir, source_place(ask, rootdir))
         return AskResult(
             response=None, error=info, total_ms=total_ms, attempts=info.attempts, raised=reply
         )
@@ -90,11 +90,31 @@ def call_client(
         response = _response(reply, client)
     except Exception as error:  # a mapping of the user may raise anything
         hide = _hider()
-        reported = reported_error(reply, hide)
-        info = _error_info(error, source_place(ask, rootdir), hide, reported)
+        info = _error_info(error, source_place(ask, rootdir), hide, _reported(reply, hide))
         return AskResult(response=None, error=info, total_ms=total_ms, attempts=info.attempts)
-    reported = reported_error(reply, _hider()) if is_empty_answer(response) else ""
+    reported = _reported(reply, _hider()) if is_empty_answer(response) else ""
     return answered(response, total_ms=total_ms, reported=reported)
+
+
+def raised_error(error: BaseException, rootdir: Path, called: str = "") -> ErrorInfo:
+    """Describe an exception of the user's code, with its place and without secrets.
+
+    Args:
+        error: as it was raised.
+        rootdir: folder of the project, which places in the user's code are relative to.
+        called: place of the function that was called, for an exception that none of its lines
+            raised, such as for a wrong number of arguments.
+    """
+    hide = _hider()
+    return _error_info(error, user_traceback(error, rootdir, hide=hide) or called, hide)
+
+
+def _reported(reply: object, hide: Callable[[str], str]) -> str:
+    """Return the error that a reply reports; empty also for a mapping that cannot be read."""
+    try:
+        return reported_error(reply, hide)
+    except Exception:  # a mapping of the user may raise anything, which is an error of its own
+        return ""
 
 
 def answered(
@@ -139,9 +159,16 @@ def _reply_or_error(
     try:
         reply = ask(request)
         if inspect.isawaitable(reply):
-            return (loop or session_loop()).run(reply)
+            return (loop or session_loop()).run(_settled(reply))
         return reply
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        return error
+
+
+async def _settled(reply: Awaitable[object]) -> object:
+    try:
+        return await reply
+    except SystemExit as error:  # raised on, it would end the loop that others wait for
         return error
 
 
@@ -199,7 +226,7 @@ def _member(value: object) -> object:
 
 
 def _error_info(
-    error: Exception, place: str, hide: Callable[[str], str], reported: str = ""
+    error: BaseException, place: str, hide: Callable[[str], str], reported: str = ""
 ) -> ErrorInfo:
     if isinstance(error, EndpointError):
         said = clean(hide(str(error.message)[:_BODY_BYTES]), _MESSAGE_CHARS)
@@ -221,7 +248,7 @@ def _hider() -> Callable[[str], str]:
     return partial(blot_out_written, secrets=environment_secrets(os.environ))
 
 
-def _failed_reply(error: Exception) -> tuple[int | None, str]:
+def _failed_reply(error: BaseException) -> tuple[int | None, str]:
     """Return the status and the body of the reply that an HTTP library put on its exception.
 
     httpx, requests and openai have ``response``; the exception of urllib is the reply itself.
@@ -239,11 +266,13 @@ def _failed_reply(error: Exception) -> tuple[int | None, str]:
     return (status, body[:_BODY_BYTES] if isinstance(body, str) else "") if failed else (None, "")
 
 
-def _kind(error: Exception) -> TargetErrorKind:
+def _kind(error: BaseException) -> TargetErrorKind:
     chain = list(_causes(error))
     if any(isinstance(cause, TimeoutError) for cause in chain):
         return "timeout"
-    return "connection" if any(isinstance(cause, OSError) for cause in chain) else "protocol"
+    # An OSError that names a file is not about a connection.
+    lost = (isinstance(cause, OSError) and cause.filename is None for cause in chain)
+    return "connection" if any(lost) else "raised"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -147,7 +147,7 @@ class AskResult:
     total_ms: float | None
     """Time of the final attempt at the client, monotonic clock; None when nothing was timed."""
     attempts: int = 1
-    raised: Exception | None = field(default=None, compare=False, repr=False)
+    raised: Exception | SystemExit | None = field(default=None, compare=False, repr=False)
     """Exception of the user's client, for a debugger; never stored."""
 
 

@@ -120,5 +120,5 @@ def test_a_client_fixture_that_raises_shows_the_lines_of_the_user_alone(project:
     )
     result = project.run("evals")
     assert result.ret == 1
-    assert ">       return os.environ['NO_SUCH_URL']" in result.stdout.str()
+    assert "             return os.environ['NO_SUCH_URL']" in result.outlines
     assert "pytest_rageval" not in result.stdout.str()

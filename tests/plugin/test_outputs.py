@@ -99,7 +99,7 @@ def test_junit_titles_are_one_line_and_name_what_to_look_at(project: Project) ->
         name: element.get("message")
         for name, c in found.items()
         for element in c
-        if element.tag in {"failure", "skipped"}
+        if element.tag in {"failure", "error", "skipped"}
     }
     assert titles == {
         "short-1": "not_retrieved: hit_at_k 0, recall_at_k 0, over_abstention_rate 0",
@@ -109,6 +109,9 @@ def test_junit_titles_are_one_line_and_name_what_to_look_at(project: Project) ->
         "recall_at_k": "0.500 is below min 0.900",
         "error_rate": "0.167 is above max 0.000",
     }
+    error = found["dead-1"].find("error")
+    assert error is not None
+    assert "conftest.py:9: in reply" in (error.text or "")
     failure = found["recall_at_k"].find("failure")
     assert failure is not None
     assert failure.text is not None

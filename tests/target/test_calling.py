@@ -208,9 +208,9 @@ class ApiTimeoutError(Exception):
         (TimeoutError("late"), "timeout", "TimeoutError: late"),
         (ConnectionRefusedError("no"), "connection", "ConnectionRefusedError: no"),
         (OSError("no route"), "connection", "OSError: no route"),
-        (KeyError("answer"), "protocol", "KeyError: 'answer'"),
-        (ValueError("one\ntwo\x1b[2J"), "protocol", "ValueError: one"),
-        (RuntimeError(), "protocol", "RuntimeError"),
+        (KeyError("answer"), "raised", "KeyError: 'answer'"),
+        (ValueError("one\ntwo\x1b[2J"), "raised", "ValueError: one"),
+        (RuntimeError(), "raised", "RuntimeError"),
         (EndpointError("http", "HTTP 500", attempts=4), "http", "HTTP 500"),
     ],
 )
@@ -265,7 +265,7 @@ class NotAClient:
 def test_a_fixture_that_returns_no_client_is_a_config_error(client: object) -> None:
     if client is SyncClient:
         # The class instead of an instance: `ask` is there but has no self.
-        assert error_of(call(client))[0] == "protocol"
+        assert error_of(call(client))[0] == "raised"
         return
     with pytest.raises(ConfigError, match="rag_client: expected an object with ask"):
         call(client)

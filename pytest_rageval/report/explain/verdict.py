@@ -59,6 +59,8 @@ _ERRORS: Final[Mapping[str, str]] = MappingProxyType(
         "connection": "Is the target up, and is --rag-url right?",
         "http": "Look at the target's log for this question.",
         "protocol": "Compare the target's reply with docs/target.md.",
+        "raised": "Mend the client at the place named there.",
+        "fixture": "Mend the fixture at the place named there.",
         "empty": "The target sent an empty answer without abstained = true.",
         "not_attempted": "Run it again with pytest --lf once the cause is gone.",
     }

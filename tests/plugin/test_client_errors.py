@@ -1,0 +1,137 @@
+"""Errors of the user's own code: fixtures that raise, clients that exit, and the debugger."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, outcomes
+from tests.plugin.test_target_faults import CASES, section
+
+BROKEN_FIXTURE = """
+import pytest
+
+@pytest.fixture(scope="session")
+def rag_client():
+    raise LookupError("no key for the index")
+"""
+AT_FIXTURE = [
+    "         conftest.py:6: in rag_client",
+    '             raise LookupError("no key for the index")',
+]
+
+
+def client(project: Project, body: str, header: str = "def answer(request):") -> None:
+    """Let the project ask a function of one line."""
+    returned = "@pytest.fixture(scope='session')\ndef rag_client():\n    return answer\n"
+    project.write("conftest.py", f"import pytest, sys\n\n{header}\n    {body}\n\n{returned}")
+    project.write("thresholds.toml", "version = 1\n")
+    project.cases(CASES)
+
+
+@pytest.fixture
+def broken(project: Project) -> Project:
+    """A project whose client cannot be set up."""
+    project.write("conftest.py", BROKEN_FIXTURE)
+    project.write("thresholds.toml", "version = 1\n")
+    project.cases(CASES)
+    return project
+
+
+@SERIAL_AND_PARALLEL
+def test_an_error_of_the_client_fixture_is_shown_once_with_its_cases(
+    broken: Project, workers: tuple[str, ...]
+) -> None:
+    result = broken.run("evals", "--junitxml=j.xml", "--json-report", *workers)
+    assert result.ret == 1
+    assert section(result) == [
+        "error    fixture in 3 of 3 cases: LookupError: no key for the index",
+        *AT_FIXTURE,
+        "         cases: case-0, case-1, case-2",
+    ]
+    text = result.stdout.str()
+    assert text.count("no key for the index") == 2  # the message and the line of code
+    assert "3 cases, 0 missed, 0 flawed, 3 errors" in text
+    assert outcomes(result) == {"errored": 3, "checks failed": 1}
+    assert broken.stored("metrics.json")["errored"] == 3
+    assert {one["error"]["kind"] for one in broken.records().values()} == {"fixture"}
+    suite = ElementTree.parse(broken.path / "j.xml").getroot()[0]
+    assert (suite.attrib["errors"], suite.attrib["skipped"]) == ("3", "0")
+    (error,) = suite[0].iter("error")
+    assert error.attrib["message"] == "fixture: LookupError: no key for the index"
+    assert (error.text or "").startswith("conftest.py:6: in rag_client")
+    report = json.loads((broken.path / ".report.json").read_text(encoding="utf-8"))
+    (one,) = [test for test in report["tests"] if test["nodeid"].endswith("case-1")]
+    assert one["metadata"]["rageval"]["error"]["kind"] == "fixture"
+
+
+def test_options_of_pytest_hold_for_an_error_of_a_fixture(broken: Project) -> None:
+    stopped = broken.run("evals", "-x")
+    stopped.stdout.fnmatch_lines(["!*stopping after 1 failure*!"])
+    assert "ERRORED evals/eval_set.jsonl::case-2 - fixture: Look" in broken.run("-ra").stdout.str()
+    again = broken.run("evals", "--lf")
+    assert outcomes(again)["errored"] == 3
+    debugged = broken.pytester.run(
+        *broken.pytester._getpytestargs(), "evals", "--pdb", stdin=b"c\nc\nc\n", timeout=60
+    )
+    assert "conftest.py(6)rag_client()" in debugged.stdout.str()
+    assert "fixture in 3 of 3 cases" in debugged.stdout.str()
+
+
+def test_a_resumed_run_asks_cases_whose_fixture_raised(broken: Project) -> None:
+    broken.run("evals", "--rageval-run-id=one", "-x")
+    client(broken, 'return {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}')
+    result = broken.run("evals", "--rageval-resume=one")
+    assert outcomes(result)["passed"] == 3
+
+
+def test_a_required_case_whose_fixture_raised_fails_with_the_place(broken: Project) -> None:
+    broken.cases([case("must", "question", required=True)])
+    result = broken.run("evals")
+    assert outcomes(result) == {"error": 1, "checks failed": 1}
+    assert "conftest.py:6: in rag_client" in result.outlines
+
+
+def test_a_client_of_other_arguments_is_named_with_its_place(project: Project) -> None:
+    client(project, 'return {"answer": "a"}', header="def answer():")
+    found = " ".join(line.strip() for line in section(project.run("evals")))
+    assert "raised in 3 of 3 cases: TypeError: answer() takes 0 positional arguments" in found
+    assert "conftest.py:3: in answer" in found
+
+
+@pytest.mark.parametrize("header", ["def answer(request):", "async def answer(request):"])
+def test_a_client_that_exits_is_an_error_at_its_line(project: Project, header: str) -> None:
+    client(project, "sys.exit(3)", header=header)
+    result = project.run("evals")
+    found = section(result)
+    assert found[0] == "error    raised in 3 of 3 cases: SystemExit: 3"
+    assert found[1].strip() == "conftest.py:4: in answer"
+    assert "pytest_rageval" not in result.stdout.str()
+
+
+def test_a_missing_file_of_the_client_is_not_a_connection_error(project: Project) -> None:
+    client(project, "open('no-such-file')")
+    assert section(project.run("evals"))[0].startswith("error    raised in 3 of 3 cases")
+
+
+@pytest.mark.parametrize("stop", ["breakpoint()", "__import__('pdb').Pdb().set_trace()"])
+def test_q_in_a_debugger_ends_the_session(project: Project, stop: str) -> None:
+    client(project, f"{stop}; print('went on'); return {{'answer': 'a'}}")
+    result = project.pytester.run(
+        *project.pytester._getpytestargs(),
+        "evals", "-s", "--rageval-concurrency=1",
+        stdin=b"q\nq\nq\n",
+        timeout=60,
+    )  # fmt: skip
+    assert result.ret == 2
+    assert result.stdout.str().count("(Pdb)") == 1
+    assert "Quitting debugger" in result.stdout.str()
+
+
+def test_pdb_says_why_it_does_not_stop_at_a_refused_reply(project: Project) -> None:
+    client(project, 'return {"text": "a"}')
+    text = " ".join(line.strip() for line in section(project.run("evals", "--pdb")))
+    assert "--pdb stops where your code raises; a refused reply raises nothing there" in text
+    assert "--pdb" not in "".join(section(project.run("evals")))
