@@ -17,9 +17,10 @@ from pytest_rageval.analysis.compare.settings import (
     judge_dependent_keys,
     shown,
 )
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.registry import METRICS, STAGE_PREFIX
 from pytest_rageval.values.json_documents import number, part, whole
-from pytest_rageval.values.run import concurrency_of
+from pytest_rageval.values.record import STAGES
+from pytest_rageval.values.run import TIMED, concurrency_of, other_concurrency
 
 Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault"]
 """Cases that a figure covers."""
@@ -74,6 +75,11 @@ def run_figures(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> Iterat
             yield from _means(scope, str(group), part(document))
     for name, value in _totals(part(metrics, "aggregate_metrics")):
         yield RunFigure(scope="overall", group="", metric=name, value=number(value))
+    if "stages" in metrics:
+        stages = part(metrics, "stages")
+        for stage in STAGES:  # the document leaves out those that no case has
+            count = number(stages.get(stage, 0))
+            yield RunFigure(scope="overall", group="", metric=STAGE_PREFIX + stage, value=count)
     if "wall_s" in config:
         wall_s = number(config["wall_s"])
         yield RunFigure(scope="overall", group="", metric="suite_wall_s", value=wall_s)
@@ -285,8 +291,11 @@ def differences(
         breaks.append(ConfigDifference(name=name, base=base, new=new))
     breaks += [one for one in found.invariants if _affects(one, metric)]
     one, other = concurrency_of(before.config), concurrency_of(now.config)
-    if metric.startswith("latency_ms") and one != other:
-        breaks.append(ConfigDifference(name="concurrency", base=one, new=other))
+    if metric.startswith(TIMED) and other_concurrency(one, other):
+        unknown = "unknown"
+        breaks.append(
+            ConfigDifference(name="concurrency", base=one or unknown, new=other or unknown)
+        )
     # The version of the set is its hash unless the user named it.
     known = {"dataset_version"} if before.dataset_hash != now.dataset_hash else set()
     changed = [one.name for one in (*found.versions, *found.config) if one.name not in known]

@@ -22,7 +22,6 @@ from pytest_rageval.analysis.gate.differences import (
     GateBaseline,
     check_differences,
     margins,
-    other_concurrency,
 )
 from pytest_rageval.analysis.gate.figures import GateRun
 from pytest_rageval.analysis.trust.reliability import (
@@ -35,7 +34,7 @@ from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.values.gate import BaselineInfo, Thresholds
 from pytest_rageval.values.json_documents import whole
 from pytest_rageval.values.numbers import Aggregate
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import StoredRun, other_concurrency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +104,9 @@ class RunComparison:
 
     @property
     def latency_problem(self) -> str:
-        """Reason why the latency of the runs is not comparable; empty: it is."""
+        """Reason why the latency of the runs is not comparable; empty: it is, or there is none."""
+        if not all(any(r.latency for r in run.records) for run in (self.base, self.new)):
+            return ""
         return other_concurrency(self.base.concurrency, self.new.concurrency)
 
 
@@ -144,7 +145,8 @@ def compare_runs(
             new_timeout_ms=new.timeout_ms,
             with_p=with_p,
             any_k=ignore_invariants,
-            with_latency=ignore_invariants or base.concurrency == new.concurrency,
+            with_latency=ignore_invariants
+            or not other_concurrency(base.concurrency, new.concurrency),
         ),
     )
     return RunComparison(

@@ -11,6 +11,7 @@ from pytest_rageval.values.json_documents import items, number, part, whole
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
+_NOT_COMPARED: Final = "times are not compared: concurrency"
 ASSUMED: Final = Settings(rootdir=".", judge="none")
 """Settings assumed of a run that does not store them: it names no judge."""
 
@@ -19,10 +20,27 @@ def concurrency_of(config: Mapping[str, Any]) -> int | None:
     """Return the requests in flight that the latency of a run was measured with.
 
     Args:
-        config: a ``config.json``; that of an older run has only the setting.
+        config: a ``config.json``; that of an older run has the setting of each process and not the
+            number of its processes, so that the requests in flight are unknown.
     """
-    known = "concurrency" in config
-    return whole(config, "concurrency") if known else whole(config, "settings", "concurrency")
+    return whole(config, "concurrency")
+
+
+TIMED: Final = ("latency_ms.", "suite_wall_s")
+"""Prefixes of figures that depend on the number of requests in flight."""
+
+
+def other_concurrency(base: int | None, new: int | None) -> str:
+    """Explain why times of two runs are not comparable; empty: they are.
+
+    Args:
+        base: requests in flight of the baseline; None: unknown, so not comparable with any.
+        new: those of the new run.
+    """
+    if base == new:
+        return "" if base is not None else f"{_NOT_COMPARED} unknown in both runs"
+    one, other = ("unknown" if n is None else str(n) for n in (base, new))
+    return f"{_NOT_COMPARED} {one} in base, {other} in new"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

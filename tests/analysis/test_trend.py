@@ -29,7 +29,7 @@ def run(
 ) -> TrendRun:
     figure = RunFigure(scope="overall", group="", metric=metric, value=value, n=10)
     settings = {**SETTINGS, **fields.pop("settings", {})}
-    config = {"settings": settings, **fields.pop("config", {})}
+    config = {"settings": settings, "concurrency": 8, **fields.pop("config", {})}
     given: dict[str, Any] = {"dataset_hash": "d1", "config_hash": "c1", **fields}
     return TrendRun(
         run_id=f"r{day}",
@@ -190,3 +190,13 @@ def test_another_concurrency_breaks_the_line_of_latency_alone() -> None:
     for metric, names in (("latency_ms.p95", ["concurrency"]), ("recall_at_k", [])):
         _, now = trend(*runs(metric), metric=metric)
         assert [one.name for one in now.breaks] == names
+
+
+def test_times_at_an_unknown_concurrency_compare_with_none() -> None:
+    for config in ({"concurrency": None}, {"concurrency": None, "settings": {"concurrency": 8}}):
+        days = [run(day, metric="latency_ms.p95", config=config) for day in (1, 2)]
+        _, now = trend(*days, metric="latency_ms.p95")
+        assert [(one.name, one.base, one.new) for one in now.breaks] == [
+            ("concurrency", "unknown", "unknown")
+        ]
+        assert now.delta is None

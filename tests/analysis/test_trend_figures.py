@@ -49,6 +49,18 @@ def test_names_of_what_is_no_mean_are_those_of_thresholds() -> None:
     assert {"suite_wall_s", "pass_rate", "error_rate", "latency_ms.p50"} <= set(figures)
 
 
+def test_failure_stages_are_figures_also_those_that_no_case_has() -> None:
+    def stages(**fields: Any) -> dict[str, float | None]:
+        figures = run_figures(document(**fields), {})
+        return {f.metric: f.value for f in figures if f.metric.startswith("stage.")}
+
+    found = stages(stages={"not_retrieved": 2})
+    assert (found["stage.not_retrieved"], found["stage.incorrect"]) == (2, 0)
+    older = document()
+    del older["stages"]
+    assert not any(f.metric.startswith("stage.") for f in run_figures(older, {}))
+
+
 def test_phases_of_latency_have_names_of_their_own() -> None:
     latency = {"p95_ms": 9, "by_phase": {"retrieval": {"p95_ms": 4.5}, "total": {"p95_ms": 1}}}
     found = run_figures({"aggregate_metrics": {"latency": latency}}, {})

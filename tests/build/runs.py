@@ -68,7 +68,7 @@ def config_of(records: Sequence[CaseRecord], settings: Settings = SETTINGS) -> d
     for one in records:
         facts.add(one)
     hashes = {(r.file, r.case_id): r.case_hash for r in records}
-    return config_document(
+    document = config_document(
         settings,
         run_id="run",
         started_at=STARTED,
@@ -76,6 +76,7 @@ def config_of(records: Sequence[CaseRecord], settings: Settings = SETTINGS) -> d
         facts=facts,
         git={},
     )
+    return {**document, "concurrency": 8}
 
 
 def side(

@@ -71,12 +71,12 @@ def test_a_case_counts_once_however_often_it_was_asked() -> None:
     [
         ({"concurrency": 16, "settings": {"concurrency": 8}}, 16),
         ({"concurrency": None, "settings": {"concurrency": 8}}, None),
-        ({"settings": {"concurrency": 8}}, 8),
+        ({"settings": {"concurrency": 8}}, None),  # of each of its processes
         ({"concurrency": "8"}, None),
         ({}, None),
     ],
 )
-def test_an_older_run_stores_its_concurrency_only_as_a_setting(
+def test_the_concurrency_of_an_older_run_is_unknown(
     config: dict[str, Any], concurrency: int | None
 ) -> None:
     assert replace(EMPTY, config=config).concurrency == concurrency

@@ -37,6 +37,7 @@ from pytest_rageval.values.gate import (
     CheckStatus,
     needs_baseline,
 )
+from pytest_rageval.values.run import TIMED, other_concurrency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,25 +232,8 @@ def _newly_missed(pairs: Sequence[CasePair]) -> Difference:
     )
 
 
-_TIMED: Final = ("latency_ms.", "suite_wall_s")
-"""Prefixes of figures that depend on the number of requests in flight."""
-
-
-def other_concurrency(base: int | None, new: int | None) -> str:
-    """Explain why times of two runs are not comparable; empty: they are.
-
-    Args:
-        base: requests in flight of the baseline; None: unknown.
-        new: those of the new run.
-    """
-    if base == new:
-        return ""
-    one, other = ("unknown" if n is None else str(n) for n in (base, new))
-    return f"times are not compared: concurrency {one} in base, {other} in new"
-
-
 def _of_figures(check: Check, base_run: GateRun, new_run: GateRun) -> Difference:
-    if check.metric.startswith(_TIMED) and (
+    if check.metric.startswith(TIMED) and (
         problem := other_concurrency(base_run.concurrency, new_run.concurrency)
     ):
         return Difference(estimate=None, problem=problem)

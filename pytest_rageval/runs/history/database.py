@@ -167,8 +167,8 @@ def _find_place(text: str, rootdir: Path) -> Place:
     return Place(url=place.url.set(database=str(rootdir / place.file)))
 
 
-INDEX_VERSION: Final = 3
-"""1: the first one. 2: marks partial runs. 3: counts flawed cases.
+INDEX_VERSION: Final = 4
+"""1: the first one. 2: marks partial runs. 3: counts flawed cases. 4: has failure stages.
 
 Another version is rebuilt from the folders, not migrated."""
 

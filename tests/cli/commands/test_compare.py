@@ -411,7 +411,7 @@ def test_latency_is_compared_only_at_equal_concurrency(capsys: Output) -> None:
     assert not any(line.startswith("latency_ms") for line in lines)
 
 
-def test_runs_that_store_only_the_setting_are_at_its_concurrency(capsys: Output) -> None:
+def test_times_at_an_unknown_concurrency_are_not_compared_and_said_so(capsys: Output) -> None:
     for run_id, day in (("old", 2), ("new", 3)):
         folder = write_run(RESULTS, run_id, run_of(20), day=day)
         path = folder / "config.json"
@@ -419,5 +419,9 @@ def test_runs_that_store_only_the_setting_are_at_its_concurrency(capsys: Output)
         del config["concurrency"]
         path.write_text(json.dumps(config), encoding="utf-8")
     write_run(RESULTS, "known", run_of(20), day=4, concurrency=8)
-    assert compared(capsys, "old", "new")["latency"]
-    assert compared(capsys, "old", "known")["latency"]
+    for new, sides in (("new", "unknown in both runs"), ("known", "unknown in base, 8 in new")):
+        found = compared(capsys, "old", new)
+        assert found["latency"] == {}
+        assert found["latency_problem"] == f"times are not compared: concurrency {sides}"
+    write_run(RESULTS, "untimed", [changed(one, latency={}) for one in run_of(20)], day=5)
+    assert compared(capsys, "old", "untimed")["latency_problem"] is None
