@@ -228,7 +228,11 @@ class HttpRagClient:
             if last.error is not None:
                 raise last.error
             raw = blot_out_of_reply(parse_reply_bytes(last.body), secrets)
-            response = parse_ask_response(self._map_response(raw))
+            mapped = raw
+            if self._target.response is not None:
+                # Again, because a mapping may decode or join texts in which a secret was hidden.
+                mapped = blot_out_of_reply(self._map_response(raw), secrets)
+            response = parse_ask_response(mapped)
         except EndpointError as error:
             if reported := reported_error(raw):
                 error = EndpointError(error.kind, refusal(error.message, reported))

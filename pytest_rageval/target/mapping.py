@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, Final, Literal
 
-from pytest_rageval.support.text import clean, did_you_mean, nearest
+from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -145,6 +145,8 @@ def _compile(expression: object, where: str) -> MapFunction:
     import jmespath
     from jmespath.exceptions import JMESPathError
 
+    from pytest_rageval.target.functions import MappingFunctions
+
     if not isinstance(expression, str):
         raise ConfigError(f"{where}: expected a JMESPath expression, got {expression!r}")
     try:
@@ -158,8 +160,9 @@ def _compile(expression: object, where: str) -> MapFunction:
 
     def search(document: object) -> object:
         try:
-            return compiled.search(document)
-        except (JMESPathError, TypeError, ValueError, RecursionError) as error:
+            options = jmespath.Options(custom_functions=MappingFunctions())
+            return compiled.search(document, options)
+        except Exception as error:  # of a hostile reply: ceil() of infinity is an OverflowError
             reason = clean(str(error), 160)
             raise EndpointError("protocol", f"{where} cannot be applied: {reason}") from error
 
@@ -178,26 +181,32 @@ def _syntax_fault(expression: str, error: Exception) -> str:
 
 
 def _check_functions(node: object, expression: str, where: str) -> None:
-    """Refuse an unknown function now, because jmespath only detects it on a reply."""
-    from jmespath.functions import Functions
+    """Refuse an unknown function or a wrong number of arguments before a reply comes."""
+    from pytest_rageval.target.functions import MappingFunctions
 
-    known = Functions.FUNCTION_TABLE
-    for name in _function_names(node):
+    known = MappingFunctions.FUNCTION_TABLE
+    for name, given in _calls(node):
         if name not in known:
             close = nearest(name, known)
             hint = f"; did you mean {close}()?" if close else ""
-            raise ConfigError(
-                f"{where}: bad JMESPath expression {clean(expression, 80)!r}: unknown function "
-                f"{name}() at position {expression.find(name) + 1}{hint}"
-            )
+            fault = f"unknown function {name}() at position {expression.find(name) + 1}{hint}"
+        elif (expected := len(known[name]["signature"])) != given and not any(
+            argument.get("variadic") for argument in known[name]["signature"]
+        ):
+            fault = f"{name}() takes {counted(expected, 'argument')}, got {given}"
+        else:
+            continue
+        raise ConfigError(f"{where}: bad JMESPath expression {clean(expression, 80)!r}: {fault}")
 
 
-def _function_names(node: object) -> Iterator[str]:
+def _calls(node: object) -> Iterator[tuple[str, int]]:
+    """Yield the functions that an expression calls, with their number of arguments."""
     if isinstance(node, Mapping):
+        children = node.get("children", ())
         if node.get("type") == "function_expression":
-            yield node["value"]
-        for child in node.get("children", ()):
-            yield from _function_names(child)
+            yield node["value"], len(children)
+        for child in children:
+            yield from _calls(child)
 
 
 def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
