@@ -1,7 +1,7 @@
 """The keys of thresholds.toml: their names, their values, and hints for misspelled ones. Pure.
 
 The parser and the JSON Schema for editors (``#:schema`` of taplo and tombi) both come from one
-table, so that both accept the same files.
+table, so that both accept the same files; only the parser knows the scales of the metrics.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pytest_rageval.metrics.registry import (
     resolve_metric_key,
 )
 from pytest_rageval.support.text import nearest
-from pytest_rageval.values.gate import CheckKind, CheckTable, Decide
+from pytest_rageval.values.gate import CHANGE_WORDS, CheckKind, CheckTable, Decide
 from pytest_rageval.values.json_documents import number
-from pytest_rageval.values.record import JUDGED_ON
+from pytest_rageval.values.record import JUDGED_ON, STAGES
 
 LIMITS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
 LIMIT_TEXT: Final = r"\s*(>=|<=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
@@ -62,6 +62,22 @@ def short_limit(text: str) -> tuple[CheckKind, float] | None:
     return ("min" if match[1] == ">=" else "max"), float(match[2])
 
 
+def off_scale(key: str, kind: CheckKind, limit: float) -> tuple[str, str] | None:
+    """Return message and hint for a limit outside the scale of its metric; None: it is within."""
+    info = metric_info(key)
+    if info is None:
+        return None
+    low, high = info.scale
+    if kind in CHANGE_WORDS:
+        low, high = 0.0, None if high is None else high - low
+    if low <= limit and (high is None or limit <= high):
+        return None
+    scale = f"of at least {low:g}" if high is None else f"from {low:g} to {high:g}"
+    message = f"got {limit:g}, expected a number {scale}, the scale of {key}"
+    percent = (low, high) == (0.0, 1.0) and 1 < limit <= 100
+    return message, f"write {limit / 100:g} for {limit:g} %" if percent else ""
+
+
 # --- hints -----------------------------------------------------------------------------------
 
 
@@ -80,7 +96,10 @@ def unknown_metric(name: str, table: CheckTable, place: str = "") -> tuple[str, 
     """Return message and hint for a metric that does not exist."""
     keys = [*METRICS, *RUN_METRICS]
     known = keys if table == "overall" else filter(is_of_groups, keys)
-    return f'unknown metric "{name}"{place}', suggest(name, known)
+    hint = suggest(name, known)
+    if not hint and name.startswith(STAGE_PREFIX):
+        hint = f"the stages are {', '.join(STAGES)}"
+    return f'unknown metric "{name}"{place}', hint
 
 
 def unknown_group(table: str, name: str, known: Collection[str]) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from pytest_rageval.project.threshold_keys import (
     is_metric_prefix,
     is_of_groups,
     joined,
+    off_scale,
     resolve_gate_key,
     short_limit,
     suggest,
@@ -33,7 +34,7 @@ from pytest_rageval.project.threshold_keys import (
 from pytest_rageval.support.text import shown
 from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.gate import Check, CheckTable, Thresholds, needs_baseline
+from pytest_rageval.values.gate import Check, CheckKind, CheckTable, Thresholds, needs_baseline
 from pytest_rageval.values.record import JUDGED_ON
 
 _GATE: Final = re.compile(
@@ -127,6 +128,8 @@ def parse_gate_expression(text: str) -> Check:
         raise ConfigError(f"got {shown(text)}: " + joined(*unknown_metric(match["metric"], table)))
     if table != "overall" and not is_of_groups(key):
         raise ConfigError(f"got {shown(text)}: {key} is a figure of the whole run")
+    if fault := off_scale(key, *limit):
+        raise ConfigError(f"got {shown(text)}: {joined(*fault)}")
     return Check(metric=key, kind=limit[0], limit=limit[1], table=table, group=match["group"])
 
 
@@ -290,7 +293,8 @@ class _Reader:
         """Turn the value of a metric into one check per limit."""
         blank = replace(blank, line=self.source.line(path), **self.defaults)
         if isinstance(value, str) and (limit := short_limit(value)):
-            self.checks.append(replace(blank, kind=limit[0], limit=limit[1]))
+            if self._fits(path, path[-1], blank.metric, limit):
+                self.checks.append(replace(blank, kind=limit[0], limit=limit[1]))
         elif isinstance(value, dict):
             self._limit_table(path, value, blank)
         else:
@@ -320,8 +324,14 @@ class _Reader:
                 **extras,
             )
             for kind in limits
-            if kind in good
+            if kind in good and self._fits((*path, kind), kind, blank.metric, (kind, good[kind]))
         ]
+
+    def _fits(self, path: KeyPath, name: str, metric: str, limit: tuple[CheckKind, float]) -> bool:
+        """Say whether a limit is on the scale of its metric; otherwise it is a fault."""
+        if fault := off_scale(metric, limit[0], float(limit[1])):
+            self.source.value_fault(path, f"{name}: {joined(*fault)}")
+        return fault is None
 
 
 def project_thresholds(

@@ -145,7 +145,7 @@ def test_defaults_may_stand_before_what_they_change() -> None:
     ("text", "kind", "limit"),
     [
         ('">= 0.85"', "min", 0.85),
-        ('"<= 2500"', "max", 2500),
+        ('"<= 1.5"', "max", 1.5),
         ('">=.5"', "min", 0.5),
         ('"  <=  -1  "', "max", -1),
         ('">= 1e-3"', "min", 0.001),
@@ -159,7 +159,7 @@ def test_defaults_may_stand_before_what_they_change() -> None:
     ],
 )
 def test_a_limit_has_a_short_form_and_a_table_form(text: str, kind: str, limit: float) -> None:
-    (check,) = parse(f"[overall]\nmrr = {text}").checks
+    (check,) = parse(f"[overall]\nsimilarity_margin = {text}").checks
     assert (check.kind, check.limit) == (kind, limit)
     assert isinstance(check.limit, float)
 
@@ -176,11 +176,38 @@ def test_any_other_value_is_no_limit(value: str) -> None:
     assert head.endswith('expected a limit such as ">= 0.85", "<= 0.05" or { min = 0.85 }')
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False))
+@given(st.floats(min_value=0, allow_nan=False, allow_infinity=False))
 def test_any_finite_number_is_a_limit_to_the_last_digit(number: float) -> None:
-    (short,) = parse(f"[overall]\nmrr = '>= {number!r}'").checks
-    (long,) = parse(f"[overall]\nmrr.min = {number!r}").checks
-    assert short.limit == long.limit == parse_gate_expression(f"mrr>={number!r}").limit == number
+    (short,) = parse(f"[overall]\njudge_tokens = '>= {number!r}'").checks
+    (long,) = parse(f"[overall]\njudge_tokens.min = {number!r}").checks
+    same = parse_gate_expression(f"judge_tokens>={number!r}").limit
+    assert short.limit == long.limit == same == number
+
+
+@pytest.mark.parametrize(
+    ("limit", "fault"),
+    [
+        ("recall_at_k = '>= 80'", "15: recall_at_k: got 80, expected a number from 0 to 1, the "
+         "scale of recall_at_k, write 0.8 for 80 %"),
+        ("success_at_k = '<= -0.1'", "16: success_at_k: got -0.1, expected a number from 0 to 1, "
+         "the scale of hit_at_k"),
+        ("mrr = { min = 0.5, max_drop = 3 }", "31: max_drop: got 3, expected a number from 0 to 1, "
+         "the scale of mrr, write 0.03 for 3 %"),
+        ("groundedness = '>= 80'", "16: groundedness: got 80, expected a number from 0 to 5, the "
+         "scale of groundedness"),
+        ("latency_ms.p95 = { max = -1 }", "26: max: got -1, expected a number of at least 0, the "
+         "scale of latency_ms.p95"),
+    ],
+)  # fmt: skip
+def test_a_limit_outside_the_scale_of_its_metric_is_a_fault(limit: str, fault: str) -> None:
+    (head,) = heads(f"[overall]\n{limit}")
+    assert head == f"thresholds.toml:2:{fault}"
+
+
+def test_a_limit_at_the_end_of_a_scale_is_fine() -> None:
+    parse("[overall]\nmrr = '>= 1'\ncorrectness = { max_drop = 5 }\nsimilarity_margin = '>= -2'")
+    with pytest.raises(ConfigError, match=r"got 'mrr>=70': got 70, .* write 0.7 for 70 %"):
+        parse_gate_expression("mrr>=70")
 
 
 # --- metric keys -------------------------------------------------------------------------------
@@ -533,6 +560,7 @@ def test_cases_are_judged_on_their_retrieval_at_least(value: str) -> None:
 
 def test_a_misspelled_rule_or_stage_gets_a_hint() -> None:
     assert 'did you mean "judged_on"?' in fault("[cases]\njudge_on = ['retrieval']")
+    assert "the stages are not_indexed, out_of_scope, " in fault("[overall]\nstage.foo = '<= 5'")
     hint = 'did you mean "stage.not_retrieved"?'
     assert hint in fault("[overall]\nstage.not_retreived = '<= 1'")
     assert hint in fault("[category.multi_hop]\nstage.not_retreived = '<= 1'")
