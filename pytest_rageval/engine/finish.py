@@ -262,8 +262,13 @@ def _shown(folder: Path, rootdir: Path) -> str:
     return inside.as_posix()
 
 
-def open_gate(folder: Path, project: Settings) -> EndedRun:
+def open_gate(folder: Path, project: Settings, *, gates: Sequence[str] = ()) -> EndedRun:
     """Read a stored run, with the gate of the project for its cases.
+
+    Args:
+        folder: of the run.
+        project: the settings of today.
+        gates: further ``--gate`` expressions, which win over those of the project and the run.
 
     Raises:
         ConfigError: thresholds.toml is wrong.
@@ -273,7 +278,7 @@ def open_gate(folder: Path, project: Settings) -> EndedRun:
     run = read_compared(folder, rootdir / project.results_dir)
     thresholds = project_thresholds(
         rootdir,
-        gates=all_gates(project, [run]),
+        gates=(*all_gates(project, [run]), *gates),
         judge_configured=run.settings.judge != "none",
         # A check of a category or tag that is newer than the run has no data.
         categories=None,

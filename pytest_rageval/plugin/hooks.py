@@ -77,6 +77,15 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [] if STATE in config.stash else left_out(config)
 
 
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Name with ``-q`` what the header, which it hides, would name; nothing with ``-qq``."""
+    if config.option.verbose == -1:
+        for line in pytest_report_header(config):
+            terminalreporter.write_line(line)
+
+
 def _forget_session() -> None:
     _sessions.pop()
 

@@ -239,3 +239,11 @@ def test_the_notes_of_the_target_are_served(
     _, err = call(capsys, "serve", code=ExitCode.USAGE)
     assert err[0] == "assumed --vault: nowhere, of [tool.rageval.target]"
     assert "nowhere" in err[1]
+
+
+def test_score_without_files_says_what_to_give(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["score"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == (
+        "rageval score: RESPONSES: none given, expected a .jsonl file of recorded responses, each "
+        'line {"id": case id, "response": {...}}: rageval score [CASES] RESPONSES\n'
+    )

@@ -159,6 +159,16 @@ def test_a_session_that_does_not_name_the_cases_leaves_them_out(
         )
 
 
+@pytest.mark.parametrize(("flag", "lines"), [("-q", 1), ("-qq", 0)])
+def test_a_quiet_session_names_the_cases_it_leaves_out_at_its_end(
+    project: Project, flag: str, lines: int
+) -> None:
+    project.write("tests/test_unit.py", "def test_ok(): pass\n")
+    result = project.pytester.runpytest_subprocess(flag)
+    assert result.ret == 0
+    assert sum("cases left out" in line for line in result.outlines) == lines
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

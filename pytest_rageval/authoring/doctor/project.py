@@ -101,7 +101,7 @@ def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError
     except ConfigError as error:
         return _FOUND.fail("thresholds", _first_lines(error), "mend what it names")
     if not (root / THRESHOLDS).is_file():
-        fix = f"write {THRESHOLDS}; docs/thresholds.md has an example"
+        fix = f"rageval init writes a {THRESHOLDS} with comments"
         return _FOUND.warn(
             "thresholds", f"no {THRESHOLDS}, so a case that does not pass fails a run", fix
         )

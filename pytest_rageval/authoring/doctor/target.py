@@ -39,7 +39,9 @@ class Asked:
             server: advice for a server that is asked without a mapping.
         """
         if self.mapping is None:
-            return f"return {field} from rag_client, in the shape that docs/target.md shows"
+            return (
+                f"return {field} from rag_client: help(pytest_rageval.AskResponse) has the fields"
+            )
         if not self.mapping.response:
             return server
         if self._name(field) is None:
@@ -140,7 +142,10 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
     if asked.mapping.response:
         fix = f"change {_TABLE}; keys of the reply: {asked.mapping.keys or 'none'}"
         return _FOUND.fail("reply", message, fix)
-    fix = "answer with the JSON object of docs/target.md, or map yours in [tool.rageval.target]"
+    fix = (
+        'answer with {"answer": ..., "references": [...], "debug": {"retrieved_chunks": [...]}}, '
+        "or map yours in [tool.rageval.target.response]"
+    )
     return _FOUND.fail("reply", message, fix)
 
 

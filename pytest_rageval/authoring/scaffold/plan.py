@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ THRESHOLDS: Final = "thresholds.toml"
 WORKFLOW: Final = ".github/workflows/evals.yml"
 VAULT: Final = "evals/vault"
 
+_TARGET_TABLE: Final = b"\n[tool.rageval.target]"
 _TARGET_VAULT: Final = f'vault = "{VAULT}"'
 _TARGET_URL: Final = 'url = "http://127.0.0.1:8000"'
 
@@ -27,6 +29,12 @@ PYTEST_FILES: Final = (
     "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg",
 )  # fmt: skip
 """Files besides pyproject.toml that can contain pytest's settings."""
+CONFTESTS: Final = ("conftest.py", "evals/conftest.py")
+"""Files that can hold a ``rag_client`` fixture, which takes the place of a configured target."""
+_CLIENT: Final = re.compile(
+    rb"""^(async\s+)?def\s+rag_client\b|^rag_client\s*=|\bname\s*=\s*["']rag_client["']""",
+    re.MULTILINE,
+)
 
 _TEMPLATES: Final = {
     CASES: "cases.jsonl",
@@ -73,36 +81,47 @@ def plan_scaffold(templates: Mapping[str, bytes], existing: Mapping[str, bytes])
     Args:
         templates: content of the package's template files by their names; notes as
             ``vault/NAME.md``.
-        existing: content of the project's planned files and of pytest's settings files, by path.
+        existing: content of the project's planned files, of pytest's settings files and of its
+            conftest files, by path.
     """
     sources = dict(_TEMPLATES)
     own_cases = CASES in existing and existing[CASES] != templates[_TEMPLATES[CASES]]
     vault = {f"evals/{name}": name for name in sorted(templates) if name.startswith("vault/")}
     # A project with some of the notes was created by this command: add the others.
     own_target = own_cases and vault.keys().isdisjoint(existing)
+    client = next((name for name in CONFTESTS if _CLIENT.search(existing.get(name, b""))), None)
     if own_cases:
         sources[THRESHOLDS] = _OWN_CASES_TEMPLATES[THRESHOLDS]
-    if own_target:
+    if own_target or client:
         sources[PYPROJECT] = _OWN_CASES_TEMPLATES[PYPROJECT]
-    else:
+    if not own_target and not client:
         sources |= vault
-    pyproject, notes = _pyproject_addition(existing, _TARGET_URL if own_target else _TARGET_VAULT)
+    target = None if client else _TARGET_URL if own_target else _TARGET_VAULT
+    pyproject, faults = _pyproject_addition(existing, target)
+    content = {path: templates[name] for path, name in sources.items()}
+    first = _first(existing, pyproject, faults, own_target=own_target and not client)
+    notes = faults
+    if client:
+        content[PYPROJECT] = content[PYPROJECT].partition(_TARGET_TABLE)[0]
+        notes = (*faults, f"{client} has a rag_client fixture, so no target is configured")
+        if not own_cases and not first:
+            first = f"put your own questions into {CASES}"
     return Scaffold(
-        files={path: templates[name] for path, name in sources.items()},
+        files=content,
         additions=(*pyproject, *_gitignore_addition(templates, existing)),
         notes=notes,
-        first=_first(existing, pyproject, notes, own_target=own_target),
+        first=first,
     )
 
 
 def _first(
     existing: Mapping[str, bytes],
     pyproject: tuple[Addition, ...],
-    notes: tuple[str, ...],
+    faults: tuple[str, ...],
     *,
     own_target: bool,
 ) -> str:
-    if notes:
+    if faults:
         return f"mend {PYPROJECT}"
     with_address = ", with the address of your system," if own_target else ""
     if any(one.needed for one in pyproject):
@@ -113,7 +132,7 @@ def _first(
 
 
 def _pyproject_addition(
-    existing: Mapping[str, bytes], target_line: str
+    existing: Mapping[str, bytes], target_line: str | None
 ) -> tuple[tuple[Addition, ...], tuple[str, ...]]:
     if PYPROJECT not in existing:
         return (), ()
@@ -126,11 +145,12 @@ def _pyproject_addition(
         # Without it, older versions of pytest would choose another root folder.
         lines += ["[tool.pytest.ini_options]", 'minversion = "8.0"']
     target = _table(_table(document, "tool"), "rageval").get("target")
-    if target is None:
+    needed = target is None and target_line is not None
+    if target is None and target_line is not None:
         lines += [*([""] if lines else []), "[tool.rageval.target]", target_line]
     if not lines:
         return (), ()
-    return (Addition(path=PYPROJECT, lines=tuple(lines), needed=target is None),), ()
+    return (Addition(path=PYPROJECT, lines=tuple(lines), needed=needed),), ()
 
 
 def _configures_pytest(document: Mapping[str, Any], existing: Mapping[str, bytes]) -> bool:
@@ -188,7 +208,7 @@ def read_project(folder: Path) -> Scaffold:
         ScaffoldError: the path is a file, or a file in the folder cannot be read.
     """
     templates = read_templates()
-    names = [*plan_scaffold(templates, {}).files, *PYTEST_FILES]
+    names = [*plan_scaffold(templates, {}).files, *PYTEST_FILES, *CONFTESTS]
     return plan_scaffold(templates, dict(_existing(folder, names)))
 
 

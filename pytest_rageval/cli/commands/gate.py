@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 @click.option("--baseline", metavar="RUN", shell_complete=complete_run,
               help="Run to compare with.  "
               "[default: the project's, else that of thresholds.toml]")  # fmt: skip
+@click.option("--gate", "gates", metavar="EXPR", multiple=True,
+              help="Further check, such as 'recall_at_k>=0.9'; repeatable.")  # fmt: skip
 @click.option("--allow-regressions", is_flag=True,
               help="Let checks against the baseline warn instead of fail.")  # fmt: skip
 @json_option
 def command(
-    run: str | None, baseline: str | None, allow_regressions: bool, as_json: bool
+    run: str | None,
+    baseline: str | None,
+    gates: tuple[str, ...],
+    allow_regressions: bool,
+    as_json: bool,
 ) -> ExitCode:
     """Check a stored run against the current thresholds.toml; nothing is asked or written.
 
@@ -44,7 +50,7 @@ def command(
     project = project_settings({"rageval_allow_regressions": allow_regressions})
     project = replace(project, baseline=baseline or project.baseline)
     results = Path(project.rootdir) / project.results_dir
-    gate = open_gate(resolve_run(results, run_or_last(run)), project)
+    gate = open_gate(resolve_run(results, run_or_last(run)), project, gates=gates)
     if baseline is not None:
         resolve_run(results, baseline)  # report a missing baseline that was named explicitly
     numbers, run_id = gate.numbers(), gate.run.run_id

@@ -38,7 +38,7 @@ _PAGE_RECORDS = 20_000
 
 
 @click.command("score")
-@click.argument("cases", metavar="[CASES]", type=_FILE)
+@click.argument("cases", metavar="[CASES]", required=False, type=_FILE)
 @click.argument("responses", metavar="RESPONSES", required=False, type=_FILE)
 @click.option(
     "-k",
@@ -66,7 +66,7 @@ _PAGE_RECORDS = 20_000
 )
 @json_option
 def command(
-    cases: Path,
+    cases: Path | None,
     responses: Path | None,
     run_id: str | None,
     no_report: bool,
@@ -83,6 +83,11 @@ def command(
     """
     from pytest_rageval.judges.opening import open_judge
 
+    if cases is None:
+        raise click.UsageError(
+            "RESPONSES: none given, expected a .jsonl file of recorded responses, each line "
+            '{"id": case id, "response": {...}}: rageval score [CASES] RESPONSES'
+        )
     settings = _settings(flags)
     if responses is None:
         cases, responses = only_case_file("CASES"), cases

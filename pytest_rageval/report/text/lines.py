@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
 from pytest_rageval.metrics.registry import METRICS
-from pytest_rageval.support.text import clean, counted, cut_columns, format_value
+from pytest_rageval.support.text import clean, counted, cut_columns, first_of, format_value
 from pytest_rageval.values.gate import CheckResult, GateResult
 
 Style = Literal["", "green", "red", "yellow", "bold", "dim"]
@@ -73,6 +73,7 @@ def render_gate(run_id: str, gate: GateResult, *, width: int = 80) -> list[Line]
     lines += check_lines(gate.checks, width)
     styles: dict[str, Style] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
     lines += wrapped("gate", gate.sentence, width, styles[gate.verdict])
+    lines += weak_lines(gate.checks, width)
     return [fit_line(line, width) for line in lines]
 
 
@@ -83,6 +84,18 @@ def check_lines(checks: Iterable[CheckResult], width: int) -> Iterator[Line]:
         seen = detectable_text(result)
         text = f"{result.check.name}: {result.message}" + (f" ({seen})" if seen else "")
         yield from wrapped(word, text, width, style)
+
+
+_WEAK_SHOWN: Final = 5
+
+
+def weak_lines(checks: Iterable[CheckResult], width: int) -> Iterator[Line]:
+    """Yield lines that name the decided checks with fewer cases than their ``min_n``."""
+    weak = [r.check.name for r in checks if r.small_n and r.status != "skip"]
+    if weak:
+        few = f"{counted(len(weak), 'check')} {'has' if len(weak) == 1 else 'have'} few cases"
+        names = first_of(weak, _WEAK_SHOWN, f" and {len(weak) - _WEAK_SHOWN} more")
+        yield from wrapped("", f"weak evidence: {few}: {names}", width, "", "yellow")
 
 
 def detectable_text(result: CheckResult) -> str | None:

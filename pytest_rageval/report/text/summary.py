@@ -27,6 +27,7 @@ from pytest_rageval.report.text.lines import (
     Style,
     detectable_text,
     fit_line,
+    weak_lines,
     wrapped,
 )
 from pytest_rageval.report.text.misses import render_texts
@@ -78,7 +79,6 @@ _CASES_SHOWN = 3
 _TEXTS_SHOWN = 10
 _FLAWS_SHOWN = 2
 _FLAW_CHARS = 200
-_WEAK_SHOWN = 5
 _ID_CHARS = 24
 
 
@@ -469,12 +469,7 @@ def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
         if result.status == "warn":
             text = f"{result.check.name}: {result.message}"
             yield from wrapped("warn", text, width, "yellow")
-    weak = [r.check.name for r in view.gate.checks if r.small_n and r.status != "skip"]
-    if weak:
-        names = ", ".join(weak[:_WEAK_SHOWN])
-        more = f" and {len(weak) - _WEAK_SHOWN} more" if len(weak) > _WEAK_SHOWN else ""
-        few = f"{counted(len(weak), 'check')} {'has' if len(weak) == 1 else 'have'} few cases"
-        yield from wrapped("", f"weak evidence: {few}: {names}{more}", width, "", "yellow")
+    yield from weak_lines(view.gate.checks, width)
 
 
 def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from pytest_rageval.authoring.scaffold.plan import Addition, Scaffold, plan_scaffold, read_templates
+from pytest_rageval.project.settings import load_settings
 
 TEMPLATES = read_templates()
 PYTEST_TABLE = b"[tool.pytest.ini_options]\n"
@@ -62,6 +66,43 @@ def test_cases_of_the_users_own_are_asked_of_a_system_and_get_no_notes() -> None
     assert scaffold.first == (
         "add the lines above, with the address of your system, to pyproject.toml"
     )
+
+
+CLIENT = b"import pytest\n\n@pytest.fixture(scope='session')\ndef rag_client():\n    return print\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("conftest.py", CLIENT),
+        ("evals/conftest.py", b"@pytest.fixture(name='rag_client')\nasync def mine(): ...\n"),
+    ],
+)
+def test_a_project_with_a_client_of_its_own_gets_no_target(path: str, text: bytes) -> None:
+    scaffold = plan_scaffold(TEMPLATES, {path: text})
+    assert "target" not in content(scaffold, "pyproject.toml")
+    assert not any(name.startswith("evals/vault/") for name in scaffold.files)
+    assert scaffold.notes == (f"{path} has a rag_client fixture, so no target is configured",)
+    assert scaffold.first == "put your own questions into evals/eval_set.jsonl"
+    beside = plan_scaffold(TEMPLATES, {path: text, "pyproject.toml": b""})
+    (addition,) = beside.additions
+    assert (addition.needed, "target" in "".join(addition.lines)) == (False, False)
+
+
+def test_a_conftest_that_only_names_the_fixture_has_none() -> None:
+    text = b"# def rag_client\ndef answer(rag_client): ...\n"
+    assert plan_scaffold(TEMPLATES, {"conftest.py": text}).notes == ()
+
+
+def test_the_target_table_shows_how_a_server_of_another_shape_is_mapped(tmp_path: Path) -> None:
+    for name in ("pyproject.txt", "pyproject-own-cases.txt"):
+        lines = TEMPLATES[name].decode().splitlines()
+        mapped = [one[2:] for one in lines if re.match("# (path|request|response) = ", one)]
+        text = "\n".join(["[tool.rageval.target]", 'url = "http://x"', *mapped])
+        (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+        target = load_settings(tmp_path, flags={}, environ={}).target
+        assert target.path == "/v2/chat"
+        assert set(target.response or ()) == {"answer", "retrieved_chunks"}
 
 
 def test_example_cases_that_were_changed_keep_their_notes() -> None:

@@ -50,6 +50,24 @@ def test_a_run_is_decided_by_the_thresholds_of_today(capsys: Output) -> None:
     assert found["schema_version"] == 1
 
 
+def test_a_check_of_the_command_line_wins_over_that_of_file_and_run(capsys: Output) -> None:
+    runs(run_of(200), settings=replace(SETTINGS, extra_gates=("recall_at_k>=0.2",)))
+    thresholds('[overall]\nrecall_at_k = ">= 0.9"\n')
+    assert gate(capsys, "r2")["verdict"] == "pass"
+    found = gate(capsys, "r2", "--gate", "recall_at_k>=0.95", "--gate", "mrr>=0.1", code=1)
+    assert found["sentence"] == "FAIL 1 of 3 checks: recall_at_k 0.800 is below min 0.950"
+    assert cli.run(["gate", "r2", "--gate", "mr>=1"]) == ExitCode.USAGE
+    assert "--gate: got 'mr>=1': unknown metric \"mr\"" in capsys.readouterr().err
+
+
+def test_checks_with_few_cases_are_named_as_in_the_summary_of_a_run(capsys: Output) -> None:
+    runs(run_of(5))
+    thresholds('[overall]\nrecall_at_k = ">= 0.1"\n')
+    assert cli.run(["gate", "r2"]) == ExitCode.YES
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "         weak evidence: 1 check has few cases: recall_at_k"
+
+
 def test_a_drop_against_the_baseline_of_the_file_is_exit_1(capsys: Output) -> None:
     runs(run_of(200, missed=DROPPED))
     thresholds(DROP)
