@@ -292,10 +292,8 @@ def differences(
     breaks += [one for one in found.invariants if _affects(one, metric)]
     one, other = concurrency_of(before.config), concurrency_of(now.config)
     if metric.startswith(TIMED) and other_concurrency(one, other):
-        unknown = "unknown"
-        breaks.append(
-            ConfigDifference(name="concurrency", base=one or unknown, new=other or unknown)
-        )
+        at = ["unknown" if n is None else n for n in (one, other)]
+        breaks.append(ConfigDifference(name="concurrency", base=at[0], new=at[1]))
     # The version of the set is its hash unless the user named it.
     known = {"dataset_version"} if before.dataset_hash != now.dataset_hash else set()
     changed = [one.name for one in (*found.versions, *found.config) if one.name not in known]

@@ -205,8 +205,24 @@ class Run:
     def _describe(self, writer: RunWriter) -> None:
         """Write the settings of the run before its first record."""
         self._git = git_state(Path(self.state.settings.rootdir), self.state.all_files)
+        self._write_config(writer)
+
+    def _write_config(self, writer: RunWriter) -> None:
         document = self._config_document(list(self.cases.records.values()))
         write_document(writer.path, "config.json", document)
+
+    def set_concurrency(self, concurrency: int) -> None:
+        """Store the requests in flight at most that the processes of the run have shown so far.
+
+        Raises:
+            StorageError: the run folder cannot be written.
+        """
+        if concurrency == self.state.concurrency:
+            return
+        self.state.concurrency = concurrency
+        with self._lock:
+            if self._writer is not None and not self._ended:
+                self._write_config(self._writer)
 
     # --- the end
 
@@ -317,8 +333,10 @@ class Run:
 
     def _concurrency(self) -> int | None:
         here = self.state.concurrency
+        if here is not None:
+            here = min(here, len(self.cases.expected))
         if self.resumed is None:
-            return here
+            return 1 if here is None and self.cases.records else here
         earlier = concurrency_of(self.resumed.config)
         asked_here = self._appended > len(self.resumed.kept)
-        return None if asked_here and here != earlier else earlier
+        return None if asked_here and here not in {earlier, None} else earlier

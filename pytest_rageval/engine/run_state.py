@@ -70,7 +70,8 @@ class RunState:
     """Of a resumed run: by node id the repeats that earlier sessions finished, with their records;
     None: another process holds it."""
     concurrency: int | None = None
-    """Requests in flight at most, of all processes; None: not known yet."""
+    """Requests in flight at most, as the clients of the cases asked so far allowed; 0: all replies
+    were replayed; None: not known yet."""
     notes: list[str] = field(default_factory=list)
     """Remarks on the selection for the user, a sentence each."""
     labels: JudgeLabels | None = None

@@ -7,7 +7,7 @@ A plugin of its own, registered only when a session evaluates and ``--record-mod
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +63,7 @@ class Cassettes:
     def __init__(
         self, config: pytest.Config, settings: Settings, environ: Mapping[str, str], *, mode: str
     ) -> None:
-        self.replaying = mode == "none"
+        self.replaying = self.replayed = mode == "none"
         self.environ = replay_environ(settings, environ) if self.replaying else environ
         self._config = config
         self._settings = settings
@@ -154,7 +154,7 @@ class Cassettes:
         if not self._opening:
             return
         vcr.match_on = MATCH_ON
-        vcr.persister = _Persister(vcr.persister, self._shown)
+        vcr.persister = _Persister(vcr.persister, self._shown, self._note_loaded)
         merged = vcr.get_merged_config
 
         def with_our_filters(**options: Any) -> dict[str, Any]:
@@ -175,6 +175,9 @@ class Cassettes:
         vcr.get_merged_config = with_our_filters
 
     # --- within vcrpy
+
+    def _note_loaded(self) -> None:
+        self.replayed = self.replayed or self._mode != "all"  # which asks for each reply again
 
     def _at_fixed_host(self, request: Any) -> Any:
         server = self._embedded_url
@@ -216,9 +219,10 @@ class Cassettes:
 class _Persister:
     """Persister that reads cassettes like pytest-recording and writes them atomically."""
 
-    def __init__(self, inner: Any, shown: Any) -> None:
+    def __init__(self, inner: Any, shown: Any, loaded: Callable[[], None]) -> None:
         self._inner = inner
         self._shown = shown
+        self._loaded = loaded
 
     def load_cassette(self, path: str, serializer: Any) -> Any:
         from vcr.persisters.filesystem import (  # type: ignore[import-untyped]
@@ -226,7 +230,7 @@ class _Persister:
         )
 
         try:
-            return self._inner.load_cassette(path, serializer)
+            found = self._inner.load_cassette(path, serializer)
         except CassetteNotFoundError:
             raise
         except Exception as error:
@@ -236,6 +240,8 @@ class _Persister:
                 f"{clean(lines[0], 160)}); delete it and record it with --record-mode=once",
                 pytrace=False,
             )
+        self._loaded()
+        return found
 
     def save_cassette(self, path: str, content: Any, serializer: Any) -> None:
         from vcr.serialize import serialize  # type: ignore[import-untyped]

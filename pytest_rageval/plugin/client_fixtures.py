@@ -83,6 +83,12 @@ def client_definitions(item: pytest.Function) -> tuple[pytest.FixtureDef[Any] | 
     return tuple(found[name][-1] if name in found else None for name in CLIENT_FIXTURES)
 
 
+def asked_one_by_one(item: pytest.Function) -> bool:
+    """Return whether a client of an item is made anew for each item, or each class of items."""
+    wanted = client_definitions(item)
+    return any(one is not None and one.scope in {"function", "class"} for one in wanted)
+
+
 def client_parameters(item: pytest.Function) -> dict[str, int]:
     """Return the parameter index of each parametrized fixture that an item's clients depend on."""
     if not hasattr(item, "callspec"):

@@ -26,6 +26,7 @@ import pytest
 
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import (
+    asked_one_by_one,
     client_definitions,
     client_parameters,
     same_clients,
@@ -106,10 +107,13 @@ class Lookahead:
         if task is not None and not task.clients.are(clients):
             task.withdraw()
             task = None
+        self._withdraw_lost()
+        ready = list(dict.fromkeys(self._ready(item)))
+        # Before the case is started: its record is stored with it.
+        self._note_concurrency(item, ready)
         if task is None:
             task = self._start(item, clients, urgent=True)
-        self._withdraw_lost()
-        for ahead in self._ready(item):
+        for ahead in ready:
             self._tasks[ahead] = self._start(ahead, clients)
         try:
             self.output.show_live(task.output, task.future)
@@ -120,6 +124,14 @@ class Lookahead:
             raise
         self.output.let_out(task.output)
         return evaluated
+
+    def _note_concurrency(self, item: CaseItem, ready: Sequence[CaseItem]) -> None:
+        """Store the number of cases that can be in flight; the last one alone does not show it."""
+        state = item.state
+        if ready or self._tasks:
+            state.concurrency = self._slots.limit
+        elif asked_one_by_one(item):
+            state.concurrency = state.concurrency or 1
 
     def forget(self, item: CaseItem) -> None:
         """Withdraw a case that was asked ahead and did not run."""
@@ -152,7 +164,7 @@ class Lookahead:
         room = self._window - len(self._tasks)
         wanted = client_definitions(item)
         scopes = {one.scope for one in wanted if one is not None}
-        if room <= 0 or scopes & {"function", "class"}:
+        if room <= 0 or asked_one_by_one(item):
             return
         # Values that last to the end; all others may be torn down between two cases.
         lasting = scopes <= {"session"} and not client_parameters(item)

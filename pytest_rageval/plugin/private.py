@@ -80,6 +80,11 @@ def stop_session(session: pytest.Session, reason: str) -> None:
         distributing.shouldstop = reason
 
 
+def worker_of(report: pytest.TestReport) -> str:
+    """Return the name of the worker of pytest-xdist that ran an item; empty: this process."""
+    return getattr(report, "worker_id", "")
+
+
 def add_json_metadata(report: pytest.TestReport, values: Mapping[str, Any]) -> None:
     """Put values under ``metadata.rageval`` of a report of pytest-json-report.
 

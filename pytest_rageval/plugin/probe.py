@@ -22,7 +22,11 @@ from pytest_rageval.authoring.doctor.target import Asked, check_golds, check_rep
 from pytest_rageval.authoring.linting.findings import PlacedCase
 from pytest_rageval.authoring.linting.index import lost_anchors
 from pytest_rageval.engine.case import ask_request
-from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target
+from pytest_rageval.plugin.client_fixtures import (
+    asked_one_by_one,
+    asked_target,
+    asks_configured_target,
+)
 from pytest_rageval.plugin.hooks import STATE
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import fixture_info
@@ -144,6 +148,8 @@ def _checks(item: CaseItem) -> Iterator[Finding]:
     yield from check_replies(first, second, asked)
     if first.response is not None and first.response.retrieved_chunks and case.gold_supports:
         placed = PlacedCase(case=case, file=item.file, lineno=item.located.lineno)
+        if asked_one_by_one(item):
+            settings = replace(settings, concurrency=1)
         yield from _golds(client, placed, settings)
 
 

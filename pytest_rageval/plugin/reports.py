@@ -41,6 +41,8 @@ class ReportDetails:
     """Repeats that earlier sessions measured, whose records the worker does not hold."""
     asked: str | None = None
     """Target that the case asked; None: it did not ask."""
+    concurrency: int | None = None
+    """Requests in flight at most in the worker that asked; None: it asked one, or did not ask."""
     unasked: bool = False
     """Whether the test function does not take the fixture that asks."""
     notes: tuple[str, ...] = ()

@@ -21,7 +21,12 @@ from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.engine.run import Run
 from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target
 from pytest_rageval.plugin.items import CaseItem, attach_record
-from pytest_rageval.plugin.private import add_json_metadata, stop_session, write_junit_error
+from pytest_rageval.plugin.private import (
+    add_json_metadata,
+    stop_session,
+    worker_of,
+    write_junit_error,
+)
 from pytest_rageval.plugin.progress import progress_shown
 from pytest_rageval.plugin.reports import (
     CHECK_CATEGORIES,
@@ -118,8 +123,8 @@ class Reporting:
             or is_xdist_controller(config)
             or getattr(config, "workerinput", {}).get("rageval_one_by_one", False)
         )
-        if not is_xdist_controller(config):
-            state.concurrency = 1 if one_by_one else state.settings.concurrency
+        if one_by_one and not is_xdist_controller(config):
+            state.concurrency = 1
         if one_by_one or state.slots is None:
             return (yield)
         from pytest_rageval.plugin.lookahead import Lookahead
@@ -259,6 +264,10 @@ class Controller:
         self._session: pytest.Session | None = None
         self._logs_checks = False
         self._crashed = False
+        self._replacing: set[str] = set()
+        """Workers in the place of others that died."""
+        self._in_flight: dict[str, int] = {}
+        """Requests in flight at most, by worker."""
         self._unasked: set[str] = set()
         self._errored = 0
 
@@ -296,8 +305,8 @@ class Controller:
         # A case asked ahead that kills its process also loses the case that pytest runs then. The
         # replacing worker asks one by one, so that only the fatal case is lost.
         node.workerinput["rageval_one_by_one"] = self._crashed
-        if not self._crashed:
-            self.state.concurrency = (self.state.concurrency or 0) + settings.concurrency
+        if self._crashed:
+            self._replacing.add(node.gateway.id)
         only = self.state.only
         node.workerinput["rageval_only"] = json.dumps(None if only is None else sorted(only))
         here = node.gateway.spec.popen  # another host has another loopback interface
@@ -397,6 +406,10 @@ class Controller:
         self, report: pytest.TestReport, details: ReportDetails, records_json: str
     ) -> None:
         """Store the records of a worker, and decide the case if the worker lacks some."""
+        worker = worker_of(report)
+        if details.asked is not None and worker not in self._replacing:
+            self._in_flight[worker] = details.concurrency or 1
+            self.run.set_concurrency(sum(self._in_flight.values()))
         for document in json.loads(records_json):
             self.run.add(report.nodeid, record_from_json(document))
         if details.finished:
@@ -445,6 +458,8 @@ class Controller:
         return word, word[0], (word.upper(), {"yellow": True})
 
     def _finish(self, *, complete: bool) -> FinishedRun:
+        if self.state.cassettes is not None and self.state.cassettes.replayed:
+            self.run.set_concurrency(0)
         try:
             finished = self.run.finish(gate=complete)
         except StorageError as error:

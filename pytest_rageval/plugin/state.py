@@ -28,6 +28,8 @@ class Recorder(Protocol):
 
     replaying: bool
     """Whether replies come only from a cassette."""
+    replayed: bool
+    """Whether some replies came from a cassette so far."""
     served_at: str | None
     """URL of an embedded target that runs already; None: it is started on demand."""
 

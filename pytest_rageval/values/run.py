@@ -34,12 +34,13 @@ def other_concurrency(base: int | None, new: int | None) -> str:
     """Explain why times of two runs are not comparable; empty: they are.
 
     Args:
-        base: requests in flight of the baseline; None: unknown, so not comparable with any.
+        base: requests in flight of the baseline; 0: replies were replayed; None: unknown. Neither
+            is comparable with any.
         new: those of the new run.
     """
+    one, other = ("unknown" if n is None else str(n or "0 (replayed)") for n in (base, new))
     if base == new:
-        return "" if base is not None else f"{_NOT_COMPARED} unknown in both runs"
-    one, other = ("unknown" if n is None else str(n) for n in (base, new))
+        return "" if base else f"{_NOT_COMPARED} {one} in both runs"
     return f"{_NOT_COMPARED} {one} in base, {other} in new"
 
 
@@ -104,7 +105,7 @@ class StoredRun:
 
     @property
     def concurrency(self) -> int | None:
-        """Requests in flight at most, of all processes; None: unknown, or it varied."""
+        """Requests in flight at most, of all processes; 0: replayed; None: unknown, or varied."""
         return concurrency_of(self.config)
 
     @property

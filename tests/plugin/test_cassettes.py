@@ -65,6 +65,10 @@ def metrics(project: Project, name: str) -> Any:
     return comparable(json.loads(path.read_text(encoding="utf-8")))
 
 
+def concurrency(project: Project, name: str) -> Any:
+    return json.loads((project.folder(name) / "config.json").read_text("utf-8"))["concurrency"]
+
+
 def errors(project: Project, name: str) -> dict[str, Any]:
     path = project.path / "evals" / "results" / name / "results.jsonl"
     records = map(json.loads, path.read_text(encoding="utf-8").splitlines())
@@ -98,6 +102,8 @@ def test_a_replay_without_network_gives_the_same_numbers(scratch: Project) -> No
     assert metrics(scratch, "replay") == metrics(scratch, "live")
     assert metrics(scratch, "live")["errored"] == 0
     assert len(fake.received) == 3
+    assert (concurrency(scratch, "live"), concurrency(scratch, "replay")) == (1, 0)
+    result.stdout.fnmatch_lines(["latency_ms.p50 (replayed) *"])
 
 
 def test_a_second_recording_run_asks_nobody(scratch: Project) -> None:
@@ -105,6 +111,7 @@ def test_a_second_recording_run_asks_nobody(scratch: Project) -> None:
         run(scratch, "live", "--rag-url", fake.url, *RECORD)
         run(scratch, "again", "--rag-url", fake.url, *RECORD)
         assert len(fake.received) == 3
+    assert concurrency(scratch, "again") == 0
 
 
 def test_a_blocked_network_alone_replays_what_is_there(scratch: Project) -> None:

@@ -168,6 +168,7 @@ def test_a_client_of_any_scope_is_asked_and_a_short_lived_one_alone(
     short = scope in {"function", "class"}
     assert len(clients) == (12 if short else 1)
     assert all(client["peak"] == (1 if short else 4) for client in clients)
+    assert project.stored("config.json")["concurrency"] == (1 if short else 4)
 
 
 def test_each_of_two_parameters_of_a_session_is_asked_by_its_own_client(project: Project) -> None:
@@ -607,11 +608,14 @@ def questions_of(cases: Sequence[dict[str, object]]) -> list[str]:
         (["--rageval-concurrency", "3"], 3),
         (["--rageval-concurrency", "3", "-n", "2"], 6),
         (["--rageval-concurrency", "1", "-n", "2"], 2),
+        (["--rageval-concurrency", "64"], 12),  # there are no more cases
+        (["-k", "c001"], 1),
     ],
 )
 def test_the_concurrency_of_all_processes_is_stored_with_the_latency(
     project: Project, arguments: list[str], concurrency: int
 ) -> None:
+    project.cases(numbered_cases(12))
     result = project.run("--rageval-run-id", "r1", *arguments)
     folder = project.path / "evals" / "results" / "r1"
     config, metrics = (
@@ -620,4 +624,15 @@ def test_the_concurrency_of_all_processes_is_stored_with_the_latency(
     )
     assert config["concurrency"] == concurrency
     assert metrics["aggregate_metrics"]["latency"]["concurrency"] == concurrency
-    result.stdout.fnmatch_lines([f"latency_ms.p50 at concurrency {concurrency} *"])
+    label = "conc." if concurrency > 9 else "concurrency"
+    result.stdout.fnmatch_lines([f"latency_ms.p50 at {label} {concurrency} *"])
+
+
+@pytest.mark.parametrize("arguments", [(), ("-n", "2")], ids=["serial", "n2"])
+def test_the_concurrency_is_that_of_the_client_and_not_the_setting(
+    project: Project, arguments: tuple[str, ...]
+) -> None:
+    project.cases(numbered_cases(12))
+    project.write("conftest.py", CONFTEST.replace('(scope="session")', ""))
+    project.run(*arguments)
+    assert project.stored("config.json")["concurrency"] == (2 if arguments else 1)

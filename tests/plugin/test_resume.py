@@ -294,7 +294,7 @@ def test_settings_that_change_no_number_may_differ(project: Project) -> None:
     )
     assert result.ret == 0
     # Nothing was asked again, so the latency is that of the first session.
-    assert project.stored("config.json")["concurrency"] == 8
+    assert project.stored("config.json")["concurrency"] == 4
 
 
 def test_another_number_of_repeats_or_another_shard_is_refused(project: Project) -> None:

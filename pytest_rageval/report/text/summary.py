@@ -246,6 +246,8 @@ def concurrency_text(concurrency: int | None, *, short: bool = False) -> str:
     """Return `` at concurrency 8``, short enough for the metric table; empty: unknown."""
     if concurrency is None:
         return ""
+    if concurrency == 0:
+        return " (replayed)"
     return f" at {'conc.' if short and concurrency > 9 else 'concurrency'} {concurrency}"
 
 

@@ -34,6 +34,29 @@ def rag_client():
     return answer
 """
 
+MEETING = (
+    CLIENT.split("def answer")[0]
+    + """
+import threading
+changed, inside, peak = threading.Condition(), 0, 0
+
+@pytest.fixture(scope="session")
+def rag_client():
+    def ask(request):
+        global inside, peak
+        with changed:
+            inside, peak = inside + 1, max(peak, inside + 1)
+            changed.notify_all()
+            # A request that is alone waits for the others; the time limit decides that none come.
+            changed.wait_for(lambda: peak == 3, timeout=0.5)
+            inside -= 1
+        with open("peak.txt", "w") as file:
+            file.write(str(peak))
+        return {"answer": "A week.", "debug": {"retrieved_chunks": [CHUNK]}}
+    return ask
+"""
+)
+
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -66,6 +89,15 @@ def test_the_fixture_of_a_conftest_file_is_asked_and_nothing_is_stored(project: 
     assert made - {"__pycache__"} == {
         "asked.txt", "conftest.py", "evals", "pyproject.toml", "set.jsonl",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("scope", "peak"), [("function", 1), ("session", 3)])
+def test_golds_are_looked_up_one_by_one_as_the_run_asks_a_client_of_one_case(
+    project: Path, scope: str, peak: int
+) -> None:
+    golds = [{"rel_path": f"{name}.md"} for name in "abc"]
+    doctor(MEETING.replace("session", scope), cases=[{**CASE, "gold_supports": golds}])
+    assert int((project / "peak.txt").read_text()) == peak
 
 
 def test_golds_are_compared_with_what_the_target_has() -> None:

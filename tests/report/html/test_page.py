@@ -310,3 +310,6 @@ def test_a_baseline_of_another_k_is_said_not_to_compare() -> None:
 def test_times_are_shown_with_their_concurrency() -> None:
     html = page(run([passed("a")], config={"concurrency": 8}))
     assert "Measured at concurrency 8 (requests in flight)." in html
+    assert "Replayed: no time is that of the target." not in html
+    replayed = page(run([passed("a")], config={"concurrency": 0}))
+    assert "Replayed: no time is that of the target." in replayed

@@ -162,7 +162,8 @@ def test_a_mean_over_fewer_cases_than_its_group_names_their_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("concurrency", "label"), [(8, " at concurrency 8"), (64, " at conc. 64"), (None, "")]
+    ("concurrency", "label"),
+    [(8, " at concurrency 8"), (64, " at conc. 64"), (None, ""), (0, " (replayed)")],
 )
 def test_latency_is_shown_with_its_concurrency(concurrency: int | None, label: str) -> None:
     shown = view(hits(1, latency={"total_ms": 12.0}), concurrency=concurrency)
