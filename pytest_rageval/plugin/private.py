@@ -44,15 +44,21 @@ def fixture_definitions(item: pytest.Function) -> Definitions:
     return item._fixtureinfo.name2fixturedefs
 
 
+def terminal_writer(reporter: pytest.TerminalReporter) -> Any:
+    """Return the object that writes pytest's lines, and knows their width, column and colours."""
+    return reporter._tw
+
+
 def terminal_stream(reporter: pytest.TerminalReporter) -> TextIO:
     """Return the stream that pytest prints to."""
-    return reporter._tw._file
+    return cast("TextIO", terminal_writer(reporter)._file)
 
 
 def forget_current_line(reporter: pytest.TerminalReporter) -> str:
     """Return the text of pytest's current line, and let it continue at the start of another."""
-    writer = reporter._tw
-    before, writer._current_line = writer._current_line, ""
+    writer = terminal_writer(reporter)
+    before: str = writer._current_line
+    writer._current_line = ""
     return before
 
 

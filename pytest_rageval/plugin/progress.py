@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_rageval.plugin.private import forget_current_line, terminal_stream
+from pytest_rageval.plugin.private import forget_current_line, terminal_stream, terminal_writer
 from pytest_rageval.plugin.terminal import MARKUP
 from pytest_rageval.report.text.progress import Progress, progress_line
 from pytest_rageval.support.text import columns_of
@@ -159,7 +159,7 @@ class LiveLine(_Display):
 
     def start(self) -> None:
         """Watch the streams of the terminal, and start the thread."""
-        self._column = self._reporter._tw.width_of_current_line
+        self._column = terminal_writer(self._reporter).width_of_current_line
         streams: set[Any] = {terminal_stream(self._reporter), sys.stdout, sys.stderr}
         for stream in streams:
             if stream.isatty() and hasattr(stream, "__dict__"):
@@ -193,12 +193,12 @@ class LiveLine(_Display):
 
     def _show(self, progress: Progress) -> None:
         size = os.get_terminal_size(self._fd)
-        width = size.columns or self._reporter._tw.fullwidth
+        writer = terminal_writer(self._reporter)
+        width = size.columns or writer.fullwidth
         line = progress_line(progress, width - 1)
         with self._lock:
             self._width = width
-            markup = self._reporter._tw.markup
-            self._text = "".join(markup(text, **MARKUP[style]) for text, style in line)
+            self._text = "".join(writer.markup(text, **MARKUP[style]) for text, style in line)
             self._draw()
 
     def _write(self, stream: Any, write: Callable[[str], int], text: str) -> int:

@@ -133,3 +133,8 @@ class CaseOutput:
 def is_xdist_controller(config: pytest.Config) -> bool:
     """Return whether this process distributes its cases to workers."""
     return bool(config.pluginmanager.hasplugin("dsession"))
+
+
+def asks_nothing(config: pytest.Config) -> bool:
+    """Return whether cases are only listed or only set up."""
+    return bool(config.option.collectonly or config.getoption("setuponly", False))

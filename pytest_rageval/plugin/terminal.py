@@ -47,7 +47,7 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) ->
     option = reporter.config.option
     styles = {"auto": "short", "short": "short", "long": "long", "line": "line", "native": "native"}
     options = FaultOptions(
-        width=reporter.config.get_terminal_writer().fullwidth,
+        width=terminal_width(reporter.config),
         traceback=cast("TracebackStyle | None", styles.get(option.tbstyle)),
         rootdir=reporter.config.rootpath,
         captured={
@@ -90,7 +90,7 @@ def outcome_lines(reporter: pytest.TerminalReporter) -> Iterator[str]:
             yield f"{outcome.upper()} {clean(report.nodeid)}" + (f" - {reason}" if reason else "")
             for title, text in report.sections if every else ():
                 if reporter.config.option.showcapture in {"all", *title.split()}:
-                    yield f"{title:-^{reporter.config.get_terminal_writer().fullwidth}}"
+                    yield f"{title:-^{terminal_width(reporter.config)}}"
                     yield from text.splitlines()
 
 

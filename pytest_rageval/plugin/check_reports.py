@@ -1,0 +1,237 @@
+"""Checks of the gate as pytest reports, and in the last line of a session."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final, Literal
+
+import pytest
+
+from pytest_rageval.metrics.registry import STAGE_PREFIX
+from pytest_rageval.plugin.private import add_json_metadata
+from pytest_rageval.plugin.reports import ReportDetails
+from pytest_rageval.project.discovery import THRESHOLDS
+from pytest_rageval.report.text.lines import detectable_text
+from pytest_rageval.support.text import counted
+from pytest_rageval.values.gate import CheckKind, CheckResult, CheckStatus
+from pytest_rageval.values.record import STAGES
+
+
+def checks_apart(terminal: pytest.TerminalReporter) -> None:
+    """Let the last line of the session count checks apart from cases and tests."""
+    build = terminal.build_summary_stats_line
+
+    def line() -> tuple[list[tuple[str, dict[str, bool]]], str]:
+        every, (_, colour) = terminal.stats, build()
+        checks = Counter(ReportDetails.of(one).check for found in every.values() for one in found)
+        rest = {
+            name: [one for one in found if ReportDetails.of(one).check is None]
+            for name, found in every.items()
+        }
+        try:
+            terminal.stats = rest
+            parts, _ = build()
+        finally:
+            terminal.stats = every
+        for status, shown in _COLOURS.items():
+            if checks[status]:
+                words = f"{counted(checks[status], 'check')} {CHECK_CATEGORIES[status]}"
+                parts.append((words, {shown: True, "bold": shown == colour}))
+        return parts, colour
+
+    terminal.build_summary_stats_line = line  # type: ignore[method-assign]
+
+
+_OUTCOMES: dict[CheckStatus, Literal["passed", "failed", "skipped"]] = {
+    "pass": "passed",
+    "fail": "failed",
+    "warn": "skipped",
+    "skip": "skipped",
+}
+_PROPERTIES: Final = ("status", "value", "limit", "low", "high", "n")
+"""Figures of a check that JUnit keeps, if they have a value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crash:
+    """Place of a failed check, with the attribute names of pytest; as text for ``--tb=line``."""
+
+    path: str = THRESHOLDS
+    lineno: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.lineno}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class FailureText:
+    """Reason of a failed check, with the attributes that readers of pytest reports expect.
+
+    A plain text would occur twice in a JUnit file, with all its lines in the title.
+    """
+
+    text: str
+    """The first line is the title."""
+    line: int
+    """Line of thresholds.toml, from 1."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def toterminal(self, tw: Any) -> None:
+        """Write the text to the failures that pytest shows."""
+        tw.line(self.text)
+
+    @property
+    def reprcrash(self) -> Crash:
+        """Place and one-line reason of the failure."""
+        return Crash(lineno=self.line, message=self.text.partition("\n")[0])
+
+    @property
+    def reprtraceback(self) -> SimpleNamespace:
+        """Empty traceback."""
+        return SimpleNamespace(reprentries=[])
+
+
+def check_report(result: CheckResult) -> pytest.TestReport:
+    """Return the report of one check: failed, passed, skipped or warned."""
+    longrepr: Any = None
+    line = max(result.check.line, 1)
+    if result.status == "fail":
+        longrepr = FailureText(check_text(result), line)
+    elif result.status == "skip":
+        longrepr = (THRESHOLDS, line, f"Skipped: {result.message}")
+    report = _report(result.check.name, _OUTCOMES[result.status], longrepr, line=line)
+    ReportDetails(check=result.status).put_on(report)
+    if result.status == "warn":
+        report.wasxfail = result.message
+    values = check_metadata(result)
+    add_json_metadata(report, values)
+    report.user_properties = [
+        (f"rageval.{name}", values[name]) for name in _PROPERTIES if values[name] is not None
+    ]
+    return report
+
+
+def incomplete_report(sentence: str, hint: str = "") -> pytest.TestReport:
+    """Return the failure of a run that lost cases, with a hint at the reason."""
+    text = FailureText("\n".join(filter(None, (sentence, hint))), 1)
+    report = _report("complete", "failed", text)
+    ReportDetails(check="fail").put_on(report)
+    add_json_metadata(report, {"status": "fail", "message": sentence})
+    return report
+
+
+_CASES_OF_KIND: Final[dict[CheckKind, str]] = {
+    "min": "lowest",
+    "max": "highest",
+    "max_drop": "worse",
+    "max_rise": "worse",
+}
+_CASES_OF: Final = {
+    "error_rate": "failed",
+    "timeout_rate": "failed",
+    "empty_response_rate": "failed",
+    "pass_rate": "not passed",
+    "newly_missed": "newly missed",
+    **{f"{STAGE_PREFIX}{stage}": "cases" for stage in STAGES},
+}
+"""Words before the ids of the cases behind a failed check, by metric and by kind of limit."""
+
+
+def check_text(result: CheckResult) -> str:
+    """Describe why a check failed; the first line is shown in the short summary."""
+    check = result.check
+    elsewhere = "(a check that always exists)" if check.implicit else "(from --gate)"
+    where = f"{THRESHOLDS}:{check.line}" if check.line else elsewhere
+    lines = [f"{result.message}", f"{where}  metric {check.metric}"]
+    if check.group is not None:
+        lines[-1] += f", {check.table} {check.group}"
+    seen = detectable_text(result)
+    if seen is not None:
+        lines.append(seen)
+    if result.missed_cases:
+        # Cases that pull a value down need not be misses.
+        word = _CASES_OF.get(check.metric) or _CASES_OF_KIND[check.kind]
+        lines.append(f"{word}: " + ", ".join(result.missed_cases))
+    return "\n".join(lines)
+
+
+def check_metadata(result: CheckResult) -> dict[str, str | float | None]:
+    """Return the metadata of a check for pytest-json-report, only scalars.
+
+    ``low`` and ``high`` bound the two-sided interval; they, ``value`` and ``n`` are None if the
+    check had no data or was skipped.
+    """
+    check = result.check
+    return {
+        "metric": check.metric,
+        "kind": check.kind,
+        "limit": check.limit,
+        "table": check.table,
+        "group": check.group,
+        "status": result.status,
+        "message": result.message,
+        "value": result.estimate,
+        "low": result.low,
+        "high": result.high,
+        "n": result.n,
+    }
+
+
+CHECK_CATEGORIES: Final[dict[CheckStatus, str]] = {**_OUTCOMES, "warn": "warned"}
+"""Category of each status of a check among the reports of pytest."""
+_COLOURS: Final[dict[CheckStatus, str]] = {
+    "fail": "red",
+    "warn": "yellow",
+    "pass": "green",
+    "skip": "yellow",
+}
+
+
+def log_check(config: pytest.Config, report: pytest.TestReport) -> None:
+    """Send a report, and the end of its item, through pytest's hooks.
+
+    The terminal shows a line of a check only with ``-v``, and no letter: letters and percentage
+    are about the cases, and the summary names every check.
+    """
+    hook, terminal = config.hook, config.pluginmanager.getplugin("terminalreporter")
+    verbose = bool(getattr(terminal, "showlongtestinfo", False))
+    if terminal is not None and not verbose:
+        terminal.currentfspath = config.rootpath / THRESHOLDS  # not to be announced
+    hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
+    hook.pytest_runtest_logreport(report=report)
+    status = ReportDetails.of(report).check
+    if verbose and status is not None:
+        terminal.write(CHECK_CATEGORIES[status].upper(), **{_COLOURS[status]: True})
+        reason = getattr(report, "wasxfail", "")
+        if isinstance(report.longrepr, tuple):
+            reason = report.longrepr[2].removeprefix("Skipped: ")
+        if reason:
+            terminal.write(f" ({reason})")
+    _, line, name = report.location
+    done = _report(name, "passed", None, line=(line or 0) + 1, when="teardown")
+    done.user_properties = report.user_properties  # JUnit reads those of the teardown
+    hook.pytest_runtest_logreport(report=done)
+    hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
+
+
+def _report(
+    name: str,
+    outcome: Literal["passed", "failed", "skipped"],
+    longrepr: Any,
+    *,
+    line: int = 1,
+    when: Literal["call", "teardown"] = "call",
+) -> pytest.TestReport:
+    return pytest.TestReport(
+        nodeid=f"{THRESHOLDS}::{name}",
+        location=(THRESHOLDS, line - 1, name),
+        keywords={},
+        outcome=outcome,
+        longrepr=longrepr,
+        when=when,
+    )

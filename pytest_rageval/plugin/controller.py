@@ -1,0 +1,402 @@
+"""Hooks of the process that sees every report: it writes files, decides the gate and prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.case_groups import deciding_record
+from pytest_rageval.engine.run import Run
+from pytest_rageval.plugin.check_reports import (
+    CHECK_CATEGORIES,
+    check_report,
+    checks_apart,
+    incomplete_report,
+    log_check,
+)
+from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target
+from pytest_rageval.plugin.items import CaseItem
+from pytest_rageval.plugin.private import (
+    add_json_metadata,
+    stop_session,
+    worker_of,
+    write_junit_error,
+)
+from pytest_rageval.plugin.progress import progress_shown
+from pytest_rageval.plugin.reports import (
+    ReportDetails,
+    case_metadata,
+    decide_report,
+    set_properties,
+)
+from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
+from pytest_rageval.plugin.terminal import (
+    outcome_lines,
+    terminal_width,
+    write_lines,
+    write_target_faults,
+)
+from pytest_rageval.project.discovery import THRESHOLDS
+from pytest_rageval.project.settings import NO_TARGET, target_kind
+from pytest_rageval.report.markdown.summary import append_step_summary
+from pytest_rageval.runs.index import put_into_index
+from pytest_rageval.runs.list import prune_hint
+from pytest_rageval.runs.record_json import record_from_json
+from pytest_rageval.support.process import import_whole
+from pytest_rageval.support.text import counted
+from pytest_rageval.values.errors import ConfigError, StorageError
+
+if TYPE_CHECKING:
+    from pytest_rageval.engine.finish import FinishedRun
+    from pytest_rageval.report.text.progress import Progress
+
+
+class Controller:
+    """Hooks of the process that sees every report."""
+
+    def __init__(self, config: pytest.Config, state: State) -> None:
+        self.config = config
+        self.state = state
+        self.run = Run(state, list(state.sets.values()))
+        self.run.invocation = tuple(str(a) for a in config.invocation_params.args)
+        if state.settings.resume is not None and not config.option.collectonly:
+            self.run.resume()
+        if not is_xdist_controller(config):
+            state.deliver = self.run.add
+        self.finished: FinishedRun | None = None
+        self._target: Any = None
+        self._session: pytest.Session | None = None
+        self._logs_checks = False
+        self._crashed = False
+        self._replacing: set[str] = set()
+        """Workers in the place of others that died."""
+        self._in_flight: dict[str, int] = {}
+        """Requests in flight at most, by worker."""
+        self._unasked: set[str] = set()
+        self._errored = 0
+
+    # --- before the cases
+
+    def pytest_report_header(self) -> list[str]:
+        """Describe the run as far as settings determine it."""
+        lines = [self.run.header()]
+        if self.run.resumed is not None:
+            lines.append(f"rageval: {self.run.resumed.sentences(self.run.run_id)[0]}")
+        return [self._folded(line) for line in lines]
+
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """Name the fixtures that replace the configured target."""
+        cases = (item for item in items if isinstance(item, CaseItem))
+        lines = _override_lines(self.state, cases)
+        return [self._folded(line) for line in lines]
+
+    def _folded(self, text: str) -> str:
+        return textwrap.fill(
+            text,
+            terminal_width(self.config),
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Send a worker the finished and selected cases and the address of the target."""
+        settings = self.state.settings
+        # As text, since execnet does not send all types; another host has another rootdir.
+        files = [os.path.relpath(file, self.config.rootpath) for file in self.state.files]
+        node.workerinput["rageval_files"] = json.dumps(files)
+        node.workerinput["rageval_finished"] = json.dumps(self.run.finished_keys())
+        # A case asked ahead that kills its process also loses the case that pytest runs then. The
+        # replacing worker asks one by one, so that only the fatal case is lost.
+        node.workerinput["rageval_one_by_one"] = self._crashed
+        if self._crashed:
+            self._replacing.add(node.gateway.id)
+        only = self.state.only
+        node.workerinput["rageval_only"] = json.dumps(None if only is None else sorted(only))
+        here = node.gateway.spec.popen  # another host has another loopback interface
+        if here and settings.target.url is None and settings.target.vault is not None:
+            if self._target is None:
+                from pytest_rageval.target.opening import serve_vault
+
+                self._target = serve_vault(settings)
+                try:
+                    self.state.target_url = self._target.__enter__()
+                except ConfigError as error:
+                    self._target = None
+                    raise pytest.UsageError(str(error)) from error
+            node.workerinput["rageval_target_url"] = self.state.target_url
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Store the selected cases, and refuse a run without a target."""
+        items = [item for item in session.items if isinstance(item, CaseItem)]
+        if is_xdist_controller(self.config):
+            return
+        if not self.config.option.collectonly and target_kind(self.state.settings) == "none":
+            if any(map(asks_configured_target, items)):
+                raise pytest.UsageError(NO_TARGET)
+        self.run.expect({item.nodeid: item.located for item in items})
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Store the selected cases of a worker."""
+        self.run.expect(self.run.cases.locate(ids))
+
+    # --- while the cases run
+
+    # Last, so that checks are reported before the terminal ends the line of the cases.
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Decide the gate once every case has been reported."""
+        if asks_nothing(self.config):
+            return (yield)
+        self._session = session
+        with progress_shown(self.config, self._progress):
+            result = yield
+        if self.run.cases.expected:
+            self.finished = self._finish(complete=True)
+            self._log_checks()
+        return result
+
+    def _progress(self) -> Progress | None:
+        slots = None if is_xdist_controller(self.config) else self.state.slots
+        return self.run.progress(None if slots is None else slots.held)
+
+    # First, so that the report is complete for other plugins.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Store the record as soon as its case is reported."""
+        details = ReportDetails.of(report)
+        if details.usage_error is not None:
+            raise pytest.UsageError(details.usage_error)
+        self.run.notes.update(dict.fromkeys(details.notes))
+        if details.gave_up is not None:
+            self.state.breaker.opened_elsewhere(details.gave_up)
+        try:
+            self._take_report(report, details)
+        except StorageError as error:
+            raise pytest.UsageError(str(error)) from error
+        if details.outcome is not None:
+            self._stop_after_errors(report, details)
+        if details.outcome == "error" and hasattr(report, "wasxfail"):
+            record = deciding_record(self.run.cases.records_of(report.nodeid))
+            place = "" if record.error is None else record.error.traceback
+            write_junit_error(self.config, report, report.wasxfail, place or report.wasxfail)
+        if self.state.deliver is None and report.when != "setup":
+            self._complete_properties(report)
+        if details.asked is not None:
+            self.state.asked.add(details.asked)
+            # What sums up takes half a second to load, best while answers are awaited. Not on a
+            # thread of its own: where pytest parses what it loads, Python 3.11 can do so on one
+            # thread only.
+            import_whole("pytest_rageval.analysis.aggregate.run")
+            if not self.state.settings.no_report:
+                import_whole("pytest_rageval.report.html.files")
+
+    def _take_report(self, report: pytest.TestReport, details: ReportDetails) -> None:
+        if details.records is not None:
+            self._take_records(report, details, details.records)
+        elif str(report.when) == "???":  # xdist's word for a test whose worker died
+            self._crashed = True
+            self.run.note_crash(report.nodeid, str(report.longrepr))
+        elif details.outcome is None or report.when == "teardown":
+            if details.unasked:
+                self._unasked.add(report.nodeid)
+            if report.skipped:
+                self.run.cases.excuse(report.nodeid)
+            elif report.when == "setup" and report.failed and details.outcome is None:
+                self.run.cases.drop(report.nodeid)
+
+    def _take_records(
+        self, report: pytest.TestReport, details: ReportDetails, records_json: str
+    ) -> None:
+        """Store the records of a worker, and decide the case if the worker lacks some."""
+        worker = worker_of(report)
+        if details.asked is not None and worker not in self._replacing:
+            self._in_flight[worker] = details.concurrency or 1
+            self.run.set_concurrency(sum(self._in_flight.values()))
+        for document in json.loads(records_json):
+            self.run.add(report.nodeid, record_from_json(document))
+        if details.finished:
+            records = self.run.cases.records_of(report.nodeid)
+            on_miss_fails = self.state.on_miss_fails
+            details.outcome = decide_report(report, records, on_miss_fails=on_miss_fails)
+            details.unchecked = deciding_record(records).unchecked
+            details.put_on(report)
+            add_json_metadata(report, case_metadata(records))
+
+    def _stop_after_errors(self, report: pytest.TestReport, details: ReportDetails) -> None:
+        """Count errors of the target as failures for ``-x`` and ``--maxfail``."""
+        asked_now = report.nodeid not in self.state.finished
+        self._errored += details.outcome == "error" and not report.failed and asked_now
+        allowed = self.config.getoption("maxfail", 0)
+        # pytest counts the failure of this report after this hook.
+        failures = self._errored + (self._session.testsfailed if self._session else 0)
+        failures += report.failed
+        if allowed and self._errored and failures >= allowed and self._session is not None:
+            stop_session(self._session, f"stopping after {counted(failures, 'failure')}")
+
+    def _complete_properties(self, report: pytest.TestReport) -> None:
+        """Add the numbers of records that a worker lacks to its reports."""
+        # JUnit reads those of the teardown.
+        records = self.run.cases.records_of(report.nodeid)
+        if records and report.nodeid in self.state.finished:
+            report.user_properties = set_properties(report.user_properties, records)
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
+        """Name the outcomes unknown to pytest."""
+        details = ReportDetails.of(report)
+        if report.when != "call" and details.outcome is None:
+            return None
+        if details.check is not None and self._logs_checks:
+            # Without a word, so that the percentage stays that of the cases.
+            return CHECK_CATEGORIES[details.check], "", ""
+        if details.check == "warn":
+            return "warned", "w", ("WARNED", {"yellow": True})
+        if details.unchecked and report.passed:
+            return "unchecked", "u", ("UNCHECKED", {"yellow": True})
+        if details.outcome is None or not hasattr(report, "wasxfail"):
+            return None
+        if details.outcome == "error":
+            return "errored", "e", ("ERRORED", {"red": True})
+        word = details.outcome
+        return word, word[0], (word.upper(), {"yellow": True})
+
+    def _finish(self, *, complete: bool) -> FinishedRun:
+        if self.state.cassettes is not None and self.state.cassettes.replayed:
+            self.run.set_concurrency(0)
+        try:
+            finished = self.run.finish(gate=complete)
+        except StorageError as error:
+            raise pytest.UsageError(str(error)) from error
+        settings = self.state.settings
+        results = Path(settings.rootdir) / settings.results_dir
+        remarks = (
+            append_step_summary(finished.summary, os.environ),
+            put_into_index([self.run.run_id], results, Path(settings.rootdir), os.environ),
+            prune_hint(results, settings.results_dir),
+        )
+        notes = [*finished.view.notes, *filter(None, remarks)]
+        view = replace(finished.view, notes=notes)
+        commands = view.commands
+        if getattr(self.config, "cache", None) is None:
+            # pytest does not store the failures, but the run does.
+            rerun = f"pytest --rageval-failed-from {self.run.run_id}"
+            commands = replace(commands, rerun=rerun)
+        last_failed = self.config.getoption("lf", False)
+        reran = bool(last_failed or self.state.settings.failed_from)
+        return replace(finished, view=replace(view, commands=replace(commands, reran=reran)))
+
+    def _log_checks(self) -> None:
+        assert self.finished is not None
+        terminal = self.config.pluginmanager.getplugin("terminalreporter")
+        if terminal is not None:
+            checks_apart(terminal)
+        reports = [check_report(result) for result in self.finished.gate.checks]
+        if not self.finished.gate.complete:
+            hint = _unasked_hint(self._unasked)
+            reports.append(incomplete_report(self.finished.gate.sentence, hint))
+        self._logs_checks = True
+        for report in reports:
+            log_check(self.config, report)
+        self._logs_checks = False
+
+    # --- after the cases
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Store the results in every case, and update the cases of ``--lf``."""
+        try:
+            if self.finished is None and self.run.cases.records:
+                self.finished = self._finish(complete=False)
+            yield
+        finally:
+            self.run.close()
+            if self._target is not None:
+                self._target.__exit__(None, None, None)
+                self._target = None
+        self._mind_last_failed()
+
+    def _mind_last_failed(self) -> None:
+        # pytest drops cases that did not fail, but --lf should rerun misses and errors. A check is
+        # not an item that could be rerun.
+        cache = getattr(self.config, "cache", None)
+        if cache is None or self.finished is None:
+            return
+        failed = dict(cache.get("cache/lastfailed", {}))
+        failed = {k: v for k, v in failed.items() if not k.startswith(f"{THRESHOLDS}::")}
+        failed.update({nodeid: True for nodeid in self.run.cases.to_rerun()})
+        cache.set("cache/lastfailed", failed)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
+        """Put aggregates and gate under the top-level key ``rageval``."""
+        if self.finished is not None:
+            json_report["rageval"] = {
+                "run_id": self.finished.view.run_id,
+                "metrics": self.finished.run.metrics,
+                "gate": self.finished.run.gate,
+            }
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the summary of the run."""
+        if self.finished is None:
+            for note in self.state.notes:
+                terminalreporter.write_line(f"rageval: {note}")
+            return
+        from pytest_rageval.report.text.summary import render_summary
+
+        lines = render_summary(
+            self.finished.view,
+            width=terminal_width(self.config),
+            verbosity=self.config.option.verbose,
+        )
+        write_lines(terminalreporter, "rageval", lines)
+        for line in outcome_lines(terminalreporter):
+            terminalreporter.write_line(line)
+
+
+class FirstOfSummary:
+    """Hook that prints the errors of the target before pytest's own account of failures."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> Generator[None, None, None]:
+        """Print errors by cause, and what the replies lack."""
+        finished = self._controller.finished
+        if finished is not None:
+            write_target_faults(terminalreporter, finished.view)
+        yield
+
+
+def _override_lines(state: State, cases: Iterable[CaseItem]) -> Iterator[str]:
+    from pytest_rageval.target.opening import configured_target
+
+    configured = configured_target(state.settings)
+    asked = Counter(asked_target(item, state.settings) for item in cases)
+    for target, count in asked.items():
+        if target and configured and target != configured:
+            verb = "ask" if count > 1 else "asks"
+            instead = "" if configured in target else ", not the configured target"
+            yield f"rageval: {counted(count, 'case')} {verb} {target}{instead}"
+
+
+def _unasked_hint(nodeids: set[str]) -> str:
+    if not nodeids:
+        return ""
+    example = min(nodeids)
+    return (
+        f"{counted(len(nodeids), 'case')} ran a test function that does not take the fixture "
+        f"eval_record, which is what asks and scores a case: such as {example}"
+    )
