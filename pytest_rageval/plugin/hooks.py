@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -95,34 +94,6 @@ def pytest_unconfigure() -> None:
     loop_thread = sys.modules.get("pytest_rageval.support.threads")
     if loop_thread is not None:
         loop_thread.session_loop().stop()
-
-
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect case files."""
-    state = parent.config.stash.get(STATE, None)
-    if state is None or file_path.suffix != ".jsonl":
-        return None
-    if not parent.session.isinitpath(file_path) and file_path not in state.files:
-        return None
-    from pytest_rageval.plugin.items import CaseFile
-
-    collector: CaseFile = CaseFile.from_parent(parent, path=file_path)
-    collector.state = state
-    return collector
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(
-    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
-) -> Generator[None, object, object]:
-    """Allow ``rag_client`` and ``judge`` to be async fixtures without an async plugin."""
-    __tracebackhide__ = True
-    # A session that does not evaluate may have fixtures of these names, and a plugin for them.
-    if fixturedef.argname in {"rag_client", "judge"} and STATE in request.config.stash:
-        from pytest_rageval.plugin.client_fixtures import make_sync
-
-        make_sync(fixturedef)
-    return (yield)
 
 
 def _state(fixture: str) -> State:

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from pytest_rageval.values.settings import Settings, TargetSettings
 
 
+_FOUND = pytest.StashKey[tuple[tuple[str, ...], tuple[Path, ...]]]()
+"""Test paths as the session's files name them, and the case files found there."""
+
+
 def prepare(config: pytest.Config) -> State | None:
     """Return the state of an evaluating session, or None for any other.
 
@@ -45,7 +49,8 @@ def prepare(config: pytest.Config) -> State | None:
     """
     rootdir = config.rootpath
     testpaths = _raw_testpaths(rootdir)
-    files = list(iter_case_files(rootdir=rootdir, testpaths=testpaths))
+    files = tuple(iter_case_files(rootdir=rootdir, testpaths=testpaths))
+    config.stash[_FOUND] = (testpaths, files)
     if not _selected(config, files, testpaths):
         return None
     from pytest_rageval.values.errors import ConfigError, StorageError
@@ -58,8 +63,7 @@ def prepare(config: pytest.Config) -> State | None:
 
 def left_out(config: pytest.Config) -> list[str]:
     """Return a line for the header if the session leaves out case files below its arguments."""
-    testpaths = _raw_testpaths(config.rootpath)
-    files = iter_case_files(rootdir=config.rootpath, testpaths=testpaths)
+    testpaths, files = config.stash[_FOUND]
     here = config.invocation_params.dir
     if not selected_files(config.args, files, invocation_dir=here):
         return []

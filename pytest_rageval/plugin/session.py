@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pytest_rageval.plugin.client_fixtures import make_sync
 from pytest_rageval.plugin.controller import Controller, FirstOfSummary
-from pytest_rageval.plugin.items import CaseItem, attach_record
+from pytest_rageval.plugin.items import CaseFile, CaseItem, attach_record
 from pytest_rageval.plugin.reports import (
     ReportDetails,
     case_metadata,
@@ -16,9 +18,6 @@ from pytest_rageval.plugin.reports import (
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.project.case_reader import without_gc
 from pytest_rageval.values.errors import ConfigError, StorageError
-
-if TYPE_CHECKING:
-    pass
 
 
 def register(config: pytest.Config, state: State) -> None:
@@ -52,6 +51,29 @@ class Reporting:
         """Pause garbage collection while the number of items grows."""
         with without_gc():
             return (yield)
+
+    def pytest_collect_file(
+        self, file_path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
+        """Collect case files."""
+        if file_path.suffix != ".jsonl":
+            return None
+        if not parent.session.isinitpath(file_path) and file_path not in self._state.files:
+            return None
+        collector: CaseFile = CaseFile.from_parent(parent, path=file_path)
+        collector.state = self._state
+        return collector
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any]
+    ) -> Generator[None, object, object]:
+        """Allow ``rag_client`` and ``judge`` to be async fixtures without an async plugin."""
+        __tracebackhide__ = True
+        # Other sessions may have fixtures of these names, and a plugin for them.
+        if fixturedef.argname in {"rag_client", "judge"}:
+            make_sync(fixturedef)
+        return (yield)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os.path
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def iter_case_files(
     names = tuple(testpaths)
     for testpath in names:
         base = rootdir / testpath
-        files = base.rglob("*.jsonl") if base.is_dir() else (base,)
+        files = _jsonl_files(base) if base.is_dir() else (base,)
         found.update(
             file
             for file in files
@@ -70,6 +70,13 @@ def iter_case_files(
             and is_case_file(file, rootdir=rootdir, testpaths=names, vault=vault, labels=labels)
         )
     yield from sorted(found)
+
+
+def _jsonl_files(base: Path) -> Iterator[Path]:
+    """Yield the files below a folder, without entering folders that never hold case files."""
+    for folder, folders, names in os.walk(base):
+        folders[:] = [name for name in folders if name not in NOT_CASES]
+        yield from (Path(folder, name) for name in names if name.endswith(".jsonl"))
 
 
 def argument_path(argument: str, invocation_dir: Path) -> Path:

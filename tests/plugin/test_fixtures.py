@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pytest_rageval.plugin import preflight
+from pytest_rageval.project import discovery
 from tests.plugin.scratch import (
     CASES,
     CONFTEST,
     PYPROJECT,
+    QUIET,
     SERIAL_AND_PARALLEL,
     Project,
     case,
@@ -241,6 +246,23 @@ def test_a_session_without_cases_imports_next_to_nothing(
     expected |= {f"pytest_rageval.{m}" for m in (*below, "engine.run_state")}
     assert "pytest_rageval.plugin.preflight" in ours
     assert ours <= {"pytest_rageval", *expected}
+
+
+def test_a_session_without_an_evaluation_looks_for_case_files_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[object] = []
+
+    def looking(**arguments: Any) -> Iterator[Path]:
+        looked.append(arguments)
+        return discovery.iter_case_files(**arguments)
+
+    monkeypatch.setattr(preflight, "iter_case_files", looking)
+    project.write("tests/test_plain.py", "def test_it(): pass\n")
+    result = project.pytester.runpytest_inprocess(*QUIET)
+    result.stdout.fnmatch_lines(["rageval: cases left out, since they were not asked for; *"])
+    assert result.parseoutcomes() == {"passed": 1}
+    assert len(looked) == 1
 
 
 def test_an_async_fixture_of_our_name_is_left_alone_where_nothing_is_evaluated(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +39,21 @@ def found(tree: Path, *testpaths: str, vault: str | None = None) -> list[str]:
 def test_case_files_below_a_test_path_are_found_in_order(tree: Path) -> None:
     expected = ["evals/a.jsonl", "evals/b.jsonl", "evals/deep/c.jsonl", "evals/notes/h.jsonl"]
     assert found(tree, "evals") == expected
+
+
+def test_folders_that_hold_no_case_files_are_not_entered(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered: list[str] = []
+    scan = os.scandir
+
+    def noting(path: str) -> Any:
+        entered.append(Path(path).relative_to(tree).as_posix())
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", noting)
+    assert found(tree, "evals")
+    assert sorted(entered) == ["evals", "evals/deep", "evals/notes"]
 
 
 def test_the_vault_holds_no_case_files(tree: Path) -> None:
