@@ -10,7 +10,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -64,7 +64,10 @@ def _cases_of_run(context: click.Context) -> Iterator[str]:
     from pytest_rageval.runs.store import RESULTS, resolve_run
 
     folder = resolve_run(_results(), context.params.get("run") or "last")
-    yield from _ids(folder / RESULTS, "case_id")
+    records = list(_documents(folder / RESULTS))
+    for passed in (False, True):  # the misses are what one asks about
+        found = (one for one in records if (one.get("outcome") == "passed") == passed)
+        yield from (one["case_id"] for one in found if isinstance(one.get("case_id"), str))
 
 
 def _cases_of_files(context: click.Context) -> Iterator[str]:
@@ -72,7 +75,7 @@ def _cases_of_files(context: click.Context) -> Iterator[str]:
 
     given = context.params.get("file") or context.params.get("path")
     for path in [given] if given else project_case_files(_settings()):
-        yield from _ids(path, "id")
+        yield from (one["id"] for one in _documents(path) if isinstance(one.get("id"), str))
 
 
 def _metrics(_: click.Context) -> Iterator[str]:
@@ -81,7 +84,7 @@ def _metrics(_: click.Context) -> Iterator[str]:
     yield from (*METRICS, "error_rate", "latency_ms.p50", "latency_ms.p95", "cost_usd.total")
 
 
-def _ids(path: Path, field: str) -> Iterator[str]:
+def _documents(path: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as lines:
         read = 0
         for line in lines:
@@ -89,8 +92,8 @@ def _ids(path: Path, field: str) -> Iterator[str]:
             if read > _MOST_BYTES:
                 return
             document = json.loads(line) if line.strip() else None
-            if isinstance(document, dict) and isinstance(document.get(field), str):
-                yield document[field]
+            if isinstance(document, dict):
+                yield document
 
 
 def _settings() -> Settings:
@@ -109,7 +112,7 @@ complete_run: Final = _offered(_runs)
 complete_run_or_case: Final = _offered(_run_or_case)
 """Offer runs, and the cases of the last one."""
 complete_case: Final = _offered(_cases_of_run)
-"""Offer the cases of the run that the argument before names."""
+"""Offer the cases of the run that the argument before names, those that did not pass first."""
 complete_case_of_file: Final = _offered(_cases_of_files)
 """Offer the cases of the named case file, else of all of the project."""
 complete_metric: Final = _offered(_metrics)

@@ -224,7 +224,7 @@ def find_failure_stage(
         trapped = "irrelevant_retrieved"
     if not view.case.answerable:
         return "hallucinated" if metrics["hallucination_rate_unanswerable"] == 1 else trapped
-    return _lost_evidence(view, metrics, before_rerank) or trapped or _bad_answer(view, metrics)
+    return _lost_evidence(view, metrics, before_rerank) or trapped or _bad_answer(metrics)
 
 
 def _lost_evidence(
@@ -251,7 +251,7 @@ def _index_is_empty(view: CaseView) -> bool:
     return any(not isinstance(count, bool) and count == 0 for count in counts)
 
 
-def _bad_answer(view: CaseView, metrics: Metrics) -> FailureStage | None:
+def _bad_answer(metrics: Metrics) -> FailureStage | None:
     if metrics["over_abstention_rate"] == 1:
         return "wrongly_abstained"
     if metrics["attribution_hit_rate"] == 0 or _conflict_uncited(metrics):

@@ -137,8 +137,18 @@ def test_a_project_that_cannot_be_read_offers_no_words(
     broken: str, text: str, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     Path(broken).write_text(text, encoding="utf-8")
-    for words in (["explain", "last", "c"], ["case", "edit", "c"]):
-        offered(monkeypatch, capsys, *words)
+    whole = [] if broken != "evals/a.jsonl" else ["c-000", "c-001", "c-002"]
+    assert offered(monkeypatch, capsys, "explain", "last", "c") == whole
+    assert offered(monkeypatch, capsys, "case", "edit", "c") == []
+
+
+def test_the_last_run_is_offered_first_and_of_its_cases_the_misses(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    write_run(RESULTS, "2026-3", run_of(3, missed=(2,)), day=3)  # as is the first
+    runs, cases = ["last", "main", "2026-3", "2026-2", "2026-1"], ["c-000", "c-002", "c-001"]
+    assert offered(monkeypatch, capsys, "explain", "") == [*runs, *cases]
+    assert offered(monkeypatch, capsys, "explain", "2026-3", "") == cases
 
 
 def test_of_a_long_file_only_the_beginning_is_read(

@@ -30,6 +30,7 @@ from pytest_rageval.analysis.stats.paired import holm, mcnemar, minimum_detectab
 from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.metrics.scoring import ANSWER_KEYS, decided_by
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord
 
 MARGIN_SHARE: Final = 0.05
@@ -126,6 +127,21 @@ class Comparison:
         values = [paired_values(self.pairing.pairs, key) for key in self.metrics]
         one_sided = any(one.n_base_only or one.n_new_only for one in values)
         return any(one.n for one in values) and not one_sided and all(v.equal for v in values)
+
+    @property
+    def unscored(self) -> str:
+        """Reason why no metric is compared although cases are paired; empty: one is."""
+        pairs = self.pairing.pairs
+        if not pairs or any(one.n for one in self.metrics.values()):
+            return ""
+        base, new = (
+            sum(case.outcome == "error" for case in cases)
+            for cases in ([p.base for p in pairs], [p.new for p in pairs])
+        )
+        erred = f": {base} erred in base, {new} in new" if base or new else ""
+        return (
+            f"no metric of the {counted(len(pairs), 'paired case')} is scored in both runs{erred}"
+        )
 
     @property
     def n_left_out(self) -> int:

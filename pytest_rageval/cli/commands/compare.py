@@ -142,6 +142,8 @@ def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> C
         notes.append("both names are of one run")
     if any(change.n > 1 and change.low is None for change in found.comparison.metrics.values()):
         notes.append("the cases of a metric are all about one document, so it has no interval")
+    if found.comparable and found.comparison.unscored:
+        notes.append(found.comparison.unscored)
     groups = compare_groups(
         found.comparison.pairing.pairs,
         ComparisonSettings(

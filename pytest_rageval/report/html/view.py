@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final
@@ -38,8 +38,10 @@ from pytest_rageval.report.html.values import (
     TrendRow,
 )
 from pytest_rageval.report.target_faults import chunk_sentences
+from pytest_rageval.report.text.comparison import verdict_word
 from pytest_rageval.report.text.summary import HEADLINE, change_text
 from pytest_rageval.support.text import format_value
+from pytest_rageval.values.gate import CHANGE_WORDS
 from pytest_rageval.values.json_documents import count, items, number, part, text, value
 from pytest_rageval.values.record import STAGES, CaseRecord
 from pytest_rageval.values.run import StoredRun
@@ -100,7 +102,10 @@ def view_report(
     for (_, case_id, _), anchor in cases.anchors.items():
         by_id.setdefault(case_id, anchor)
     failed, others = view_checks(run.gate, by_id)
-    changes = {} if baseline is None else view_changes(baseline.comparison)
+    changes = {}
+    if baseline is not None:
+        beyond = _beyond_limits(run.gate, baseline.base.run_id)
+        changes = view_changes(baseline.comparison, beyond)
     metrics = view_metrics(run.metrics, run.gate, changes)
     headline = [row for row in metrics if row.headline]
     latency = view_latency(run.metrics)
@@ -245,16 +250,35 @@ def paired_records(
     return {key: before[key] for key in keys if key[:2] in paired and key in before}
 
 
-def view_changes(comparison: Comparison) -> dict[str, ChangeView]:
-    """Show the change of each metric over the paired cases."""
+def _beyond_limits(gate: Mapping[str, Any], base: str) -> frozenset[str]:
+    """Return the metrics whose change to this baseline is past a limit, by the stored gate."""
+    if text(gate, "baseline", "run_id") != base:
+        return frozenset()
+    return frozenset(
+        text(one, "check", "metric")
+        for one in items(gate, "checks")
+        if text(one, "check", "table") == "overall"
+        and text(one, "check", "kind") in CHANGE_WORDS
+        and text(one, "status") in {"fail", "warn"}
+        and number(one, "estimate") is not None
+    )
+
+
+def view_changes(comparison: Comparison, beyond: Collection[str] = ()) -> dict[str, ChangeView]:
+    """Show the change of each metric over the paired cases.
+
+    Args:
+        comparison: with the baseline.
+        beyond: metrics whose change is past a limit, in the words of ``rageval compare``.
+    """
     return {
-        key: _change(change)
+        key: _change(change, past_limit=key in beyond)
         for key, change in comparison.metrics.items()
         if change.base is not None and change.delta is not None
     }
 
 
-def _change(change: MetricChange) -> ChangeView:
+def _change(change: MetricChange, *, past_limit: bool) -> ChangeView:
     interval = "-"
     if change.low is not None and change.high is not None:
         interval = f"{change.low:+.2f} to {change.high:+.2f}"
@@ -263,7 +287,7 @@ def _change(change: MetricChange) -> ChangeView:
         delta=change_text(change.key, change.delta),
         interval=interval,
         p="-" if change.p is None else f"{change.p:.2g}",
-        verdict=change.verdict,
+        verdict=verdict_word(change, past_limit=past_limit),
         n=change.n,
         place=place_on_scale(change.base, METRICS.get(change.key)),
     )

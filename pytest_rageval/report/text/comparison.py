@@ -91,7 +91,7 @@ def render_comparison(
     lines += _group_lines(view, width, verbose)
     if moved := moved_stages(found):
         lines += wrapped("stages", moved, width)
-    lines += _flip_lines(found, width, verbose)
+    lines += _flip_lines(found, verbose)
     for note in view.notes:
         lines += wrapped("note", note, width, "yellow")
     lines += _check_lines(view, width)
@@ -189,7 +189,12 @@ def metric_verdict(change: MetricChange, checks: Sequence[CheckResult]) -> str:
         and one.status in {"fail", "warn"}
         for one in checks
     )
-    return BEYOND if beyond and change.verdict == "unclear" else change.verdict
+    return verdict_word(change, past_limit=beyond)
+
+
+def verdict_word(change: MetricChange, *, past_limit: bool) -> str:
+    """Return the verdict of a metric, which is another one past a limit of thresholds.toml."""
+    return BEYOND if past_limit and change.verdict == "unclear" else change.verdict
 
 
 def _metric_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Line]:
@@ -315,7 +320,7 @@ def flip_counts(found: RunComparison) -> str:
     return f"{worse} worse, {len(flips) - worse} better, {same} unchanged"
 
 
-def _flip_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[Line]:
+def _flip_lines(found: RunComparison, verbose: bool) -> Iterator[Line]:
     if not found.comparison.n_paired or (not found.comparable and not found.comparison.metrics):
         return
     yield from _banner(found)

@@ -14,7 +14,7 @@ from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from tests.build.records import changed
+from tests.build.records import changed, failed
 from tests.build.runs import SETTINGS, random_churn, run_of, scored, write_run
 
 Output = pytest.CaptureFixture[str]
@@ -37,6 +37,14 @@ def compared(capsys: Output, *arguments: str, code: int = 0) -> dict[str, Any]:
 def printed(capsys: Output, *arguments: str, code: int = 0) -> list[str]:
     assert cli.run(["compare", *arguments]) == code
     return capsys.readouterr().out.splitlines()
+
+
+def test_runs_whose_cases_all_erred_say_why_nothing_is_compared(capsys: Output) -> None:
+    erred = [failed(f"c{n}") for n in range(3)]
+    write_run(RESULTS, "e1", erred, day=2)
+    write_run(RESULTS, "e2", erred, day=3)
+    said = "no metric of the 3 paired cases is scored in both runs: 3 erred in base, 3 in new"
+    assert said in " ".join(line.strip() for line in printed(capsys, "e1", "e2"))
 
 
 def thresholds(text: str) -> None:

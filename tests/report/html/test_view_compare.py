@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from pytest_rageval.report.html.values import ReportOptions
 from pytest_rageval.report.html.view import paired_records, view_changes, view_comparison
 from tests.build.records import changed
@@ -50,6 +54,19 @@ def test_changes_are_those_of_the_paired_cases() -> None:
 
     assert (change.base, change.delta, change.n) == ("1.000", "-0.250", 4)
     assert change.place == 1.0
+
+
+@pytest.mark.parametrize(("base", "word"), [("old", "beyond"), ("other", "unclear")])
+def test_a_drop_past_a_limit_has_the_word_that_compare_has(base: str, word: str) -> None:
+    old = run([passed(f"c{n}") for n in range(4)], "old")
+    new = run([*(passed(f"c{n}") for n in range(3)), missed("c3")], "new")
+    check = {"metric": "recall_at_k", "kind": "max_drop", "table": "overall", "limit": 0.1}
+    gate = {
+        "baseline": {"run_id": base},
+        "checks": [{"name": "d", "check": check, "status": "warn", "estimate": -0.25}],
+    }
+    html = page(replace(new, gate=gate), baseline=old)
+    assert f'<span class="tag t-{word}">{word}</span>' in html
 
 
 def test_what_differs_is_listed_with_both_values() -> None:
