@@ -116,10 +116,10 @@ def check_report(result: CheckResult) -> pytest.TestReport:
     return report
 
 
-def incomplete_report(sentence: str, hint: str = "") -> pytest.TestReport:
-    """Return the failure of a run that lost cases, with a hint at the reason."""
+def whole_report(name: str, sentence: str, hint: str = "") -> pytest.TestReport:
+    """Return the failure of a run that lost cases or checked none, with a hint at the reason."""
     text = FailureText("\n".join(filter(None, (sentence, hint))), 1)
-    report = _report("complete", "failed", text)
+    report = _report(name, "failed", text)
     ReportDetails(check="fail").put_on(report)
     add_json_metadata(report, {"status": "fail", "message": sentence})
     return report

@@ -19,8 +19,8 @@ from pytest_rageval.plugin.check_reports import (
     CHECK_CATEGORIES,
     check_report,
     checks_apart,
-    incomplete_report,
     log_check,
+    whole_report,
 )
 from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target
 from pytest_rageval.plugin.items import CaseItem
@@ -53,6 +53,7 @@ from pytest_rageval.runs.record_json import record_from_json
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.values.gate import NOTHING_CHECKED
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import FinishedRun
@@ -302,7 +303,9 @@ class Controller:
         reports = [check_report(result) for result in self.finished.gate.checks]
         if not self.finished.gate.complete:
             hint = _unasked_hint(self._unasked)
-            reports.append(incomplete_report(self.finished.gate.sentence, hint))
+            reports.append(whole_report("complete", self.finished.gate.sentence, hint))
+        elif self.finished.gate.sentence.startswith(NOTHING_CHECKED):
+            reports.append(whole_report("checked", self.finished.gate.sentence))
         self._logs_checks = True
         for report in reports:
             log_check(self.config, report)

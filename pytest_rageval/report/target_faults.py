@@ -5,9 +5,14 @@ They contain names of fields and expressions of the settings, no text of a reply
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from pytest_rageval.analysis.aggregate.target_faults import ChunkFaults, chunk_faults
+from pytest_rageval.analysis.aggregate.target_faults import (
+    ChunkFaults,
+    HeadingFaults,
+    chunk_faults,
+    heading_faults,
+)
 from pytest_rageval.support.text import clean, counted, cut
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
@@ -16,13 +21,15 @@ _FIELDS = ("retrieved_chunks", "debug.retrieved_chunks")
 
 
 def chunk_sentences(
-    records: Iterable[CaseRecord], settings: Settings, asked: Collection[str] = ()
+    records: Collection[CaseRecord], settings: Settings, asked: Collection[str] = ()
 ) -> Iterator[str]:
-    """Say which replies lack retrieved chunks although their cases name evidence."""
+    """Say which replies lack retrieved chunks, or their headings, of which cases name some."""
     found, response = chunk_faults(records), settings.target.response
+    fixture = response is None and any("rag_client fixture" in target for target in asked)
+    if headings := heading_faults(records):
+        yield _by_document_alone(headings, fixture=fixture)
     if found is None:
         return
-    fixture = response is None and any("rag_client fixture" in target for target in asked)
     if found.unreported:
         yield _unreported(found, fixture=fixture)
     if found.all_empty:
@@ -34,8 +41,8 @@ def _unreported(found: ChunkFaults, *, fixture: bool) -> str:
     some = (
         f"no reply reported retrieved_chunks ({counted(found.n_cases, 'case')} {have} golds)"
         if found.unreported == found.n_cases
-        else f"{found.unreported} of {counted(found.n_cases, 'reply')} to cases with golds "
-        "reported no retrieved_chunks".replace("replys", "replies")
+        else f"{found.unreported} of {found.n_cases} replies to cases with golds "
+        "reported no retrieved_chunks"
     )
     keys = f"; keys that came: {', '.join(found.keys)}" if found.keys else ""
     if "retrieved_chunks" in found.keys:
@@ -45,6 +52,16 @@ def _unreported(found: ChunkFaults, *, fixture: bool) -> str:
     else:
         advice = "map them with [tool.rageval.target.response]"
     return f"retrieval was not checked: {some}{keys}; {advice}"
+
+
+def _by_document_alone(found: HeadingFaults, *, fixture: bool) -> str:
+    why = "other headings than the golds" if found.reported else "no headings"
+    look = "`rageval doctor` compares those of a case"
+    return (
+        f"no gold matched by its heading: in {found.by_document} of "
+        f"{counted(found.n_cases, 'case')} the document of a gold was retrieved, and its chunks "
+        f"name {why}; {look}" + ("" if fixture else ", `rageval check --rag-url URL` all")
+    )
 
 
 def _all_empty(found: ChunkFaults, response: str | Mapping[str, str] | None) -> str:

@@ -204,15 +204,24 @@ def _folded(frames: Sequence[_Frame]) -> str:
     return f"... {len(frames)} {'frame' if len(frames) == 1 else 'frames'} in {packages}"
 
 
+def places(text: str) -> list[str]:
+    r"""Return the lines of a text of ``user_traceback`` that name a frame, outermost first.
+
+    >>> places("conftest.py:8: in answer\n    f()\nsite-packages/x.py:3: in f")
+    ['conftest.py:8: in answer', 'site-packages/x.py:3: in f']
+    """
+    return [line for line in text.splitlines() if _PLACE.fullmatch(line)]
+
+
 def last_place(text: str) -> str:
     r"""Return the innermost place of the project in a text of ``user_traceback``.
 
     >>> last_place("conftest.py:8: in answer\n    f()\nsite-packages/x.py:3: in f")
     'conftest.py:8'
     """
-    places = [found for line in text.splitlines() if (found := _PLACE.fullmatch(line))]
-    own = [found for found in places if not _LIBRARY.match(found["file"])] or places
-    return f"{own[-1]['file']}:{own[-1]['line']}" if own else ""
+    found = places(text)
+    own = [place for place in found if not _LIBRARY.match(place)] or found
+    return own[-1].rpartition(": in ")[0] if own else ""
 
 
 def restyled(

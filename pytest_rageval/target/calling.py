@@ -23,6 +23,7 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.support.threads import LoopThread, session_loop
 from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
 from pytest_rageval.target.contract import parse_ask_response, reply_keys
+from pytest_rageval.target.mapping import likely_answer
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.values.reply import (
     AskRequest,
@@ -178,7 +179,14 @@ def _response(reply: object, client: object) -> AskResponse:
         # Built by user code, so it may contain NaN, a wrong type or ranks out of order.
         payload = _payload(reply)
     if isinstance(payload, Mapping):
-        response = parse_ask_response(payload)
+        try:
+            response = parse_ask_response(payload)
+        except EndpointError as error:
+            if "answer" in payload:
+                raise
+            text = likely_answer(payload)
+            advice = f"return `{text}` as answer" if text else "return its text as answer"
+            raise EndpointError(error.kind, f"{error.message}; {advice}") from error
         if response.retrieved_chunks:
             return response
         given = _given(payload) if isinstance(reply, AskResponse) else payload

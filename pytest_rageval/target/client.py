@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Final
 
 import httpx
 
@@ -43,8 +45,16 @@ from pytest_rageval.target.contract import (
     parse_reply_bytes,
     reply_keys,
     request_body,
+    shown_keys,
 )
-from pytest_rageval.target.mapping import MappingReport, compile_mapping, mapping_report
+from pytest_rageval.target.mapping import (
+    REQUEST_TABLE,
+    MappingReport,
+    compile_mapping,
+    likely_answer,
+    map_answer,
+    mapping_report,
+)
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
     AskRequest,
@@ -54,6 +64,9 @@ from pytest_rageval.values.reply import (
     is_empty_answer,
 )
 from pytest_rageval.values.settings import TargetSettings
+
+_REFUSED: Final = re.compile(r": HTTP (400|422)\b")
+"""Status of a server that does not accept the fields of a request."""
 
 
 class HttpRagClient:
@@ -140,7 +153,8 @@ class HttpRagClient:
         headers = resolve_headers(self._target.headers, self._environ)
         secrets = (*secret_values(self._target.headers, headers), *self._address.secrets)
         try:
-            content = _encoded(self._map_request(request_body(request)))
+            document = self._map_request(request_body(request))
+            content = _encoded(document)
         except EndpointError as error:
             return _failed(error, attempts=0, total_ms=None, secrets=secrets), b"", secrets
         sent = Request(address=self._address, content=content, headers=headers, secrets=secrets)
@@ -148,7 +162,7 @@ class HttpRagClient:
             lambda: self._pacing.in_slot(lambda: self._attempt(sent)),
             retries=self._target.retries,
         )
-        return self._result(last, attempts, secrets), last.body, secrets
+        return self._result(last, attempts, secrets, document), last.body, secrets
 
     def close(self) -> None:
         """Close the connections; the client may be used again and then opens new ones."""
@@ -215,14 +229,23 @@ class HttpRagClient:
             keepalive_s=2.0,
         )
 
-    def _mapping_fault(self, message: str, raw: object) -> str:
-        """Name the expression that gave no answer, and the keys of the reply as it came."""
-        found = mapping_report(self._target, {}, raw)
-        if "answer" in found.empty:
-            message = f"answer: `{found.response['answer']}` gave nothing"
-        return f"{message}; keys of the reply: {found.keys or 'none'}"
+    def _explained(self, error: EndpointError, raw: object, sent: object) -> EndpointError:
+        """Add to an error where the settings can mend it."""
+        message = error.message
+        if reported := reported_error(raw):
+            message = refusal(message, reported)
+        elif raw is not None and self._target.response is not None:
+            found = mapping_report(self._target, {}, raw)
+            message = found.explained(message, likely_answer(raw))
+        elif isinstance(raw, Mapping) and message.startswith("answer: expected a string, got no"):
+            message += f"; {map_answer(likely_answer(raw))}"
+        elif error.kind == "http" and _REFUSED.search(message):
+            message += f"; fields sent: {shown_keys(sent)}; map them in {REQUEST_TABLE}"
+        return EndpointError(error.kind, message)
 
-    def _result(self, last: Attempt, attempts: int, secrets: Sequence[str]) -> AskResult:
+    def _result(
+        self, last: Attempt, attempts: int, secrets: Sequence[str], sent: object
+    ) -> AskResult:
         raw: object = None
         try:
             if last.error is not None:
@@ -234,10 +257,7 @@ class HttpRagClient:
                 mapped = blot_out_of_reply(self._map_response(raw), secrets)
             response = parse_ask_response(mapped)
         except EndpointError as error:
-            if reported := reported_error(raw):
-                error = EndpointError(error.kind, refusal(error.message, reported))
-            elif raw is not None and self._target.response is not None:
-                error = EndpointError(error.kind, self._mapping_fault(error.message, raw))
+            error = self._explained(error, raw, sent)
             return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets)
         if not response.retrieved_chunks:
             response = replace(response, reply_keys=reply_keys(raw))

@@ -355,6 +355,27 @@ def reply_keys(reply: object) -> tuple[str, ...]:
     return tuple([name for name in names if _PLAIN_NAME.fullmatch(name)][:_NAMES_KEPT])
 
 
+def shown_keys(reply: object) -> str:
+    """Show the names of ``reply_keys`` with those one level below, in a list of their own.
+
+    >>> shown_keys({"id": 7, "choices": [{"index": 0, "message": {}}], "usage": {}})
+    'choices, id, usage; choices[]: index, message'
+    """
+    if not isinstance(reply, Mapping):
+        return ""
+    parts = [_names(reply)]
+    for name, value in sorted(reply.items()):
+        inner, mark = (value[0], "[]") if isinstance(value, list) and value else (value, "")
+        if isinstance(inner, Mapping) and inner:
+            parts.append(f"{name}{mark}: {_names(inner)}")
+    return clean("; ".join(parts), 600)
+
+
+def _names(document: Mapping[str, object]) -> str:
+    more = len(document) - _NAMES_KEPT
+    return ", ".join(sorted(document)[:_NAMES_KEPT]) + (f" and {more} more" if more > 0 else "")
+
+
 def ask_response(reply: ReplyBody) -> AskResponse:
     """Return the response for a reply in the shape of the contract."""
     debug = reply.get("debug") or ReplyDebug()

@@ -7,6 +7,7 @@ table a dot in a field's name nests: ``"input.query" = "question"`` sends ``{"in
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from itertools import permutations
 from typing import Any, Final, Literal
 
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
+from pytest_rageval.target.contract import shown_keys
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -28,7 +30,15 @@ _DEBUG_FIELDS: Final = (
     "indexing_coverage",
     "models",
 )
-_KEYS_SHOWN: Final = 20
+_ANSWER_NAMES: Final = (
+    "answer", "response", "output", "output_text", "result", "reply", "completion",
+    "generated_text", "text", "content", "message", "choices", "data",
+)  # fmt: skip
+"""Names of fields of other APIs that hold the answer, or what holds it."""
+RESPONSE_TABLE: Final = "[tool.rageval.target.response]"
+REQUEST_TABLE: Final = "[tool.rageval.target.request]"
+_FIELD: Final = re.compile(r"(?:debug\.)?([a-z_]+)[\w.\[\]]*: ")
+"""Field of the contract that a fault of a reply begins with."""
 _WHOLE_REQUEST: Final[Mapping[str, object]] = {
     "question": "-",
     "vaults": ["-"],
@@ -55,6 +65,49 @@ class MappingReport:
     """Fields of ``response`` whose expression gave null or an empty list."""
     keys: str = ""
     """Names in the reply as it came, top level and one below; empty: it is not a JSON object."""
+
+    def name_of(self, field: str) -> str | None:
+        """Return the name under which a field of the reply is mapped; None: it is not mapped."""
+        return next((name for name in (field, "debug", "") if name in self.response), None)
+
+    def nothing(self, field: str) -> str:
+        """Name the expression that gave nothing for a field, and the keys of the reply.
+
+        Empty: the field is not mapped, or its expression gave something.
+        """
+        name = self.name_of(field)
+        if name is None or name not in self.empty:
+            return ""
+        return f"`{self.response[name]}` in {RESPONSE_TABLE} gave nothing; {self._keys}"
+
+    def explained(self, fault: str, answer: str) -> str:
+        """Return a fault of a mapped reply with the expression behind it, and the reply's keys.
+
+        Args:
+            fault: such as ``debug.retrieved_chunks[0].rel_path: expected a string, got null``.
+            answer: expression of a text that may be the answer; empty: none is likely.
+        """
+        found = _FIELD.match(fault)
+        field = found[1] if found else ""
+        if nothing := self.nothing(field) if field == "answer" else "":
+            return f"{field}: {nothing}"
+        name = self.name_of(field) if found else None
+        if name is not None:
+            fault += f", by `{self.response[name]}` in {RESPONSE_TABLE}"
+        elif field == "answer":
+            fault += f"; {map_answer(answer)}"
+        return f"{fault}; {self._keys}"
+
+    @property
+    def _keys(self) -> str:
+        return f"keys of the reply: {self.keys or 'none, it is not an object'}"
+
+
+def map_answer(expression: str) -> str:
+    """Return the advice to map the answer of a reply, by a likely expression if there is one."""
+    if expression:
+        return f'map it: {RESPONSE_TABLE} answer = "{expression}"'
+    return f"map it with answer in {RESPONSE_TABLE}"
 
 
 def mapping_report(
@@ -92,25 +145,24 @@ def _is_empty(expression: str, document: object) -> bool:
         return True
 
 
-def shown_keys(reply: object) -> str:
-    """Show the names in a decoded reply, one level below in a list of their own, no values.
+def likely_answer(reply: object, depth: int = 3) -> str:
+    """Return the expression of a text in a decoded reply that its name suggests is the answer.
 
-    >>> shown_keys({"id": 7, "choices": [{"index": 0, "message": {}}], "usage": {}})
-    'choices, id, usage; choices[]: index, message'
+    Empty: there is none.
+
+    >>> likely_answer({"id": "c-1", "choices": [{"message": {"content": "Yes."}}]})
+    'choices[0].message.content'
     """
-    if not isinstance(reply, Mapping):
+    if not isinstance(reply, Mapping) or not depth:
         return ""
-    parts = [_names(reply)]
-    for name, value in sorted(reply.items()):
-        inner, mark = (value[0], "[]") if isinstance(value, list) and value else (value, "")
-        if isinstance(inner, Mapping) and inner:
-            parts.append(f"{name}{mark}: {_names(inner)}")
-    return clean("; ".join(parts), 600)
-
-
-def _names(document: Mapping[str, object]) -> str:
-    more = len(document) - _KEYS_SHOWN
-    return ", ".join(sorted(document)[:_KEYS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    for name in _ANSWER_NAMES:
+        value = reply.get(name)
+        if isinstance(value, str) and value.strip():
+            return name
+        inner, place = (value[0], "[0]") if isinstance(value, list) and value else (value, "")
+        if found := likely_answer(inner, depth - 1):
+            return f"{name}{place}.{found}"
+    return ""
 
 
 def compile_mapping(

@@ -138,6 +138,8 @@ class GateResult:
 
 WHOLE_SET: Final = "needs the whole set"
 """Beginning of the reason why a check over a part of a set is skipped."""
+NOTHING_CHECKED: Final = "NOTHING CHECKED"
+"""Beginning of the sentence on a run that failed because none of its cases could be checked."""
 CHANGE_WORDS: Final = {"max_drop": "drop", "max_rise": "rise"}
 
 

@@ -8,7 +8,7 @@ from pytest_rageval.plugin.check_reports import (
     check_metadata,
     check_report,
     check_text,
-    incomplete_report,
+    whole_report,
 )
 from pytest_rageval.values.gate import Check, CheckResult
 
@@ -79,10 +79,11 @@ def test_the_metadata_of_a_check_holds_its_numbers_as_scalars() -> None:
 
 
 def test_a_lost_case_fails_with_the_sentence_before_the_hint() -> None:
-    report = incomplete_report("INCOMPLETE: 3 of 4", "why")
+    report = whole_report("complete", "INCOMPLETE: 3 of 4", "why")
     assert report.longreprtext == "INCOMPLETE: 3 of 4\nwhy"
-    assert incomplete_report("INCOMPLETE: 3 of 4").longreprtext == "INCOMPLETE: 3 of 4"
-    assert incomplete_report("x").outcome == "failed"
+    assert report.nodeid == "thresholds.toml::complete"
+    alone = whole_report("complete", "INCOMPLETE: 3 of 4")
+    assert (alone.longreprtext, alone.outcome) == ("INCOMPLETE: 3 of 4", "failed")
 
 
 def test_the_title_of_a_failure_is_its_first_line() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from tests.plugin.rag_server import rag_server
 from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, outcomes
 from tests.plugin.test_target_faults import CASES, section
 
@@ -135,3 +137,62 @@ def test_pdb_says_why_it_does_not_stop_at_a_refused_reply(project: Project) -> N
     text = " ".join(line.strip() for line in section(project.run("evals", "--pdb")))
     assert "--pdb stops where your code raises; a refused reply raises nothing there" in text
     assert "--pdb" not in "".join(section(project.run("evals")))
+
+
+# --- replies over HTTP, and runs that check little -----------------------------------------
+
+
+def ask_http(project: Project, url: str, tables: str = "") -> str:
+    """Run with a target at an address; return the section of faults as one line."""
+    text = (project.path / "pyproject.toml").read_text(encoding="utf-8")
+    project.write("conftest.py", "")
+    project.write("thresholds.toml", "version = 1\n")
+    project.write("pyproject.toml", f'{text}url = "{url}"\n{tables}')
+    return " ".join(line.strip() for line in section(project.run("evals")))
+
+
+def test_a_refused_request_names_the_fields_sent_and_their_mapping(project: Project) -> None:
+    with rag_server(lambda question, nth: (400, {"error": "field q is required"})) as server:
+        found = ask_http(project, server.url)
+    assert "HTTP 400: field q is required; fields sent: k, question; map them in" in found
+    assert "[tool.rageval.target.request]" in found
+
+
+def test_a_reply_with_other_names_is_advised_to_be_mapped(project: Project) -> None:
+    with rag_server(lambda question, nth: {"text": "Yes.", "docs": []}) as server:
+        found = ask_http(project, server.url)
+    assert '(fields: docs, text); map it: [tool.rageval.target.response] answer = "text"' in found
+
+
+def test_chunks_without_a_name_are_one_cause_with_their_expression(project: Project) -> None:
+    replies: list[dict[str, Any]] = [{"hits": [{"path": "a.md"}]}, {"hits": []}]
+    table = "[tool.rageval.target.response]"
+    mapping = f"{table}\nanswer = \"'Yes.'\"\nretrieved_chunks = 'hits[].{{rel_path: file}}'\n"
+    project.cases(CASES)
+    with rag_server(lambda question, nth: replies["2" in question]) as server:
+        found = ask_http(project, server.url, mapping)
+    assert "rel_path: expected a string, got" in found
+    assert f"by `hits[].{{rel_path: file}}` in {table}; keys of the reply: hits;" in found
+    assert "every reply had 0 retrieved chunks" not in found
+
+
+def test_a_run_that_could_check_nothing_is_no_pass(project: Project) -> None:
+    client(project, 'return {"answer": "a", "docs": []}')
+    result = project.run("evals")
+    assert result.ret == 1
+    assert any(line.startswith("gate     NOTHING CHECKED: 3 cases") for line in result.outlines)
+    result.stdout.fnmatch_lines(["FAILED thresholds.toml::checked - NOTHING CHECKED: 3 cases*"])
+    gate = project.stored("gate.json")
+    assert gate["verdict"] == "fail"
+    assert gate["sentence"].startswith("NOTHING CHECKED: 3 cases were answered")
+
+
+def test_golds_that_fail_by_heading_alone_lead_to_the_doctor(project: Project) -> None:
+    chunk = '{"rel_path": "a.md", "heading_path": "Top"}'
+    client(project, f'return {{"answer": "a", "debug": {{"retrieved_chunks": [{chunk}]}}}}')
+    gold = {"rel_path": "a.md", "heading_path": "# A > ## B"}
+    project.cases([case("one", "first question", gold_supports=[gold])])
+    result = project.run("evals")
+    found = " ".join(line.strip() for line in section(result, "replies of the target"))
+    assert "no gold matched by its heading: in 1 of 1 case the document of a gold was" in found
+    assert any(line.startswith("next     rageval doctor") for line in result.outlines)

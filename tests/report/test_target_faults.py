@@ -8,7 +8,7 @@ from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.settings import Settings, TargetSettings
-from tests.analysis.aggregate.test_target_faults import CHUNK, replied
+from tests.analysis.aggregate.test_target_faults import CHUNK, headed, replied
 
 FIXTURE = ("the rag_client fixture of conftest.py",)
 
@@ -67,3 +67,14 @@ def test_empty_lists_name_the_expression_of_the_mapping() -> None:
 def test_empty_lists_without_a_mapping_ask_for_the_index() -> None:
     found = sentence(chunkless(chunks=()))
     assert found.endswith("(1 case has golds); does the index hold documents?")
+
+
+def test_headings_that_never_match_are_named_without_their_text() -> None:
+    found = sentence(headed("a", "a.md", "B", ()), headed("b", "a.md", None, ()))
+    assert found == (
+        "no gold matched by its heading: in 2 of 2 cases the document of a gold was retrieved, and "
+        "its chunks name other headings than the golds; `rageval doctor` compares those of a case, "
+        "`rageval check --rag-url URL` all"
+    )
+    alone = sentence(headed("a", "a.md", None, ()), asked=FIXTURE)
+    assert alone.endswith("name no headings; `rageval doctor` compares those of a case")

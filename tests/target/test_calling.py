@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -371,3 +374,47 @@ def test_an_exception_whose_text_raises_is_still_an_error_of_the_target() -> Non
         error = call_client(client, AskRequest(question="q")).error
         assert error is not None
         assert error.message.startswith(name)
+
+
+class Hostile(dict[str, object]):
+    """A mapping that raises whatever is asked of it."""
+
+    def __iter__(self) -> Any:
+        raise ZeroDivisionError("keys")
+
+    items = keys = values = __iter__
+
+    def __contains__(self, name: object) -> bool:
+        raise ZeroDivisionError("contains")
+
+    def __getitem__(self, name: str) -> object:
+        raise ZeroDivisionError("getitem")
+
+    get = __getitem__  # type: ignore[assignment]
+
+
+def test_a_mapping_that_raises_is_an_error_of_its_case() -> None:
+    kind, message = error_of(call(lambda request: Hostile(answer="", text="x")))
+    assert kind in {"raised", "protocol"}
+    assert message
+
+
+def test_a_reply_with_other_names_is_advised_on_its_answer() -> None:
+    def answer(request: AskRequest) -> dict[str, object]:
+        return {"text": "Yes.", "docs": []}
+
+    assert error_of(call(answer)) == (
+        "protocol",
+        "answer: expected a string, got nothing (fields: docs, text); return `text` as answer",
+    )
+
+
+def test_a_call_that_reaches_no_line_of_a_client_names_the_client() -> None:
+    def answer() -> None:
+        """Take no question."""
+
+    for client in (answer, partial(answer)):
+        result = call(client)
+        assert result.error is not None
+        assert result.error.kind == "raised"
+        assert re.fullmatch(r"\S*test_calling\.py:\d+: in answer", result.error.traceback)

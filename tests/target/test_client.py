@@ -569,7 +569,8 @@ def test_a_mapping_that_gives_no_answer_is_named_with_the_keys_that_came() -> No
         client.close()
     assert result.error is not None
     assert result.error.message == (
-        "answer: `out.txt` gave nothing; keys of the reply: hits, out; out: text"
+        "answer: `out.txt` in [tool.rageval.target.response] gave nothing; "
+        "keys of the reply: hits, out; out: text"
     )
 
 

@@ -4,8 +4,9 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_rageval.target.mapping import compile_mapping
+from pytest_rageval.target.mapping import compile_mapping, likely_answer, mapping_report
 from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.settings import TargetSettings
 
 Direction = Literal["request", "response"]
 
@@ -105,3 +106,35 @@ def test_an_expression_that_does_not_suit_a_reply_is_a_protocol_error_that_names
 def test_the_embedding_of_the_query_may_be_mapped_in_a_table() -> None:
     read = compile_mapping({"answer": "t", "query_embedding": "v"}, "response")
     assert read({"t": "a", "v": [1.0]}) == {"answer": "a", "debug": {"query_embedding": [1.0]}}
+
+
+@pytest.mark.parametrize(
+    ("reply", "expression"),
+    [
+        ({"text": "Yes.", "docs": []}, "text"),
+        ({"choices": [{"message": {"content": "Yes."}}]}, "choices[0].message.content"),
+        ({"data": {"answer": "Yes."}, "message": "ok"}, "message"),
+        ({"answer": "", "output": {"text": "Yes."}}, "output.text"),
+        ({"id": "7", "docs": ["a"]}, ""),
+        (["Yes."], ""),
+    ],
+)
+def test_a_likely_answer_is_found_by_its_name(reply: object, expression: str) -> None:
+    assert likely_answer(reply) == expression
+
+
+def test_a_fault_of_a_mapped_reply_names_the_expression_behind_it() -> None:
+    reply = {"text": "Yes.", "hits": [{"path": "a.md"}]}
+    response = {"answer": "text", "debug.retrieved_chunks": "hits[].{rel_path: file}"}
+    report = mapping_report(TargetSettings(response=response), {}, reply)
+    keys = "keys of the reply: hits, text; hits[]: path"
+    table = "in [tool.rageval.target.response]"
+    fault = "debug.retrieved_chunks[0].rel_path: expected a string, got null"
+    assert report.explained(fault, "") == f"{fault}, by `hits[].{{rel_path: file}}` {table}; {keys}"
+    whole = mapping_report(TargetSettings(response="{answer: out}"), {}, reply)
+    fault = "answer: expected a string, got nothing (fields: none)"
+    assert whole.explained(fault, "text") == f"{fault}, by `{{answer: out}}` {table}; {keys}"
+    lacking = mapping_report(TargetSettings(response={"references": "refs"}), {}, reply)
+    assert lacking.explained("answer: got nothing", "text") == (
+        'answer: got nothing; map it: [tool.rageval.target.response] answer = "text"; ' + keys
+    )

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
@@ -48,6 +49,18 @@ class ErrorGroup:
             return ""
         named = _EXCEPTION.match(self.message)
         return " at ".join([*([named[0]] if named else []), last_place(self.traceback)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadingFaults:
+    """Cases whose golds match by document, in a run in which none matches by its heading."""
+
+    n_cases: int
+    """Cases with golds that name a heading and that were answered."""
+    by_document: int
+    """Of those, the ones with the document of such a gold among their chunks."""
+    reported: bool
+    """Whether any of these chunks has a heading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +111,8 @@ def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
     """Find replies without chunks among those to cases with evidence; None: there is no fault.
 
     Empty lists are a fault only if no reply of the whole run had a chunk: an expression of a
-    mapping may turn a missing field into an empty list.
+    mapping may turn a missing field into an empty list. Replies that are errors are not counted:
+    they have a cause of their own, and those of another shape may have had chunks.
     """
     n_cases = unreported = 0
     any_chunk = False
@@ -106,10 +120,13 @@ def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
     seen: set[str] = set()
     for record in records:
         response = record.response
+        any_chunk = any_chunk or (record.error is not None and record.error.kind == "protocol")
         if response is None or record.nodeid in seen:
             continue
         seen.add(record.nodeid)
         any_chunk = any_chunk or bool(response.retrieved_chunks)
+        if record.error is not None:
+            continue
         if not record.case_stored or not record.answerable or not record.case.gold_supports:
             continue
         n_cases += 1
@@ -123,3 +140,27 @@ def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
     return ChunkFaults(
         n_cases=n_cases, unreported=unreported, all_empty=all_empty, keys=tuple(frequent)
     )
+
+
+def heading_faults(records: Iterable[CaseRecord]) -> HeadingFaults | None:
+    """Find out whether golds fail by their heading alone; None: some match, or most lack more.
+
+    A single gold that matches shows that the headings of the cases are those of the target.
+    """
+    n_cases = by_document = 0
+    reported = False
+    for record in {record.nodeid: record for record in records if record.response}.values():
+        golds = record.case.gold_supports if record.case_stored and record.answerable else ()
+        headed = {i: norm_path(g.rel_path) for i, g in enumerate(golds) if g.heading_path}
+        chunks = record.response.retrieved_chunks if record.response else None
+        if not headed or not chunks:
+            continue
+        n_cases += 1
+        if any(not headed.keys().isdisjoint(chunk.matched_golds or ()) for chunk in chunks):
+            return None
+        found = [chunk for chunk in chunks if norm_path(chunk.rel_path) in headed.values()]
+        by_document += bool(found)
+        reported = reported or any(chunk.heading_path for chunk in found)
+    if not by_document or by_document * 2 < n_cases:
+        return None
+    return HeadingFaults(n_cases=n_cases, by_document=by_document, reported=reported)

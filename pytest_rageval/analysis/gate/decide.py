@@ -23,6 +23,7 @@ from pytest_rageval.analysis.gate.figures import (
 from pytest_rageval.metrics.registry import metric_info, unit_of
 from pytest_rageval.support.text import counted, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
+    NOTHING_CHECKED,
     WHOLE_SET,
     BaselineInfo,
     Check,
@@ -213,6 +214,19 @@ def _incomplete(cases: Sequence[CaseGroup], n_expected: int, n_reported: int) ->
     return None
 
 
+def _nothing_checked(cases: Sequence[CaseGroup]) -> str:
+    """Say that no case could be checked on anything; empty: some were, or none counts."""
+    outcomes = [case.outcome for case in cases if case.first.counted]
+    n = outcomes.count("unchecked")
+    if not n or n + outcomes.count("error") < len(outcomes):
+        return ""
+    return (
+        f"{NOTHING_CHECKED}: {counted(n, 'case')} {'was' if n == 1 else 'were'} answered, and "
+        "nothing of what they ask for could be checked; a check needs golds and retrieved chunks, "
+        "or a judge"
+    )
+
+
 def _skipped_for(results: Sequence[CheckResult], baseline: BaselineInfo | None) -> str:
     """Describe why checks against a baseline were skipped; empty: none was."""
     problem = NO_BASELINE if baseline is None else baseline.problem
@@ -267,6 +281,7 @@ def decide_gate(
     nothing = _nothing_counts(run, n_reported)
     results = _decide_checks(thresholds, run, selection, baseline, nothing)
     cases = group_repeats(run.records)
+    unchecked = _nothing_checked(cases)
     incomplete = _incomplete(cases, n_expected, n_reported)
     case_failures = _case_failures([c for c in cases if c.first.counted], thresholds.on_miss)
     n_failed, sentence = _check_sentences(results, _skipped_for(results, info))
@@ -283,10 +298,10 @@ def decide_gate(
             baseline=info,
         )
 
-    if incomplete or n_failed or case_failures:
+    if incomplete or unchecked or n_failed or case_failures:
         failures = [*([sentence] if n_failed else []), *case_failures]
         fail = f"FAIL {'; '.join(failures)}" if failures else ""
-        return result("fail", "; ".join(part for part in (incomplete, fail) if part))
+        return result("fail", "; ".join(part for part in (incomplete, unchecked, fail) if part))
     if nothing:
         return result("not_evaluated", f"NOT EVALUATED: {nothing}")
     if not decided:

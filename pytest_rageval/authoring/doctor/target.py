@@ -11,14 +11,14 @@ from pytest_rageval.authoring.doctor.findings import Finding, Findings
 from pytest_rageval.authoring.linting.findings import LintFinding
 from pytest_rageval.metrics.matching import citation_in_chunk, norm_path
 from pytest_rageval.support.text import counted
-from pytest_rageval.target.mapping import MappingReport
+from pytest_rageval.support.tracebacks import places
+from pytest_rageval.target.mapping import REQUEST_TABLE, RESPONSE_TABLE, MappingReport
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 
 _FOUND: Final = Findings("target")
 _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]|file:|https?:")
-_TABLE: Final = "[tool.rageval.target.response]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +44,14 @@ class Asked:
             )
         if not self.mapping.response:
             return server
-        if self._name(field) is None:
-            return f"map {field} in {_TABLE}, if the reply has it"
-        return f"change the expression of {self._name(field) or 'the reply'} in {_TABLE}"
+        name = self.mapping.name_of(field)
+        if name is None:
+            return f"map {field} in {RESPONSE_TABLE}, if the reply has it"
+        return f"change the expression of {name or 'the reply'} in {RESPONSE_TABLE}"
 
     def nothing(self, field: str) -> str:
-        """Name the expression that gave nothing for a field, and the keys of the reply.
-
-        Empty: the field is not mapped, or its expression gave something.
-        """
-        name = self._name(field)
-        if self.mapping is None or name is None or name not in self.mapping.empty:
-            return ""
-        keys = self.mapping.keys or "none, it is not an object"
-        return f"`{self.mapping.response[name]}` gave nothing; keys of the reply: {keys}"
-
-    def _name(self, field: str) -> str | None:
-        """Return the name under which a field is mapped; None: it is not mapped."""
-        mapped = self.mapping.response if self.mapping is not None else {}
-        return next((name for name in (field, "debug", "") if name in mapped), None)
+        """Name the expression that gave nothing for a field; empty: none."""
+        return "" if self.mapping is None else self.mapping.nothing(field)
 
 
 def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> Iterator[Finding]:
@@ -120,16 +109,17 @@ def _unsent(mapping: MappingReport) -> Iterator[Finding]:
 def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") -> Finding:
     kind = "protocol" if error is None else error.kind
     message = "no answer" if error is None else error.message
-    place = "" if error is None else " <- ".join(reversed(_places(error)))
+    place = "" if error is None else " <- ".join(reversed(places(error.traceback)))
     if place:
         message = f"{message}, at {place}"
     if asked.mapping is None:
-        lost = kind in _UNREACHABLE
-        fix = "start the service it asks" if lost else "change the code of rag_client there"
-        return _FOUND.fail(check, message, fix, unreachable=lost)
+        return _failed_fixture(kind, message, check)
     if kind in _UNREACHABLE:
         fix = "start the service, or name its address with --rag-url"
         return _FOUND.fail(check, message, fix, unreachable=True)
+    if kind == "http" and REQUEST_TABLE in message:
+        fix = f'name the fields that your API takes in {REQUEST_TABLE}, such as q = "question"'
+        return _FOUND.fail("request", message, fix)
     if kind == "http":
         fix = (
             "answer POST {url}/api/v1/ask with 200, or set path and headers in "
@@ -140,19 +130,24 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
         own = f"{message}; " if "reports an error" in message else ""
         return _FOUND.fail("answer", f"{own}{nothing}", asked.fix("answer", ""))
     if asked.mapping.response:
-        fix = f"change {_TABLE}; keys of the reply: {asked.mapping.keys or 'none'}"
-        return _FOUND.fail("reply", message, fix)
+        return _FOUND.fail("reply", message, f"change {RESPONSE_TABLE}")
     fix = (
         'answer with {"answer": ..., "references": [...], "debug": {"retrieved_chunks": [...]}}, '
-        "or map yours in [tool.rageval.target.response]"
+        f"or map yours in {RESPONSE_TABLE}"
     )
     return _FOUND.fail("reply", message, fix)
 
 
-def _places(error: ErrorInfo) -> list[str]:
-    """Return the places of the user's code that raised, outermost first."""
-    lines = error.traceback.splitlines()
-    return [line.strip() for line in lines if re.fullmatch(r"\S.*:\d+: in .+", line)]
+def _failed_fixture(kind: str, message: str, check: str) -> Finding:
+    if kind in _UNREACHABLE:
+        return _FOUND.fail(check, message, "start the service it asks", unreachable=True)
+    if check == "reachable":  # not the second call
+        check = {"protocol": "reply", "raised": "rag_client"}.get(kind, check)
+    fix = "change the code of rag_client there"
+    if kind == "protocol":
+        fix = "return answer and debug.retrieved_chunks there: "
+        fix += "help(pytest_rageval.AskResponse) has the fields"
+    return _FOUND.fail(check, message, fix)
 
 
 def _answer(result: AskResult, asked: Asked) -> Iterator[Finding]:

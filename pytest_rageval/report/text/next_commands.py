@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import worst_misses
+from pytest_rageval.analysis.aggregate.target_faults import heading_faults
 from pytest_rageval.runs.tags import BASELINE_TAG
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.record import CaseRecord
@@ -40,6 +41,8 @@ def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[
     found = []
     if commands.rerun and any(record.outcome == "error" for record in records):
         found.append((commands.rerun, "asks again, once the errors are mended"))
+    if heading_faults(records) is not None:
+        found.append(("rageval doctor", "compares the headings of golds and chunks"))
     worst = [record for record in worst_misses(records) if record.counted]
     if worst and worst[0].outcome != "passed":
         found.append(explain_worst(worst, case_names(records), commands.name))

@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.aggregate.target_faults import chunk_faults, group_errors
+from pytest_rageval.analysis.aggregate.target_faults import (
+    HeadingFaults,
+    chunk_faults,
+    group_errors,
+    heading_faults,
+)
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
-from tests.build.records import record
+from tests.build.records import changed, record
 
 PLACE = "conftest.py:8: in answer\n    return question.lower()"
 
@@ -137,3 +142,32 @@ def test_lists_that_are_empty_in_every_reply_are_a_fault() -> None:
     assert found is not None
     assert (found.n_cases, found.unreported, found.all_empty) == (1, 0, True)
     assert chunk_faults([replied("a", ()), replied("b", (CHUNK,), golds=False)]) is None
+
+
+def test_a_reply_of_another_shape_may_have_had_chunks() -> None:
+    shape = failed("b", "debug.retrieved_chunks[0].rel_path: expected a string", "protocol")
+    assert chunk_faults([replied("a", ()), shape]) is None
+    empty = changed(replied("a", None), error=ErrorInfo(kind="empty", message="no answer"))
+    assert chunk_faults([empty]) is None
+
+
+def headed(case_id: str, path: str, heading: str | None, matched: tuple[int, ...]) -> CaseRecord:
+    gold = Anchor(rel_path="a.md", heading_path="# A > ## B")
+    case = Case(id=case_id, question="q", gold_supports=(gold,))
+    chunk = RetrievedChunk(rel_path=path, heading_path=heading, matched_golds=matched)
+    return record(case_id, case=case, retrieved_chunks=(chunk,), answer="a")
+
+
+def test_golds_that_fail_by_heading_alone_are_found() -> None:
+    found = heading_faults([headed("a", "a.md", "B", ()), headed("b", "c.md", None, ())])
+    assert found == HeadingFaults(n_cases=2, by_document=1, reported=True)
+    alone = heading_faults([headed("a", "a.md", None, ())])
+    assert alone == HeadingFaults(n_cases=1, by_document=1, reported=False)
+
+
+def test_one_matching_heading_or_many_lost_documents_are_no_fault_of_headings() -> None:
+    assert heading_faults([headed("a", "a.md", "B", ()), headed("b", "a.md", "x", (0,))]) is None
+    lost = [headed(name, "z.md", "B", ()) for name in ("b", "c")]
+    assert heading_faults([headed("a", "a.md", "B", ()), *lost]) is None
+    assert heading_faults([]) is None
+    assert heading_faults([replied("a", (CHUNK,))]) is None

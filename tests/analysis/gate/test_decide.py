@@ -512,3 +512,14 @@ def test_sentences_are_plain_ascii() -> None:
     found = gate(SYSTEM, HIT, DROP, limit("latency_ms.p95", 1), limit("error_rate", 0))
     assert all(r.message.isascii() for r in found.checks)
     assert found.sentence.isascii()
+
+
+@pytest.mark.parametrize("errors", [0, 1])
+def test_a_run_that_could_check_nothing_fails(errors: int) -> None:
+    records = [record(name, unchecked=True, outcome="passed") for name in "ab"]
+    records += [failed(f"e{n}") for n in range(errors)]
+    found = gate(records, limit("error_rate", 0.5))
+    assert found.verdict == "fail"
+    assert found.sentence.startswith("NOTHING CHECKED: 2 cases were answered, and nothing of what")
+    checked = gate([*records, *hits(1)], limit("error_rate", 0.5))
+    assert checked.verdict == "pass"

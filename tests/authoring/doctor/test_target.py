@@ -241,7 +241,10 @@ CHAT: Reply = {
     "choices": [{"index": 0, "message": {"content": "It opens at 8:15."}}],
     "usage": {"total_tokens": 7},
 }
-KEYS = "keys of the reply: choices, id, object, usage; choices[]: index, message"
+GAVE_NOTHING = (
+    "in [tool.rageval.target.response] gave nothing; "
+    "keys of the reply: choices, id, object, usage; choices[]: index, message"
+)
 
 
 def chat(response: dict[str, str], request: dict[str, str] | None = None) -> list[Finding]:
@@ -253,7 +256,7 @@ def chat(response: dict[str, str], request: dict[str, str] | None = None) -> lis
 def test_an_expression_that_gave_nothing_is_shown_with_the_keys_of_the_reply() -> None:
     [found] = [one for one in chat({"answer": "choice[0].message.content"}) if one.level == "FAIL"]
     assert found.check == "answer"
-    assert found.message.startswith(f"`choice[0].message.content` gave nothing; {KEYS}")
+    assert found.message.startswith(f"`choice[0].message.content` {GAVE_NOTHING}")
     assert found.fix == "change the expression of answer in [tool.rageval.target.response]"
 
 
@@ -262,7 +265,7 @@ def test_chunks_that_a_mapping_loses_fail_and_name_the_expression(expression: st
     mapping = {"answer": "choices[0].message.content", "retrieved_chunks": expression}
     [found] = [one for one in chat(mapping) if one.level == "FAIL"]
     assert found.check == "chunks"
-    assert f"`{expression}` gave nothing; {KEYS}" in found.message
+    assert f"`{expression}` {GAVE_NOTHING}" in found.message
 
 
 def test_what_a_mapped_target_lacks_is_advised_for_the_mapping() -> None:
