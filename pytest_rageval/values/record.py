@@ -35,7 +35,7 @@ FailureStage = Literal[
 ]
 STAGES: Final[tuple[FailureStage, ...]] = get_args(FailureStage)
 ANSWER_STAGES: Final[frozenset[str]] = frozenset({"not_cited", "ungrounded", "incorrect"})
-"""Stages of a flawed case: the evidence was there, and the answer does not use it as it should."""
+"""Stages of a flawed case: retrieval is as expected; the answer lacks a citation, or is wrong."""
 
 Aspect = Literal["retrieval", "answer"]
 JUDGED_ON: Final[tuple[Aspect, ...]] = ("retrieval", "answer")

@@ -105,9 +105,9 @@ def render_misses(
         lines += _case_lines(shown, names, width)
         if more := len(cause.records) - len(shown):
             lines.append(((f"  and {more} more, listed with -v", "dim"),))
-    # The order of the run's own summary, where errors have another command.
-    worst = worst_misses(records) or [record for cause in misses for record in cause.records]
-    if worst:
+    # As in the run's own summary, where errors have another command.
+    worst = [record for record in worst_misses(records) if record.counted]
+    if worst := worst or [record for cause in misses for record in cause.records]:
         command, why = explain_worst(worst, names, run)
         reason = f"   ({why})"
         fits = HEAD + len(command) + len(reason) <= width

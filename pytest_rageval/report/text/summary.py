@@ -164,8 +164,12 @@ def _run_lines(view: SummaryView, width: int) -> Iterator[Line]:
         *([f"{view.aggregate.missed} missed", f"{view.aggregate.flawed} flawed"] if total else []),
         *([counted(view.aggregate.errored, "error")] if total else []),
     ]
-    head, text = f"run {view.run_id}", f"   {', '.join(counts)}   {view.wall_s:.1f} s"
-    if len(head) + len(text) + len(judge) + 9 > width:
+    head, time = f"run {view.run_id}", f"   {view.wall_s:.1f} s"
+    text = f"   {', '.join(counts)}{time}"
+    if len(head) + len(text) > width:
+        yield ((head, "bold"), (f"{time}   judge {judge}", ""))
+        yield from wrapped("", ", ".join(counts), width)
+    elif len(head) + len(text) + len(judge) + 9 > width:
         yield ((head, "bold"), (text, ""))
         yield ((f"         judge {judge}", ""),)
     else:

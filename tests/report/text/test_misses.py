@@ -89,6 +89,11 @@ def test_only_errors_end_in_the_command_that_explains_the_first() -> None:
     assert shown[-1] == "next     rageval explain last a   (shows why it failed)"
 
 
+def test_an_error_is_explained_before_a_miss_that_nobody_has_reviewed() -> None:
+    generated = miss("a", case=Case(id="a", question="?", review="generated"))
+    assert text(generated, failed("e"))[-1].startswith("next     rageval explain last e ")
+
+
 def test_of_repeats_the_one_that_decides_the_outcome_of_the_case_is_shown() -> None:
     flaw = record("a", outcome="flawed", failure_stage="incorrect")
     worst = miss("a", "not_retrieved", repeat=1)

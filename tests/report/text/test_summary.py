@@ -368,3 +368,10 @@ def test_lines_about_the_judge_keep_to_the_width(width: int) -> None:
 def test_a_run_that_knows_nothing_of_its_judge_says_nothing_of_it() -> None:
     lines = text(view(hits(1), reliability=JudgeReliability()), verbosity=1)
     assert [line for line in lines if line.startswith("judge ")] == []
+
+
+def test_counts_that_do_not_fit_the_line_of_the_run_have_lines_of_their_own() -> None:
+    missed = record("g", case=Case(id="g", question="?", review="generated"), outcome="missed")
+    lines = text(view([*hits(1, 0), missed]), width=60)
+    assert lines[1] == "         2 cases, 1 not reviewed (1 missed), 1 missed, 0"
+    assert lines[2] == "         flawed, 0 errors"
