@@ -35,7 +35,7 @@ from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import WorkerQueue, live_log_handler, log_handlers
 from pytest_rageval.plugin.state import CaseOutput, Clients, Evaluated
 from pytest_rageval.support.slots import Slots, Turns
-from pytest_rageval.support.threads import CaseThreads
+from pytest_rageval.support.threads import CaseThreads, result_of
 from pytest_rageval.values.record import CaseRecord
 
 _SPARE: Final = 4
@@ -117,7 +117,7 @@ class Lookahead:
             self._tasks[ahead] = self._start(ahead, clients)
         try:
             self.output.show_live(task.output, task.future)
-            evaluated = task.future.result()
+            evaluated = result_of(task.future)
         except BaseException:
             # Such as a time limit: later records must not be delivered.
             task.withdraw()

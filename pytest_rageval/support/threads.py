@@ -19,6 +19,19 @@ _T = TypeVar("_T")
 _JOIN_S = 5.0
 
 
+def result_of(future: Future[_T]) -> _T:
+    """Wait for a future and return its result, or raise its exception.
+
+    Ctrl-C ends the wait at any moment. ``Future.result`` fails with a RuntimeError instead if the
+    interrupt comes when its condition has released its lock and does not wait so far.
+    """
+    finished = threading.Lock()
+    finished.acquire()
+    future.add_done_callback(lambda _: finished.release())
+    finished.acquire()
+    return future.result()
+
+
 class LoopThread:
     """An event loop on a daemon thread; it starts with the first coroutine.
 
@@ -53,7 +66,7 @@ class LoopThread:
             raise RuntimeError("a coroutine on this loop must await, not block on the loop")
         future = self.submit(awaitable)
         try:
-            return future.result()
+            return result_of(future)
         finally:
             future.cancel()
 

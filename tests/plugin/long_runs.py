@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.plugin.scratch import QUIET, Project, case
 
-WAIT_S = 60.0
+WAIT_S = 240.0
 
 
 def numbered_cases(count: int, *, miss_every: int = 7) -> list[dict[str, Any]]:

@@ -114,7 +114,7 @@ class Project:
 
     def run_apart(self, *arguments: str) -> pytest.RunResult:
         """Run in a process of its own: workers, signals, and what a first import shows."""
-        return self.pytester.runpytest_subprocess(*self._named(arguments), *QUIET, timeout=90)
+        return self.pytester.runpytest_subprocess(*self._named(arguments), *QUIET, timeout=360)
 
     def _named(self, arguments: Sequence[str]) -> tuple[str, ...]:
         """Add the folder of cases unless the arguments name a path."""

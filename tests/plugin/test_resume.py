@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.plugin.long_runs import (
+    WAIT_S,
     ask_server,
     document,
     figures,
@@ -116,7 +117,7 @@ def test_an_interrupted_run_says_how_to_go_on(project: Project, workers: tuple[s
         session = start(project, "evals", "--rag-k", "3", "--rageval-run-id", "one", *workers)
         wait_until(lambda: n_lines(folder) >= 6, "6 records")
         os.kill(session.pid, signal.SIGINT)
-        output, _ = session.communicate(timeout=60)
+        output, _ = session.communicate(timeout=WAIT_S)
         assert session.returncode == 2
         words = " ".join(("evals", "--rag-k", "3", *workers))
         assert f"go on    pytest {words}" in output

@@ -297,6 +297,7 @@ SAVER = """
     print("ready", flush=True)
     for n in range(10 ** 9):
         line = change_line(path, line, {"notes": "x" * (n % 50_000), "n": n})
+        print("saved", flush=True)
 """
 
 
@@ -317,21 +318,24 @@ def test_a_kill_during_saves_never_leaves_a_broken_file(tmp_path: Path) -> None:
     path.write_text(first, encoding="utf-8")
     draw = Random(7)
     command = [sys.executable, "-c", textwrap.dedent(SAVER), str(path)]
-    n_saves, n_kills = 0, 0
-    while n_saves < 200 or n_kills < 20:  # however slow the machine is
-        round_, n_kills = n_kills % len(ids), n_kills + 1
+    n_saves = 0
+    for round_ in range(20):
         before = path.read_bytes()
         with subprocess.Popen([*command, str(round_)], stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
-            time.sleep(draw.uniform(0.02, 0.25))
+            began, n_before = time.monotonic(), draw.randint(10, 20)
+            for _ in range(n_before):
+                assert process.stdout.readline() == b"saved\n"
+            # At any moment of a save, however slow the machine is.
+            time.sleep(draw.uniform(0, (time.monotonic() - began) / n_before))
             process.send_signal(signal.SIGKILL)
         data = path.read_bytes()
         assert content(data) == ids
         n_saves += json.loads(data.splitlines()[round_]).get("n", -1) + 1
-        assert n_kills <= 200
         old, new = before.splitlines(), data.splitlines()
         assert [i for i in range(len(ids)) if old[i] != new[i]] in ([round_], [])
+    assert n_saves >= 200
     change_line(path, next(iter(read_file_lines(path).filled())), {"notes": "last"})
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
 

@@ -51,7 +51,7 @@ def test_who_has_no_turn_waits_as_ever() -> None:
     turns = Turns()
     with turns.computing(), ThreadPoolExecutor(1) as threads:
         # Another thread has none to give away, so it takes none back either.
-        assert threads.submit(wait_and_return).result(timeout=2)
+        assert threads.submit(wait_and_return).result(timeout=60)
 
 
 def wait_and_return() -> bool:
@@ -64,13 +64,13 @@ def test_waiting_within_waiting_gives_one_turn_away() -> None:
     with turns.computing():
         with waiting(), waiting():
             with ThreadPoolExecutor(1) as threads:
-                assert threads.submit(take, turns).result(timeout=2)
+                assert threads.submit(take, turns).result(timeout=60)
         with ThreadPoolExecutor(1) as threads:
             taken = threads.submit(take, turns)
             with pytest.raises(TimeoutError):
                 taken.result(timeout=0.05)
             with waiting():
-                assert taken.result(timeout=2)
+                assert taken.result(timeout=60)
 
 
 def take(turns: Turns) -> bool:

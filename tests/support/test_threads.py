@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import sys
 import threading
+from concurrent.futures import Future
+from types import FrameType
+from typing import Any
 
 import pytest
 
-from pytest_rageval.support.threads import LoopThread, session_loop
+from pytest_rageval.support.threads import LoopThread, result_of, session_loop
 
 
 async def current_thread() -> threading.Thread:
@@ -91,3 +96,32 @@ def test_many_threads_share_one_loop() -> None:
 
 def test_the_session_has_one_loop() -> None:
     assert session_loop() is session_loop()
+
+
+def test_an_interrupt_at_any_moment_of_a_wait_stays_one() -> None:
+    before = sys.gettrace()
+    for place in itertools.count(1):
+        lines = itertools.count(1)
+
+        def interrupt(
+            frame: FrameType, event: str, _: object, lines: Any = lines, place: int = place
+        ) -> Any:
+            if event == "line" and next(lines) == place:
+                sys.settrace(before)
+                raise KeyboardInterrupt
+            return interrupt
+
+        future: Future[int] = Future()
+        timer = threading.Timer(0.05, future.set_result, [1])
+        timer.daemon = True
+        timer.start()
+        sys.settrace(interrupt)
+        try:
+            found = result_of(future)
+        except KeyboardInterrupt:
+            continue
+        finally:
+            sys.settrace(before)
+            timer.cancel()
+        assert found == 1
+        return
