@@ -35,7 +35,9 @@ from pytest_rageval.values.gate import (
     needs_baseline,
 )
 
-NO_BASELINE: Final = "no baseline; make one with `rageval runs tag RUN main`"
+NO_BASELINE: Final = (
+    'no baseline is named: `rageval runs tag RUN main`, and baseline = "main" in thresholds.toml'
+)
 
 GateVerdict = Literal["pass", "fail", "not_evaluated"]
 

@@ -397,7 +397,8 @@ def test_without_a_baseline_its_checks_are_skipped_with_the_way_to_make_one(of: 
     found = check(hits(1, 1), of)
     assert (found.status, found.message) == (
         "skip",
-        "no baseline; make one with `rageval runs tag RUN main`",
+        'no baseline is named: `rageval runs tag RUN main`, and baseline = "main" in '
+        "thresholds.toml",
     )
 
 
