@@ -22,6 +22,7 @@ __all__ = [
     "JudgeRequest",
     "Judgement",
     "RetrievedChunk",
+    "Search",
     "Verdict",
     "__version__",
 ]
@@ -29,9 +30,11 @@ __all__ = [
 _MODULES: Final = {
     "case": ("Case",),
     "record": ("CaseRecord",),
-    "reply": ("AskRequest", "AskResponse", "Citation", "FolderSelection", "RetrievedChunk"),
+    "reply": (
+        "AskRequest", "AskResponse", "Citation", "FolderSelection", "RetrievedChunk", "Search",
+    ),
     "verdict": ("Judge", "JudgeFailure", "JudgeRequest", "Judgement", "Verdict"),
-}
+}  # fmt: skip
 """Modules of ``pytest_rageval.values`` and the public names that they define."""
 
 
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from pytest_rageval.values.reply import Citation as Citation
     from pytest_rageval.values.reply import FolderSelection as FolderSelection
     from pytest_rageval.values.reply import RetrievedChunk as RetrievedChunk
+    from pytest_rageval.values.reply import Search as Search
     from pytest_rageval.values.verdict import Judge as Judge
     from pytest_rageval.values.verdict import JudgeFailure as JudgeFailure
     from pytest_rageval.values.verdict import Judgement as Judgement

@@ -22,6 +22,7 @@ NAMES = [
     "JudgeRequest",
     "Judgement",
     "RetrievedChunk",
+    "Search",
     "Verdict",
     "__version__",
 ]

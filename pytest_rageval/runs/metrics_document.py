@@ -18,6 +18,7 @@ from pytest_rageval.values.numbers import (
     LatencySummary,
     MetricSummary,
     RepeatSummary,
+    UsageSummary,
     group_size,
     no_data_reason,
 )
@@ -74,6 +75,10 @@ def _latency_document(latency: LatencySummary) -> dict[str, Any]:
     return {**document, "total_ms": total_ms}
 
 
+def _usage_document(usage: Mapping[str, UsageSummary]) -> dict[str, Any]:
+    return {"target": {name: asdict(one) for name, one in usage.items()}} if usage else {}
+
+
 def _aggregate_document(
     aggregate: Aggregate, judge_reliability: Mapping[str, Any] | None
 ) -> dict[str, Any]:
@@ -94,6 +99,7 @@ def _aggregate_document(
             "total_usd": aggregate.cost_usd,
             "uncached_usd": aggregate.cost_usd_uncached,
             "judge_tokens": aggregate.judge_tokens,
+            **_usage_document(aggregate.usage),
         },
         "indexing_coverage": _indexing_document(aggregate.indexing),
         "operational_metrics": {

@@ -59,6 +59,10 @@ _LINE: Final = (
 )  # fmt: skip
 """Fields of a line in their order, up to the case."""
 
+_WHERE_REPORTED: Final = ("usage", "session", "searches", "reply_keys")
+"""Fields of a response that a line holds only if the target reports them."""
+_BARE: Final = AskResponse(answer="")
+
 _OWN: Final = frozenset({item.name for item in fields(CaseRecord)} - {"case_stored", *PARTS})
 
 
@@ -105,8 +109,9 @@ def record_to_json(record: CaseRecord) -> dict[str, Any]:
         "case": to_plain(record.stored_case),
         "parameters": record.parameters,
     }
-    if record.response is not None and record.response.reply_keys:
-        line["reply_keys"] = list(record.response.reply_keys)
+    for name in _WHERE_REPORTED if record.response is not None else ():
+        if (reported := getattr(record.response, name)) != getattr(_BARE, name):
+            line[name] = to_plain(reported)
     return line
 
 

@@ -210,6 +210,9 @@ def _payload(response: AskResponse) -> dict[str, Any]:
             "latency": response.latency,
             "indexing_coverage": response.indexing_coverage,
             "models": response.models,
+            "usage": response.usage,
+            "session": response.session,
+            "searches": _members(response.searches),
         },
     }
 
@@ -238,7 +241,7 @@ def _error_info(
 ) -> ErrorInfo:
     if isinstance(error, EndpointError):
         said = clean(hide(str(error.message)[:_BODY_BYTES]), _MESSAGE_CHARS)
-        message = refusal(said, reported)
+        message = said if error.kind == "target" else refusal(said, reported)
         return ErrorInfo(kind=error.kind, message=message, attempts=error.attempts, traceback=place)
     lines = error_text(error).strip().splitlines()
     text = type(error).__name__

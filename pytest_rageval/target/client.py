@@ -231,6 +231,8 @@ class HttpRagClient:
 
     def _explained(self, error: EndpointError, raw: object, sent: object) -> EndpointError:
         """Add to an error where the settings can mend it."""
+        if error.kind == "target":
+            return error
         message = error.message
         if reported := reported_error(raw):
             message = refusal(message, reported)

@@ -5,7 +5,7 @@ Reading is strict where a score depends on a field and lenient where none does:
 - strict (``protocol`` error that names the field): ``answer``, ``abstained``, every reference, of
   a chunk its path, heading, vault, id, text and ranks, and the folders that were searched;
 - lenient (an invalid value counts as absent): scores, line numbers, token counts,
-  latency, reasons, models and indexing coverage.
+  latency, reasons, models, usage, session, searches and indexing coverage.
 
 Everywhere null means absent, an unknown field is ignored, NaN and infinities become null, and
 lone surrogates, which no file can hold, become U+FFFD.
@@ -34,14 +34,17 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from pytest_rageval.metrics.matching import order_chunks
+from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
+    USAGE,
     AskRequest,
     AskResponse,
     Citation,
     FolderSelection,
     RetrievedChunk,
+    Search,
 )
 
 if TYPE_CHECKING:
@@ -49,11 +52,15 @@ if TYPE_CHECKING:
 
 _LONGEST_MS = 1e12
 """Some thirty years: longer durations are errors, and their sums would overflow."""
+_MOST_USED = 1e12
+"""More tokens or dollars for one answer are errors, and their sums would overflow."""
 _MAX_INTEGER_BITS = 1024
 """Longer integers are errors, and fit neither floats nor Python's decimal printing."""
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@-]{0,39}(\.[A-Za-z_$@][\w$@-]{0,39})?", re.ASCII)
 _WRAPPERS: Final = frozenset({"data", "debug", "output", "response", "result", "results"})
 _NAMES_KEPT: Final = 20
+_ERROR_CHARS: Final = 400
+_UNNAMED: Final = "the reply reports an error without a message"
 _DECIMAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 
 
@@ -149,6 +156,47 @@ def _models(value: object) -> dict[str, str]:
         for role, name in value.items()
         if isinstance(name, str) or _is_integer(name) or _number_or_none(name) is not None
     }
+
+
+def _usage(value: object) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        return {}
+    numbers = {name: _number_or_none(value.get(name)) for name in USAGE}
+    return {
+        n: number
+        for n, number in numbers.items()
+        if number is not None and 0 <= number <= _MOST_USED
+    }
+
+
+def _session(value: object) -> str | None:
+    return str(value) if _is_integer(value) else _string_or_none(value)
+
+
+def _searches(value: object) -> list[Search] | None:
+    if not isinstance(value, list | tuple):
+        return None
+    return [
+        Search(
+            query=_string_or_none(one.get("query")),
+            tool=_string_or_none(one.get("tool")),
+            chunks=_found(one.get("chunks")),
+        )
+        for one in value
+        if isinstance(one, Mapping)
+    ]
+
+
+def _found(chunks: object) -> tuple[str, ...] | None:
+    """Read the chunks of a search: ids, or chunks with an id or a path."""
+    if not isinstance(chunks, list | tuple):
+        return None
+    names = []
+    for chunk in chunks:
+        known = isinstance(chunk, Mapping)
+        ids = [chunk.get("chunk_id"), chunk.get("rel_path")] if known else [chunk]
+        names += [name for one in ids if (name := _session(one)) is not None][:1]
+    return tuple(names)
 
 
 def _plain(value: object) -> Any:
@@ -272,6 +320,9 @@ class ReplyDebug(TypedDict, total=False):
     latency: Annotated[dict[str, float], PlainValidator(_latency)]
     indexing_coverage: Annotated[dict[str, Any] | None, PlainValidator(_coverage)]
     models: Annotated[dict[str, str], PlainValidator(_models)]
+    usage: Annotated[dict[str, float], PlainValidator(_usage)]
+    session: Annotated[str | None, PlainValidator(_session)]
+    searches: Annotated[list[Search] | None, PlainValidator(_searches)]
 
 
 @with_config(_KNOWN_NAMES)
@@ -329,8 +380,10 @@ def parse_ask_response(payload: object) -> AskResponse:
     stably, if every chunk has an integer rank, else as listed.
 
     Raises:
-        EndpointError: kind ``protocol``; the message names the field, what came and what was
-            expected, such as ``debug.retrieved_chunks[2].rel_path: expected a string, got 7``.
+        EndpointError: kind ``target``: the reply reports an error in its field ``error``, which
+            decides before anything else. Kind ``protocol``: the message names the field, what
+            came and what was expected, such as ``debug.retrieved_chunks[2].rel_path: expected a
+            string, got 7``.
     """
     try:
         return _read(payload)
@@ -381,6 +434,7 @@ def ask_response(reply: ReplyBody) -> AskResponse:
     debug = reply.get("debug") or ReplyDebug()
     references = reply.get("references")
     chunks = debug.get("retrieved_chunks")
+    searches = debug.get("searches")
     folders = debug.get("folder_selection")
     return AskResponse(
         answer=reply["answer"],
@@ -395,10 +449,15 @@ def ask_response(reply: ReplyBody) -> AskResponse:
         latency=debug.get("latency", {}),
         indexing_coverage=debug.get("indexing_coverage"),
         models=debug.get("models", {}),
+        usage=debug.get("usage", {}),
+        session=debug.get("session"),
+        searches=None if searches is None else tuple(searches),
     )
 
 
 def _read(payload: object) -> AskResponse:
+    if isinstance(payload, Mapping) and (reported := _reported(payload.get("error"))):
+        raise EndpointError("target", reported)
     try:
         return ask_response(_REPLY.validate_python(payload))
     except ValidationError as error:
@@ -406,6 +465,17 @@ def _read(payload: object) -> AskResponse:
     if any(fault["type"] == "string_unicode" for fault in faults):
         return _read(_cleaned(payload))
     raise _protocol(_message(faults[0]))
+
+
+def _reported(error: object) -> str:
+    """Return the error that a reply reports in its field ``error``; empty: none."""
+    if isinstance(error, str):
+        return clean(error, _ERROR_CHARS)
+    if isinstance(error, Mapping | list):
+        if not any(map(_reported, error.values() if isinstance(error, Mapping) else error)):
+            return ""
+        return document_reason(error) or _UNNAMED
+    return "" if not error else _UNNAMED if error is True else clean(f"error {error}", 40)
 
 
 def _cleaned(value: object) -> object:

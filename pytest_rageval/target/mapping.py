@@ -21,7 +21,7 @@ from pytest_rageval.values.settings import TargetSettings
 
 MapFunction = Callable[[object], object]
 
-_REPLY_FIELDS: Final = ("answer", "references", "abstained", "abstain_reason")
+_REPLY_FIELDS: Final = ("answer", "references", "abstained", "abstain_reason", "error")
 _DEBUG_FIELDS: Final = (
     "retrieved_chunks",
     "query_embedding",
@@ -29,6 +29,9 @@ _DEBUG_FIELDS: Final = (
     "latency",
     "indexing_coverage",
     "models",
+    "usage",
+    "session",
+    "searches",
 )
 _ANSWER_NAMES: Final = (
     "answer", "response", "output", "output_text", "result", "reply", "completion",

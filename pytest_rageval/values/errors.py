@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 TargetErrorKind = Literal[
-    "timeout", "connection", "http", "protocol", "raised", "fixture", "empty", "not_attempted"
-]
-"""Reason for which a case has no answer (see ``ErrorInfo``): ``protocol`` is a reply of another
-shape, ``raised`` an exception in the user's client, ``fixture`` one in a fixture of the case."""
+    "timeout", "connection", "http", "target", "protocol", "raised", "fixture", "empty",
+    "not_attempted",
+]  # fmt: skip
+"""Reason for which a case has no answer (see ``ErrorInfo``): ``target`` is an error that the reply
+reports itself in the field ``error``, ``protocol`` a reply of another shape, ``raised`` an
+exception in the user's client, ``fixture`` one in a fixture of the case."""
 
 TARGET_ERROR_KINDS: Final[tuple[TargetErrorKind, ...]] = get_args(TargetErrorKind)
 

@@ -97,6 +97,16 @@ class RepeatSummary:
     times."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSummary:
+    """Amount that the target reports for its answers, such as tokens."""
+
+    n: int
+    """Answers that report it; every repeat is one."""
+    mean: float
+    total: float
+
+
 AbstentionCounts = Mapping[str, Mapping[str, int]]
 """By ``answerable`` and ``unanswerable``: cases ``abstained``, ``answered``, ``error`` and
 ``unknown`` (nothing says whether the answer abstains)."""
@@ -132,6 +142,8 @@ class Aggregate:
     cost_usd: float | None = 0.0
     cost_usd_uncached: float | None = 0.0
     judge_tokens: int = 0
+    usage: Mapping[str, UsageSummary] = field(default_factory=dict)
+    """Of the target: ``input_tokens``, ``output_tokens`` and ``cost_usd``, as far as reported."""
     failed_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Ids of the cases that are ``error``, ``missed`` and ``flawed``, in the order of file and
     id."""

@@ -203,6 +203,11 @@ class CaseRecord:
         return {} if self.response is None else self.response.models
 
     @property
+    def usage(self) -> Mapping[str, float]:
+        """Tokens and cost of the answer, as far as the target reports them."""
+        return {} if self.response is None else self.response.usage
+
+    @property
     def stored_case(self) -> Case | None:
         """The case, where the record holds it whole."""
         return self.case if self.case_stored else None

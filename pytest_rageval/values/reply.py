@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pytest_rageval.values.case import FolderMode
 from pytest_rageval.values.errors import TargetErrorKind
+
+USAGE: Final = ("input_tokens", "output_tokens", "cost_usd")
+"""Names of the amounts that one answer used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +104,17 @@ class FolderSelection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """One search that the target made for a question."""
+
+    query: str | None = None
+    tool: str | None = None
+    chunks: tuple[str, ...] | None = None
+    """Ids of the chunks found, or their paths where they have none, best first; None: not
+    reported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AskResponse:
     """A target's answer. None means not reported, which differs from empty."""
 
@@ -117,6 +131,12 @@ class AskResponse:
     """``<phase>_ms`` as the target reports them."""
     indexing_coverage: Mapping[str, Any] | None = None
     models: Mapping[str, str] = field(default_factory=dict)
+    usage: Mapping[str, float] = field(default_factory=dict)
+    """``input_tokens``, ``output_tokens`` and ``cost_usd``, as far as the target reports them."""
+    session: str | None = None
+    """Id of the conversation that the target answered in."""
+    searches: tuple[Search, ...] | None = None
+    """Searches that the target made, in order."""
     reply_keys: tuple[str, ...] = ()
     """Names of the fields of the reply as it came, if it brought no retrieved chunks; empty: not
     known."""

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from pytest_rageval.runs.record_json import record_from_json, record_to_json, redact
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
+from pytest_rageval.values.reply import (
+    Citation,
+    ErrorInfo,
+    FolderSelection,
+    RetrievedChunk,
+    Search,
+)
 from tests.build.records import changed, record
 
 RECORD = record(
@@ -105,6 +111,16 @@ def test_the_fields_of_a_reply_and_the_place_of_an_error_come_back() -> None:
     error = ErrorInfo(kind="empty", message="m", traceback="conftest.py:1: in f")
     one = changed(RECORD, reply_keys=("answer", "docs"), error=error, status="error")
     assert record_from_json(json.loads(json.dumps(record_to_json(one)))) == one
+
+
+def test_usage_session_and_searches_come_back_and_are_left_out_where_they_are_not_reported() -> (
+    None
+):
+    usage = {"input_tokens": 812.0, "cost_usd": 0.01}
+    for searches in ((), (Search(query="q", tool="t", chunks=("a",)), Search())):
+        one = changed(RECORD, usage=usage, session="s-1", searches=searches)
+        assert record_from_json(json.loads(json.dumps(record_to_json(one)))) == one
+    assert not {"usage", "session", "searches"} & record_to_json(RECORD).keys()
 
 
 def test_a_line_of_an_older_version_lacks_both() -> None:

@@ -320,9 +320,17 @@ def test_an_error_that_a_reply_reports_leads_the_message() -> None:
     kind, message = error_of(call(lambda request: {"code": 7, "message": "no index"}))
     assert kind == "protocol"
     assert message.startswith("the reply reports an error: no index (answer: expected a string")
-    empty = call(lambda request: {"answer": "", "error": "no index"})
+    empty = call(lambda request: {"answer": "", "code": 7, "message": "no index"})
     assert empty.error is not None
     assert empty.error.message.startswith("the reply reports an error: no index (the answer is")
+
+
+def test_a_reply_with_an_error_is_an_error_of_the_target_without_its_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAG_API_KEY", "hushhush")
+    reply = {"answer": "It failed.", "error": "no index for hushhush"}
+    assert error_of(call(lambda request: reply)) == ("target", "no index for ***")
 
 
 def test_a_refused_connection_of_httpx_is_a_connection_error() -> None:

@@ -21,7 +21,7 @@ from pytest_rageval.support.http import exchange as http_exchange
 from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.errors import ConfigError, EndpointError
-from pytest_rageval.values.reply import AskRequest, AskResult
+from pytest_rageval.values.reply import AskRequest, AskResult, Search
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.targets import (
     FakeTarget,
@@ -572,6 +572,73 @@ def test_a_mapping_that_gives_no_answer_is_named_with_the_keys_that_came() -> No
         "answer: `out.txt` in [tool.rageval.target.response] gave nothing; "
         "keys of the reply: hits, out; out: text"
     )
+
+
+@pytest.mark.parametrize(
+    ("reply", "mapping", "message"),
+    [
+        (
+            {"code": 102, "message": "You don't own the chat.", "data": None},
+            {"answer": "data.answer", "error": "code != `0` && message || null"},
+            "You don't own the chat.",
+        ),
+        (
+            {"type": "abort", "textResponse": None, "error": "No API key t0ken-abc."},
+            {"answer": "textResponse", "error": "error"},
+            "No API key ***.",
+        ),
+    ],
+)
+def test_an_error_under_status_200_that_is_mapped_is_one_of_the_target(
+    reply: object, mapping: dict[str, str], message: str
+) -> None:
+    with fake_target(json_reply(reply)) as target:
+        result = ask(
+            target,
+            headers={"X-Key": "env:TOKEN"},
+            environ={"TOKEN": "t0ken-abc"},
+            response=mapping,
+        )
+    assert result.response is None
+    assert result.error is not None
+    assert (result.error.kind, result.error.message) == ("target", message)
+    assert len(target.received) == 1
+
+
+def test_a_mapped_error_that_is_null_leaves_the_answer() -> None:
+    reply = json_reply({"code": 0, "data": {"answer": "Monthly."}})
+    mapping = {"answer": "data.answer", "error": "code != `0` && message || null"}
+    result = ask_once(reply, response=mapping)
+    assert result.error is None
+    assert result.response is not None
+    assert result.response.answer == "Monthly."
+
+
+def test_usage_session_and_searches_may_be_mapped() -> None:
+    reply = {
+        "text": "Monthly.",
+        "conversation_id": "c-1",
+        "usage": {"prompt_tokens": 800, "completion_tokens": 90, "total_price": "0.0041"},
+        "calls": [{"queries": ["oil"], "name": "kb", "results": [{"id": "x"}]}],
+    }
+    result = ask_once(
+        json_reply(reply),
+        response={
+            "answer": "text",
+            "usage": "usage.{input_tokens: prompt_tokens, output_tokens: completion_tokens}",
+            "session": "conversation_id",
+            "searches": "calls[].{query: queries[0], tool: name, chunks: results[].id}",
+        },
+    )
+    assert result.response is not None
+    assert result.response.usage == {"input_tokens": 800, "output_tokens": 90}
+    assert result.response.session == "c-1"
+    assert result.response.searches == (Search(query="oil", tool="kb", chunks=("x",)),)
+    cost = ask_once(
+        json_reply(reply), response={"answer": "text", "usage.cost_usd": "usage.total_price"}
+    )
+    assert cost.response is not None
+    assert cost.response.usage == {"cost_usd": 0.0041}
 
 
 def test_a_bad_expression_is_a_config_error_when_the_client_is_made() -> None:

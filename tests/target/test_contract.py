@@ -19,6 +19,7 @@ from pytest_rageval.values.reply import (
     AskResponse,
     Citation,
     RetrievedChunk,
+    Search,
     is_empty_answer,
 )
 
@@ -104,6 +105,66 @@ def test_every_field_of_the_contract_is_read() -> None:
     assert response.latency == {"retrieval_ms": 12.0, "total_ms": 40.5}
     assert response.indexing_coverage == {"docs_processed": 3, "chunk_token_stats": {"min": 1}}
     assert response.models == {"llm_model": "m", "prompt_version": "3"}
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        ("no chat with this id", "no chat with this id"),
+        ("two\nlines\x1b", "two lines"),
+        ("x" * 500, "x" * 397 + "..."),
+        ({"message": "quota", "code": 7}, "quota"),
+        (["slow down"], "slow down"),
+        (102, "error 102"),
+        (True, "the reply reports an error without a message"),
+        ({"code": 7}, "the reply reports an error without a message"),
+    ],
+)
+@pytest.mark.parametrize("answer", [{"answer": "a"}, {}, {"answer": None}])
+def test_an_error_in_the_reply_is_one_of_the_target(
+    error: object, message: str, answer: dict[str, object]
+) -> None:
+    with pytest.raises(EndpointError) as caught:
+        parse_ask_response({**answer, "error": error})
+    assert caught.value.kind == "target"
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize("error", [None, "", " ", False, 0, {}, [], {"code": 0, "message": ""}])
+def test_an_empty_error_is_none(error: object) -> None:
+    assert parse_ask_response({"answer": "a", "error": error}) == AskResponse(answer="a")
+
+
+def test_usage_session_and_searches_are_read() -> None:
+    chunks = [{"chunk_id": 7, "rel_path": "a.md"}, {"rel_path": "b.md"}, "c3", {}, None]
+    debug = {
+        "usage": {"input_tokens": 812, "output_tokens": "95", "cost_usd": 0.01, "total": 907},
+        "session": 12,
+        "searches": [
+            {"query": "pump oil", "tool": "file_search", "chunks": chunks},
+            {"query": None},
+            "no object",
+        ],
+    }
+    response = parse_ask_response({"answer": "a", "debug": debug})
+    assert response.usage == {"input_tokens": 812, "output_tokens": 95, "cost_usd": 0.01}
+    assert response.session == "12"
+    assert response.searches == (
+        Search(query="pump oil", tool="file_search", chunks=("7", "b.md", "c3")),
+        Search(),
+    )
+
+
+@pytest.mark.parametrize(
+    "debug",
+    [
+        {"usage": 3, "session": {}, "searches": "x"},
+        {"usage": {"input_tokens": -1, "output_tokens": 1e13, "cost_usd": "free"}},
+        {"usage": None, "session": None, "searches": None},
+    ],
+)
+def test_usage_session_and_searches_of_another_shape_are_left_out(debug: object) -> None:
+    assert parse_ask_response({"answer": "a", "debug": debug}) == AskResponse(answer="a")
 
 
 @pytest.mark.parametrize(
@@ -281,6 +342,7 @@ chunk_values = objects([field.name for field in fields(RetrievedChunk)], texts |
 replies = st.fixed_dictionaries(
     {"answer": texts},
     optional={
+        "error": st.none() | json_values,
         "references": st.lists(objects(["rel_path", "heading_path"], texts), max_size=2),
         "abstained": st.booleans() | st.none(),
         "debug": st.fixed_dictionaries(
@@ -291,6 +353,9 @@ replies = st.fixed_dictionaries(
                 "latency": objects(["total_ms"], numbers),
                 "indexing_coverage": json_values,
                 "models": json_values,
+                "usage": objects(["input_tokens"], numbers),
+                "session": json_values,
+                "searches": st.lists(objects(["query", "chunks"], json_values), max_size=2),
             },
         ),
     },
@@ -317,7 +382,7 @@ def outcome_of(read: Callable[[Any], object], argument: object) -> object:
 def is_protocol_error(outcome: object) -> bool:
     if not isinstance(outcome, EndpointError):
         return False
-    assert outcome.kind == "protocol"
+    assert outcome.kind in {"protocol", "target"}
     assert outcome.message.isprintable()
     return True
 

@@ -125,6 +125,7 @@ class RecordColumns:
         self.stages: list[FailureStage | None] = []
         self.attempts: list[AttemptStatus] = []
         self.latency = defaultdict[str, _Sparse](_Sparse)
+        self.usage = defaultdict[str, list[float]](list)
         self.costs: dict[int, Mapping[str, float | None]] = {}
         self.coverages: list[Mapping[str, Any]] = []
         self.coverage_codes: dict[int, int] = {}
@@ -161,6 +162,8 @@ class RecordColumns:
         self.attempts.append(attempt_status(record))
         for name, ms in record.latency.items():
             self.latency[name].add(row, ms)
+        for name, amount in record.usage.items():
+            self.usage[name].append(amount)
         if record.cost:
             self.costs[row] = record.cost
         failed, needed = judge_verdicts((record,))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,15 @@ from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary, RepeatSummary
+from pytest_rageval.values.numbers import (
+    Aggregate,
+    LatencySummary,
+    MetricSummary,
+    RepeatSummary,
+    UsageSummary,
+)
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import USAGE
 
 
 def aggregate(
@@ -103,6 +111,11 @@ def aggregate_columns(
         cost_usd=costs.cost_usd,
         cost_usd_uncached=costs.cost_usd_uncached,
         judge_tokens=costs.tokens,
+        usage={
+            name: UsageSummary(n=len(found), mean=fsum(found) / len(found), total=fsum(found))
+            for name in USAGE
+            if (found := columns.usage.get(name))
+        },
         failed_cases=_failed_cases(table),
         abstention=count_abstentions(table, groups["answerable"]),
         rerank=summarise_rerank(table, confidence),

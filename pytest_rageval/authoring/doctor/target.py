@@ -120,6 +120,9 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
     if kind == "http" and REQUEST_TABLE in message:
         fix = f'name the fields that your API takes in {REQUEST_TABLE}, such as q = "question"'
         return _FOUND.fail("request", message, fix)
+    if kind == "target":
+        fix = "look at its log; the reply has this text in the field that is read as error"
+        return _FOUND.fail(check, f"the target reports an error: {message}", fix)
     if kind == "http":
         fix = (
             "answer POST {url}/api/v1/ask with 200, or set path and headers in "

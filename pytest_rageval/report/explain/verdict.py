@@ -58,6 +58,7 @@ _ERRORS: Final[Mapping[str, str]] = MappingProxyType(
         "timeout": "Raise --rag-timeout, or look at which phase of the target is slow.",
         "connection": "Is the target up, and is --rag-url right?",
         "http": "Look at the target's log for this question.",
+        "target": "The target reports this error itself: look at its log for this question.",
         "protocol": "Compare the target's reply with what rageval doctor expects of it.",
         "raised": "Mend the client at the place named there.",
         "fixture": "Mend the fixture at the place named there.",

@@ -242,6 +242,12 @@ def view_cost(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[tu
         ("Judge, without its cache", _money(number(cost, "uncached_usd"))),
         ("Judge tokens", f"{count(cost, 'judge_tokens'):,}"),
     ]
+    usage = part(cost, "target")
+    for name, label in (("input_tokens", "input tokens"), ("output_tokens", "output tokens")):
+        if name in usage:
+            rows.append((f"Target, {label} an answer", f"{number(usage[name], 'mean') or 0:,.0f}"))
+    if "cost_usd" in usage:
+        rows.append(("Target, as reported", _money(number(usage["cost_usd"], "total"))))
     if wall is not None:
         rows.append(("Wall time", f"{wall:.1f} s"))
     return tuple(rows)

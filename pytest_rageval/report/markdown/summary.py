@@ -15,7 +15,7 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.target_faults import group_errors
 from pytest_rageval.analysis.trust.reliability import reliability_lines, worst_disagreements
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.registry import METRICS, unit_of
 from pytest_rageval.report.text.lines import detectable_size
 from pytest_rageval.report.text.summary import (
     GROUP_COLUMNS,
@@ -131,7 +131,21 @@ def _latency_line(view: SummaryView) -> Iterator[str]:
     values = ((latency.p50_ms, latency.p50_censored), (latency.p95_ms, latency.p95_censored))
     p50, p95 = (f"{'at least ' * cut}{format_value(ms, 'ms')} ms" for ms, cut in values)
     calls = counted(latency.n, "call") + concurrency_text(view.concurrency)
-    yield from ("", f"Latency of {calls}: p50 {p50}, p95 {p95}.")
+    yield from ("", f"Latency of {calls}: p50 {p50}, p95 {p95}.{_usage_text(view)}")
+
+
+def _usage_text(view: SummaryView) -> str:
+    """Return the mean tokens and the cost that the target reports; empty: none."""
+    usage = view.aggregate.usage
+    tokens = [
+        f"{found.mean:,.0f} {name.removesuffix('_tokens')}"
+        for name, found in usage.items()
+        if name.endswith("_tokens")
+    ]
+    parts = [f"{' and '.join(tokens)} tokens an answer"] if tokens else []
+    if (cost := usage.get("cost_usd")) is not None:
+        parts.append(f"${format_value(cost.total, unit_of('cost_usd'))} in all")
+    return f" The target reports {', '.join(parts)}." if parts else ""
 
 
 def _metric_row(name: str, summary: MetricSummary) -> str:

@@ -125,3 +125,10 @@ def test_a_category_has_its_number_of_cases_and_those_of_means_over_fewer() -> N
 def test_latency_stands_with_its_concurrency() -> None:
     shown = view(hits(1, latency={"total_ms": 12.0}), concurrency=8)
     assert "Latency of 1 call at concurrency 8: p50 12 ms, p95 12 ms." in render_markdown(shown)
+
+
+def test_usage_that_the_target_reports_stands_behind_the_latency() -> None:
+    usage = {"input_tokens": 1812.0, "output_tokens": 95.0, "cost_usd": 0.5}
+    shown = view(hits(1, 1, latency={"total_ms": 12.0}, usage=usage))
+    line = "p95 12 ms. The target reports 1,812 input and 95 output tokens an answer, $1.00 in all."
+    assert line in render_markdown(shown)
