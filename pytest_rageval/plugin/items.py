@@ -246,6 +246,8 @@ class CaseItem(pytest.Function):
         """Record that a fixture of the case raised, so that it was not asked."""
         settings = self.state.settings
         info = replace(raised_error(error, Path(settings.rootdir)), kind="fixture", attempts=0)
+        if not getattr(error, "pytrace", True):  # pytest.fail(..., pytrace=False)
+            info = replace(info, traceback="")
         trials = [
             Trial(self.located, self.file, settings, repeat, lost_judges(settings))
             for repeat in range(settings.repeats)
