@@ -31,6 +31,7 @@ WITHOUT_BEHAVIOUR = {"values.verdict": "records, which the tests of every judge 
 """Modules that need no test, and the reason."""
 
 TESTED_BY = {
+    "engine/test_case_evidence": "judges.evidence metrics.context report.explain.evidence",
     "analysis/compare/test_metrics_groups": "analysis.two_runs",
     "authoring/labelling/test_agreement": "report.text.agreement",
     "cli/commands/test_compare": (

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, judge_ms
+from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.metrics.scoring import (
     case_cluster,
     score_case,
@@ -120,7 +121,8 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
         judged = judge_case(
             view, trial.judges, rubrics=rubrics, repeat=trial.repeat, slots=trial.slots
         )
-    scores = score_case(view, None if judged is None else judged.verdicts)
+    verdicts = with_evidence(view, judged)
+    scores = score_case(view, verdicts)
     if judged is not None:
         scores = replace(scores, metrics={**scores.metrics, **judged.extra_scores})
     return CaseRecord(
@@ -138,7 +140,7 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
         answer_chars=None if response is None else len(response.answer),
         latency=_latency(result, judged),
         scores=scores,
-        verdicts=case_verdicts(view, judged),
+        verdicts=case_verdicts(view, judged, verdicts),
     )
 
 

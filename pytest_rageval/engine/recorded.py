@@ -21,7 +21,7 @@ from typing_extensions import TypedDict
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.metrics.scoring import any_heading
-from pytest_rageval.metrics.view import read_citations
+from pytest_rageval.metrics.view import read_citations, text_citations
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
 from pytest_rageval.project.field_names import ALIASES
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
@@ -90,22 +90,30 @@ class RecordedResponses:
         """Close the file."""
         self._file.close()
 
-    def reported(self, case_ids: Container[str]) -> Reported:
+    def reported(self, case_ids: Container[str], *, in_text: bool = False) -> Reported:
         """Return the parts of replies that the responses of these cases report at all.
 
         Nearly always the first lines decide. Faults of lines are left to ``first``.
+
+        Args:
+            case_ids: cases of the set; responses of others do not count.
+            in_text: whether it matters that any answer cites in its text.
         """
         self._file.seek(0)
-        headings, cited = None, False
+        headings, cited, cited_in_text = None, False, False
         for line in iterate_lines(self._file, self._display, []):
             response = _response_of(line.text, case_ids)
             if response is not None:
                 chunks = response.retrieved_chunks
                 headings = headings or any_heading(chunks or ()) or (False if chunks else headings)
                 cited = cited or read_citations(response, chunks) is not None
-            if headings and cited:
+                if in_text and not cited_in_text:
+                    cited_in_text = any(text_citations(response.answer, chunks))
+            if headings and cited and (cited_in_text or not in_text):
                 break
-        return Reported(headings=headings is not False, citations=cited)
+        return Reported(
+            headings=headings is not False, citations=cited, citations_in_text=cited_in_text
+        )
 
     def first(self, case_id: str) -> tuple[bool, object]:
         """Return whether a first response of a case is recorded, and the response."""
@@ -319,7 +327,7 @@ class RecordedRun:
 
     def _score(self, reader: CaseReader, responses: RecordedResponses) -> Iterator[CaseRecord]:
         known = _case_ids(self._cases)
-        reported = responses.reported(known)
+        reported = responses.reported(known, in_text=self._judge is not None)
         n = unanswered = 0
         for located in reader:
             n += 1

@@ -11,6 +11,7 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, rubric_keys
+from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.scoring import response_of, score_case
 from pytest_rageval.metrics.view import view_case
@@ -81,10 +82,11 @@ def rejudge(
     scoring = replace(scoring, k=record.k, judge_configured=True, retrieval_only=False)
     view = view_case(case, response_of(record), scoring, error=record.error)
     judged = judge_case(view, judges, rubrics=rubrics, repeat=record.repeat)
-    scores = score_case(view, judged.verdicts)
+    found = with_evidence(view, judged)
+    scores = score_case(view, found)
     verdicts = replace(record.verdicts, spot_check=None)
     if view.response is not None:
-        verdicts = case_verdicts(view, judged)
+        verdicts = case_verdicts(view, judged, found)
     kept = replace(
         record.scores,
         metrics={**scores.metrics, **judged.extra_scores},

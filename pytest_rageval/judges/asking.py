@@ -273,10 +273,19 @@ def _own_keys(judge: Judge, rubric: str) -> tuple[str, ...]:
 # --- fields of a record ------------------------------------------------------------------------
 
 
-def case_verdicts(view: CaseView, judged: Judged | None) -> CaseVerdicts:
-    """Return the fields of a record about judging."""
+def case_verdicts(
+    view: CaseView, judged: Judged | None, verdicts: Verdicts | None = None
+) -> CaseVerdicts:
+    """Return the fields of a record about judging.
+
+    Args:
+        view: the case with its response.
+        judged: result of judging; None: there is no judge.
+        verdicts: with the evidence found in the passages; None: nothing was found.
+    """
+    evidence = None if verdicts is None else verdicts.evidence
     if judged is None or view.response is None:
-        return CaseVerdicts()
+        return CaseVerdicts(evidence=evidence)
     by_rubric = {judgement.rubric: judgement for judgement in judged.judgements}
     abstained = judged.verdicts.abstained
     hallucinated = None if abstained is None else not view.case.answerable and not abstained
@@ -293,6 +302,7 @@ def case_verdicts(view: CaseView, judged: Judged | None) -> CaseVerdicts:
         },
         judgements={rubric: _summary(found) for rubric, found in by_rubric.items()},
         judge_input=_judge_input(judged, view.case.question, view.response.answer),
+        evidence=evidence,
         cost=judge_cost((*judged.judgements, *judged.second)),
         spot_check=spot_check_fields(judged.repeated, judged.second),
     )

@@ -14,13 +14,17 @@ from pytest_rageval.metrics.view import (
     Scores,
     gold_population,
 )
+from pytest_rageval.values.record import CheckedClaim
 from pytest_rageval.values.reply import Citation
 
 _NOTHING: Final[frozenset[int]] = frozenset()
 _ATTRIBUTION: Final = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
 CITED_METRICS: Final = (*_ATTRIBUTION, "citation_in_context_rate", "recency_conflict_accuracy")
 """Metrics that need to know whether an answer without citations could have had some."""
+SUPPORT_METRICS: Final = ("citation_support_precision", "citation_support_recall")
+"""Metrics that need to know whether an answer could have had citations in its text."""
 _NO_CITATION: Final = NotApplicable("The answer cites nothing.")
+_UNCITED_TEXT: Final = NotApplicable("The answer cites nothing in its text.")
 _NOT_REPORTED: Final = NotApplicable("The target reports no citations.")
 
 
@@ -104,6 +108,40 @@ def _rule_missing(view: CaseView) -> NotApplicable | None:
     if rule == "acknowledge_both" and not view.settings.judge_configured:
         return NotApplicable("The rule acknowledge_both needs a judge.")
     return None
+
+
+def score_citation_support(view: CaseView) -> Scores:
+    """Score whether the passages that a claim cites support it (ALCE, Gao et al. 2023)."""
+    claims = _checked_claims(view)
+    if not isinstance(claims, tuple):
+        return dict.fromkeys(SUPPORT_METRICS, claims)
+    pairs = [check.supports is True for claim in claims for check in claim.citations]
+    if not pairs and not view.settings.citations_in_text:
+        outside = NotApplicable("The target cites nothing in the text of its answers.")
+        return dict.fromkeys(SUPPORT_METRICS, outside)
+    supported = [any(check.supports for check in claim.citations) for claim in claims]
+    precision = sum(pairs) / len(pairs) if pairs else _UNCITED_TEXT
+    return dict(zip(SUPPORT_METRICS, (precision, sum(supported) / len(claims)), strict=True))
+
+
+def _checked_claims(view: CaseView) -> tuple[CheckedClaim, ...] | Score:
+    """Return the claims of the answer, or why they are not scored."""
+    if not view.settings.judge_configured:
+        return NotApplicable("The run has no judge.")
+    if not view.case.answerable:
+        return NotApplicable("The case is unanswerable.")
+    if view.failed:
+        return FAILED
+    if view.abstained:
+        return NotApplicable("The answer abstains, so it makes no claim.")
+    if view.chunks is None:
+        return NotApplicable("The target reports no retrieved_chunks.")
+    claims = None if view.evidence is None else view.evidence.claims
+    if not view.texts_whole or any(c.supports is None for m in claims or () for c in m.citations):
+        return NotApplicable("A cited or retrieved chunk came without its whole text.")
+    if claims is None:
+        return NotApplicable("Nothing was looked up in the passages.")
+    return claims or NotApplicable("The answer makes no claim.")
 
 
 def score_abstention(view: CaseView) -> Scores:

@@ -20,7 +20,10 @@ POINT_SHARE: Final = 0.2
 """One point of 0 to 5 as a share of the scale."""
 _TOLERANCE: Final = 1e-9
 _ZERO_WHEN_ABSTAINED: Final = frozenset({"correctness", "key_fact_recall"})
-_JUDGED_KEYS: Final = tuple(key for key, info in METRICS.items() if info.judged)
+_JUDGED_KEYS: Final = tuple(
+    key for key, info in METRICS.items() if info.judged and key != "context_utilization"
+)
+"""Metrics that are scores of a verdict; ``context_utilization`` only counts by one."""
 
 
 def valid_score(score: object, scale: tuple[float, float]) -> float | None:

@@ -75,6 +75,9 @@ _RETRIEVAL: Final = "answerable cases with golds whose chunks are reported"
 _GROUPS: Final = f"{_RETRIEVAL} and that have required_support_groups"
 _SCOPE: Final = "answerable cases with golds for which folders were selected"
 _CITED: Final = "answerable cases with golds whose citations are reported"
+_CLAIMS: Final = (
+    "answerable cases answered, not abstained on, with claims, whose chunks come with their texts"
+)
 
 
 def _retrieval() -> list[MetricInfo]:
@@ -162,6 +165,17 @@ def _lists_and_scope() -> list[MetricInfo]:
     ]
 
 
+def _context() -> list[MetricInfo]:
+    return [
+        MetricInfo(
+            key="fact_recall_in_context",
+            title="Expected facts in the context",
+            population="answerable cases with expected facts whose chunks come with their texts",
+            level="list",
+        ),
+    ]
+
+
 def _embedding() -> list[MetricInfo]:
     return [
         MetricInfo(
@@ -201,6 +215,20 @@ def _answer() -> list[MetricInfo]:
             "cases with at least one citation whose chunks are reported",
         ),
         (
+            "citation_support_precision",
+            "Citations that support their claim",
+            "higher",
+            False,
+            f"{_CLAIMS}, with at least one citation in the text",
+        ),
+        (
+            "citation_support_recall",
+            "Claims with a citation that supports them",
+            "higher",
+            False,
+            f"{_CLAIMS}, if any answer of the run cites in its text",
+        ),
+        (
             "recency_conflict_accuracy",
             "Recency conflict handled",
             "higher",
@@ -238,6 +266,12 @@ def _judged() -> list[MetricInfo]:
         ("claim_support_rate", "Claims supported (faithfulness)", 1.0, f"{grounded} and claims"),
         ("correctness", "Correctness", 5.0, "answerable cases"),
         ("key_fact_recall", "Expected facts found", 1.0, "answerable cases with expected facts"),
+        (
+            "context_utilization",
+            "Facts of the context in the answer",
+            1.0,
+            "answerable cases with expected facts that the context states",
+        ),
         *(
             (f"quality.{name}", f"Quality: {name}", 1.0, answered)
             for name in ("correctness", "completeness", "relevance", "overall")
@@ -311,7 +345,7 @@ def _stages() -> Iterator[MetricInfo]:
     stages: dict[FailureStage, Level] = {
         **dict.fromkeys(STAGES, "run"),
         **dict.fromkeys(("wrongly_abstained", "not_cited", "hallucinated"), "answer"),
-        **dict.fromkeys(("ungrounded", "incorrect"), "judged"),
+        **dict.fromkeys(("ungrounded", "not_used", "incorrect"), "judged"),
     }
     for stage, level in stages.items():
         yield MetricInfo(
@@ -336,7 +370,17 @@ FIVE_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
 """Weights of ``five.composite``."""
 
 METRICS: Final[Mapping[str, MetricInfo]] = MappingProxyType(
-    {m.key: m for m in (*_retrieval(), *_lists_and_scope(), *_embedding(), *_answer(), *_judged())}
+    {
+        metric.key: metric
+        for metric in (
+            *_retrieval(),
+            *_lists_and_scope(),
+            *_context(),
+            *_embedding(),
+            *_answer(),
+            *_judged(),
+        )
+    }
 )
 """Every metric that a single case can have, in the order of display."""
 

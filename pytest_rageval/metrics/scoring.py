@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pytest_rageval.metrics.answer import CITED_METRICS, score_abstention, score_citations
+from pytest_rageval.metrics.answer import (
+    CITED_METRICS,
+    SUPPORT_METRICS,
+    score_abstention,
+    score_citation_support,
+    score_citations,
+)
+from pytest_rageval.metrics.context import score_context, unused_facts
 from pytest_rageval.metrics.embedding_scores import score_embeddings
 from pytest_rageval.metrics.judged import PASS_SHARE, score_judged
 from pytest_rageval.metrics.matching import has_heading_anchor, norm_path
@@ -49,7 +56,9 @@ _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_lists,
     score_scope,
     score_embeddings,
+    score_context,
     score_citations,
+    score_citation_support,
     score_abstention,
     score_judged,
 )
@@ -224,7 +233,7 @@ def find_failure_stage(
         trapped = "irrelevant_retrieved"
     if not view.case.answerable:
         return "hallucinated" if metrics["hallucination_rate_unanswerable"] == 1 else trapped
-    return _lost_evidence(view, metrics, before_rerank) or trapped or _bad_answer(metrics)
+    return _lost_evidence(view, metrics, before_rerank) or trapped or _bad_answer(view, metrics)
 
 
 def _lost_evidence(
@@ -251,7 +260,7 @@ def _index_is_empty(view: CaseView) -> bool:
     return any(not isinstance(count, bool) and count == 0 for count in counts)
 
 
-def _bad_answer(metrics: Metrics) -> FailureStage | None:
+def _bad_answer(view: CaseView, metrics: Metrics) -> FailureStage | None:
     if metrics["over_abstention_rate"] == 1:
         return "wrongly_abstained"
     if metrics["attribution_hit_rate"] == 0 or _conflict_uncited(metrics):
@@ -259,8 +268,11 @@ def _bad_answer(metrics: Metrics) -> FailureStage | None:
     if below_pass_line("groundedness", metrics):
         return "ungrounded"
     # All sources cited, and the answer hides that they differ.
-    hides_conflict = metrics["recency_conflict_accuracy"] == 0
-    return "incorrect" if hides_conflict or below_pass_line("correctness", metrics) else None
+    if metrics["recency_conflict_accuracy"] == 0:
+        return "incorrect"
+    if below_pass_line("correctness", metrics):
+        return "not_used" if unused_facts(view) else "incorrect"
+    return None
 
 
 def _conflict_uncited(metrics: Metrics) -> bool:
@@ -290,6 +302,7 @@ def score_settings(settings: Settings, reported: Reported | None = None) -> Scor
         coarse_chunks=settings.coarse_chunks,
         headings_reported=reported.headings,
         citations_reported=reported.citations,
+        citations_in_text=reported.citations_in_text,
         folder_mode=settings.folder_mode,
         retrieval_only=settings.retrieval_only,
         judge_configured=settings.judge != "none",
@@ -314,7 +327,14 @@ def reported_by(records: Iterable[CaseRecord]) -> Reported:
     return Reported(
         headings=any_heading(chunks) is not False,
         citations=any(record.citations is not None for record in records),
+        citations_in_text=any(cites_in_text(record) for record in records),
     )
+
+
+def cites_in_text(record: CaseRecord) -> bool:
+    """Return whether a claim of the answer has a citation, as far as claims were looked at."""
+    claims = record.evidence.claims if record.evidence is not None else None
+    return any(claim.citations for claim in claims or ())
 
 
 def seems_reported(
@@ -340,8 +360,8 @@ def settle(
 
     This includes failed cases, whose metrics become errors or not applicable. Only metrics of
     anchors and ``similarity_margin``, which then lacks relevant chunks, depend on headings, and
-    only ``CITED_METRICS`` on citations; the others are kept, since a record may not contain their
-    vectors or verdicts any more.
+    only ``CITED_METRICS`` and ``SUPPORT_METRICS`` on citations; the others are kept, since a record
+    may not contain their vectors or verdicts any more.
 
     Args:
         record: the record as first scored.
@@ -351,13 +371,16 @@ def settle(
         settled_before: whether the record may have been settled for a part of the run, which
             matters only where it has nothing to guess from: no chunks, or no citations.
     """
+    in_text = cites_in_text(record)
     guess = seems_reported(record.retrieved_chunks, record.citations)
+    guess = replace(guess, citations_in_text=in_text)
     if record.response is None:
-        guess = replace(guess, citations=reported.citations)
-    blind = settled_before and not (record.retrieved_chunks and record.citations is not None)
-    if guess == reported and not blind:
+        guess = replace(reported, headings=guess.headings)
+    seen = record.retrieved_chunks and record.citations is not None and in_text
+    if guess == reported and not (settled_before and not seen):
         return record
     changed = set(CITED_METRICS) if record.citations is None else set()
+    changed |= set() if in_text else set(SUPPORT_METRICS)
     known = {
         key: _stored_score(record, key)
         for key, info in METRICS.items()
@@ -368,7 +391,11 @@ def settle(
 
     scoring = score_settings(settings, reported)
     view = view_case(case, response_of(record), scoring, error=record.error)
-    scores = score_case(view, known=known)
+    abstained = (record.abstention or {}).get("abstained")
+    verdicts = Verdicts(
+        abstained=abstained if isinstance(abstained, bool) else None, evidence=record.evidence
+    )
+    scores = score_case(view, verdicts, known=known)
     response = record.response and replace(record.response, retrieved_chunks=view.chunks)
     custom = {key: value for key, value in record.metrics.items() if key not in METRICS}
     metrics = {**scores.metrics, **custom}

@@ -27,7 +27,7 @@ from pytest_rageval.metrics.matching import (
     norm_path,
 )
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.record import Evidence, ScoreSettings
 from pytest_rageval.values.reply import (
     AskResponse,
     Citation,
@@ -73,6 +73,8 @@ class Verdicts:
     a score is an error where it applies, so pass this for failed cases too."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     """Judged metric key to the reason why the judge found it not applicable (no claims)."""
+    evidence: Evidence | None = None
+    """Key facts and claims looked up in the passages; None: not looked up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,16 @@ class CaseView:
     def cut(self) -> tuple[RetrievedChunk, ...]:
         """The first ``k`` chunks; empty if they are not reported."""
         return (self.chunks or ())[: self.k]
+
+    @property
+    def texts_whole(self) -> bool:
+        """Whether every chunk in the cut came with its whole text."""
+        return all(chunk.text is not None and not chunk.text_truncated for chunk in self.cut)
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """Key facts and claims looked up in the passages; None: not looked up."""
+        return None if self.verdicts is None else self.verdicts.evidence
 
     @property
     def abstained(self) -> bool | None:
@@ -224,6 +236,17 @@ def text_citations(
             their meaning is unknown.
         path_case: comparison of paths when a section name is looked up.
     """
+    return (citation for _, citation in located_citations(answer, chunks, path_case))
+
+
+def located_citations(
+    answer: str, chunks: Sequence[RetrievedChunk] | None, path_case: PathCase = "sensitive"
+) -> Iterator[tuple[int | None, Citation]]:
+    """Yield the citations written in an answer as ``text_citations`` does, with their rank.
+
+    The rank, from 1, is the number of a citation that counts the chunks, even one that is out of
+    range; None: the citation names a document.
+    """
     if "[" not in answer and "(" not in answer and "section" not in answer.casefold():
         return
     prose = _CODE.sub(lambda match: " " * len(match.group()), answer)
@@ -232,12 +255,14 @@ def text_citations(
         if match.group("path") is not None:
             path = _unquote(match.group("path"))
             if _PATH_LIKE.search(path) and not prose[match.start()].isspace():
-                yield _without_brackets(path, match.group("section"), chunks or (), path_case)
+                section = match.group("section")
+                yield None, _without_brackets(path, section, chunks or (), path_case)
         elif numbers is None:
             content = match.group("square") or match.group("round") or match.group("bare")
-            yield from _named(content, chunks or (), path_case)
+            yield from ((None, found) for found in _named(content, chunks or (), path_case))
         elif chunks is not None and prose[match.start()] == "[":  # "items[0]" in code is not one
-            yield from (_numbered(int(n), chunks) for n in re.findall("[0-9]+", numbers))
+            ranks = map(int, re.findall("[0-9]+", numbers))
+            yield from ((rank, _numbered(rank, chunks)) for rank in ranks)
 
 
 def _numbered(number: int, chunks: Sequence[RetrievedChunk]) -> Citation:

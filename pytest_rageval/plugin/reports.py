@@ -67,6 +67,7 @@ _RETRIEVAL_KEYS: Final = ("recall_all_at_k", "hit_at_k", "recall_at_k")
 _FLAW_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "not_cited": ("attribution_hit_rate",),
     "ungrounded": ("groundedness",),
+    "not_used": ("correctness", "context_utilization"),
     "incorrect": ("correctness",),
 }
 """Metrics behind each stage of a flawed answer."""

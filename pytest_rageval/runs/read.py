@@ -111,7 +111,11 @@ def settled(run: StoredRun, record: CaseRecord, case: Case | None) -> CaseRecord
     """
     if case is not None:
         scoring = run.scoring
-        facts = Reported(headings=scoring.headings_reported, citations=scoring.citations_reported)
+        facts = Reported(
+            headings=scoring.headings_reported,
+            citations=scoring.citations_reported,
+            citations_in_text=scoring.citations_in_text,
+        )
         record = settle(record, case, run.settings, facts)
     return decided_by(record, run.settings.judged_on)
 

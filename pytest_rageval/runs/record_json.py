@@ -55,7 +55,8 @@ _LINE: Final = (
     "required", "cluster", "k", "question", "answer", "answer_chars", "references", "citations",
     "abstained", "abstain_reason", "retrieved_chunks", "folder_selection", "metrics",
     "not_applicable", "metrics_before_rerank", "groundedness", "correctness", "abstention",
-    "judgements", "spot_check", "judge_input", "latency", "cost", "indexing_coverage", "models",
+    "judgements", "spot_check", "judge_input", "evidence", "latency", "cost",
+    "indexing_coverage", "models",
 )  # fmt: skip
 """Fields of a line in their order, up to the case."""
 

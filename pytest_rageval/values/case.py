@@ -59,3 +59,8 @@ class Case:
     """``generated``: not reviewed by a person; it is asked and shown but counts nowhere."""
     notes: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def stated_facts(self) -> tuple[str, ...]:
+        """The key facts that say anything: those that are not blank."""
+        return tuple(fact for fact in self.expected_key_facts if fact.strip())

@@ -30,11 +30,14 @@ FailureStage = Literal[
     "wrongly_abstained",
     "not_cited",
     "ungrounded",
+    "not_used",
     "incorrect",
     "hallucinated",
 ]
 STAGES: Final[tuple[FailureStage, ...]] = get_args(FailureStage)
-ANSWER_STAGES: Final[frozenset[str]] = frozenset({"not_cited", "ungrounded", "incorrect"})
+ANSWER_STAGES: Final[frozenset[str]] = frozenset(
+    {"not_cited", "ungrounded", "not_used", "incorrect"}
+)
 """Stages of a flawed case: retrieval is as expected; the answer lacks a citation, or is wrong."""
 
 Aspect = Literal["retrieval", "answer"]
@@ -57,6 +60,9 @@ class ScoreSettings:
     citations_reported: bool = False
     """True when any answer of the whole run cites or any reply has references: an answer without
     citations then cites nothing."""
+    citations_in_text: bool = False
+    """True when any answer of the whole run cites in its text: the claims of an answer that does
+    not are then without a citation."""
     folder_mode: FolderMode | None = None
     retrieval_only: bool = False
     judge_configured: bool = False
@@ -72,6 +78,42 @@ class Reported:
     """Whether any retrieved chunk has a heading; also True without chunks."""
     citations: bool = False
     """Whether any answer cites or any reply has references."""
+    citations_in_text: bool = False
+    """Whether any answer cites in its text, as far as its claims were looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CitationCheck:
+    """One citation in a claim, looked up in the passages that it points at."""
+
+    ranks: tuple[int, ...] = ()
+    """Ranks of those passages, from 1; empty: nothing that was retrieved."""
+    supports: bool | None = False
+    """Whether one of them supports the claim; None: a text is missing or not whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedClaim:
+    """One statement of an answer, with the citations written in it."""
+
+    text: str
+    citations: tuple[CitationCheck, ...] = ()
+    stated_at: int | None = None
+    """Rank of the first passage in the cut that supports it, looked up only where it has citations
+    and none of them does; None: no passage, or not looked up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Key facts and claims as they were found in the whole texts of the passages, by words."""
+
+    facts: tuple[tuple[int, ...], ...] | None = None
+    """By key fact that is not blank: ranks of the passages in the cut that state it; None: there
+    are no key facts, or not every passage in the cut came with its whole text."""
+    facts_stated: tuple[bool, ...] | None = None
+    """By the same facts: whether the answer states it, by the run's judge; None: not judged."""
+    claims: tuple[CheckedClaim, ...] | None = None
+    """In the order of the answer; None: not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +151,8 @@ class CaseVerdicts:
     """Verdicts of a second judge: judge, rubric versions, scores by metric key, errors by rubric;
     None: the case was judged once."""
     judge_input: Mapping[str, Any] | None = None
+    evidence: Evidence | None = None
+    """Key facts and claims looked up in the passages; not a verdict of the judge."""
     cost: Mapping[str, float | None] = field(default_factory=dict)
 
 
@@ -195,6 +239,7 @@ class CaseRecord:
     judgements = _Part[Mapping[str, Any]]("verdicts.judgements")
     spot_check = _Part[Mapping[str, Any] | None]("verdicts.spot_check")
     judge_input = _Part[Mapping[str, Any] | None]("verdicts.judge_input")
+    evidence = _Part[Evidence | None]("verdicts.evidence")
     cost = _Part[Mapping[str, float | None]]("verdicts.cost")
 
     @property

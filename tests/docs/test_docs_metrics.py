@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.judges.asking import Judges, judge_case
+from pytest_rageval.judges.evidence import with_evidence
+from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.metrics.matching import matches_anchor
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, STAGE_PREFIX, MetricInfo
-from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.metrics.view import Verdicts, view_case
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor
@@ -147,10 +150,13 @@ def _case_examples() -> list[tuple[Section, Block, Block]]:
 CASE_EXAMPLES = _case_examples()
 
 
+_JUDGED = {"judge", "verdicts"}
+
+
 def score_example(text: str) -> Values:
     """Score an example: its metrics as numbers or words, its outcome, what reranking did."""
     given: Values = json.loads(text)
-    unknown = given.keys() - {"case", "response", "error", "k", "verdicts"}
+    unknown = given.keys() - {"case", "response", "error", "k", "verdicts", "judge"}
     assert not unknown, f"unknown parts of an example: {unknown}"
     case = parse_case({"id": "example", "question": "?", **given["case"]})
     reply, response, error = given["response"], None, None
@@ -159,7 +165,11 @@ def score_example(text: str) -> Values:
     if "error" in given:
         error = ErrorInfo(kind=given["error"], message="the target failed")
     verdicts = Verdicts(**given["verdicts"]) if "verdicts" in given else None
-    settings = ScoreSettings(k=given.get("k", 5), judge_configured=verdicts is not None)
+    settings = ScoreSettings(k=given.get("k", 5), judge_configured=bool({*given} & _JUDGED))
+    if given.get("judge") == "offline":
+        view = view_case(case, response, settings, error=error)
+        judged = judge_case(view, Judges(OfflineJudge()), rubrics=("groundedness", "correctness"))
+        verdicts = with_evidence(view, judged)
     scores = score_reply(case, response, settings, error=error, verdicts=verdicts)
     found: Values = {"outcome": scores.outcome, "failure_stage": scores.failure_stage}
     for key, value in scores.metrics.items():

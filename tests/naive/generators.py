@@ -341,7 +341,37 @@ def score(rng: Random) -> Values:
         made["retrieval_only"] = True
     if chance(rng, 0.4):
         made["judge"] = verdict(rng)
+    return with_evidence(rng, made) if chance(rng, 0.5) else made
+
+
+def with_evidence(rng: Random, made: Values) -> Values:
+    """Give a row key facts and claims, with what was found of them; at times of other facts."""
+    facts = [rng.choice(("30 days", "a fee", " ")) for _ in range(rng.randint(0, 3))]
+    made["case"]["expected_key_facts"] = facts
+    n = len([fact for fact in facts if fact.strip()]) + (1 if chance(rng, 0.1) else 0)
+    if chance(rng, 0.8):
+        for one in reported_chunks(made["response"]):
+            one.pop("text_truncated", None)
+            one["text"] = one.get("text") or rng.choice(TEXTS)
+    if made["response"] is not None and chance(rng, 0.9):
+        evidence: Values = {}
+        if chance(rng, 0.9):
+            evidence["facts"] = [rng.choice(([], [1], [2, 3])) for _ in range(n)]
+        if chance(rng, 0.8):
+            evidence["facts_stated"] = [chance(rng, 0.5) for _ in range(n)]
+        if chance(rng, 0.9):
+            evidence["claims"] = [claim(rng) for _ in range(rng.randint(0, 3))]
+        made["evidence"] = evidence
+    if chance(rng, 0.5):
+        made["settings"] = {**made.get("settings", {}), "citations_in_text": True}
     return made
+
+
+def claim(rng: Random) -> Values:
+    """A claim with its citations as they were looked up."""
+    states = (True, True, True, False, False, *([None] if chance(rng, 0.1) else []))
+    checks = [{"ranks": [1], "supports": rng.choice(states)} for _ in range(rng.randint(0, 2))]
+    return {"text": "It is so.", "citations": checks}
 
 
 def verdict(rng: Random) -> Values:
@@ -355,7 +385,7 @@ def rerank_delta(rng: Random) -> Values:
     made = score(rng)
     while made["response"] is None:
         made = score(rng)
-    for key in ("error", "judge", "folder_mode", "retrieval_only"):
+    for key in ("error", "judge", "folder_mode", "retrieval_only", "evidence"):
         made.pop(key, None)
     found = reported_chunks(made["response"])
     before = [rng.randint(1, 6) for _ in found]

@@ -13,6 +13,7 @@ from pytest_rageval.metrics.retrieval import (
     recall_at_k,
     reciprocal_rank,
 )
+from tests.naive import evidence
 from tests.naive.citations import cited, in_context, points_into
 from tests.naive.matching import (
     Values,
@@ -42,6 +43,7 @@ ANCHOR_LEVEL = (*UNITS, "recall_all_at_k", "group_recall_at_k", "specificity_acc
 DOCUMENT_LEVEL = tuple(f"doc_{key}" for key in UNITS)
 SCOPE = ("scope_miss_rate", "scope_selection_miss_rate", "scope_any_excluded_rate")
 RETRIEVAL = (*ANCHOR_LEVEL, *DOCUMENT_LEVEL, "negative_accuracy")
+CONTEXT = ("fact_recall_in_context", "context_utilization", *evidence.SUPPORT)
 ATTRIBUTION = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
 ANSWER_SIDE = (
     *ATTRIBUTION,
@@ -91,7 +93,7 @@ def rank_order(chunks: list[Values], key: str = "rank") -> list[Values]:
 def score(row: Values) -> Values:
     """Answer one row of op ``score``."""
     of = Row(row)
-    cells = {**retrieval(of), **scope(of), **answer_side(of)}
+    cells = {**retrieval(of), **scope(of), **answer_side(of), **context(of, row)}
     return {
         "metrics": {k: None if isinstance(v, str) else v for k, v in cells.items()},
         "status": {k: v if isinstance(v, str) else "scored" for k, v in cells.items()},
@@ -119,6 +121,19 @@ def retrieval(of: Row) -> dict[str, Cell]:
     ranked = rank_order(of.chunks)
     values = retrieval_of(of, ranked)
     return cells | {key: values[key] for key in inside}
+
+
+def context(of: Row, row: Values) -> dict[str, Cell]:
+    """Facts in the context and citations that support; what was looked up is given."""
+    cut = None if of.chunks is None else rank_order(of.chunks)[: of.k]
+    recall = evidence.facts(row, cut, of.dead)
+    cells: dict[str, Cell] = {"fact_recall_in_context": recall}
+    if of.retrieval_only:
+        return cells | dict.fromkeys(("context_utilization", *evidence.SUPPORT), NA)
+    flag = of.response.get("abstained")
+    abstained = (of.judge or {}).get("abstained") if flag is None else flag
+    cells["context_utilization"] = evidence.utilization(row, recall, of.failed)
+    return cells | evidence.support(row, cut, of.failed, abstained)
 
 
 def has_groups(of: Row) -> bool:
@@ -367,7 +382,7 @@ def rerank_delta(row: Values) -> Values:
     of = Row(row)
     after = retrieval(of)
     unknown: dict[str, float | None] = dict.fromkeys(after)
-    if of.chunks is None:
+    if not of.chunks:
         return {"delta": unknown}
     if not all(isinstance(chunk.get("rank_before_rerank"), int) for chunk in of.chunks):
         return {"delta": unknown}

@@ -15,7 +15,7 @@ import pytest
 from tests.naive.evaluate import OPERATIONS, differences
 from tests.naive.evaluate import evaluate as evaluate_naively
 from tests.naive.generators import GENERATORS
-from tests.naive.scoring import ANSWER_SIDE, RETRIEVAL, SCOPE
+from tests.naive.scoring import ANSWER_SIDE, CONTEXT, RETRIEVAL, SCOPE
 from tests.oracles.adapter import checked_examples, evaluate
 
 SHOWN = 3
@@ -76,7 +76,7 @@ def test_random_cases_bring_every_metric_into_every_state() -> None:
             states[key].add(status)
             if status == "scored":
                 values[key].add(answer["metrics"][key])
-    keys = {*RETRIEVAL, *SCOPE, *ANSWER_SIDE, "fallback_rate"}
+    keys = {*RETRIEVAL, *SCOPE, *ANSWER_SIDE, *CONTEXT, "fallback_rate"}
     assert states.keys() == keys
     lacking = {k: s for k, s in states.items() if s != {"scored", "not_applicable", "error"}}
     assert lacking == {}

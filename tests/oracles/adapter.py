@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from pytest_rageval.analysis.embeddings import compute_silhouette
 from pytest_rageval.metrics.judged import (
     claim_support,
@@ -26,20 +28,21 @@ from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import TARGET_ERROR_KINDS, TargetErrorKind
-from pytest_rageval.values.record import CaseScores, ScoreSettings
+from pytest_rageval.values.record import CaseScores, Evidence, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
 from tests.build.scores import rerank_delta, score_reply
 
 Values = dict[str, Any]
 
-EXAMPLES = Path(__file__).parents[1] / "data" / "metric_oracles.jsonl"
+EXAMPLES = sorted((Path(__file__).parents[1] / "data").glob("*_oracles.jsonl"))
 """Inputs and expected outputs, worked out by hand or by another tool (the field ``source``)."""
 
 
 @cache
 def checked_examples() -> tuple[Values, ...]:
     """Every row of the checked examples: ``id``, ``op``, ``input``, ``expected`` and ``tol``."""
-    return tuple(map(json.loads, EXAMPLES.read_text(encoding="utf-8").splitlines()))
+    lines = (line for file in EXAMPLES for line in file.read_text(encoding="utf-8").splitlines())
+    return tuple(map(json.loads, lines))
 
 
 def evaluate(op: str, values: Values) -> Values:
@@ -90,6 +93,14 @@ def _status(scores: CaseScores, key: str) -> str:
     return "not_applicable" if key in scores.not_applicable else "error"
 
 
+def evidence_of(values: Values | None) -> Evidence | None:
+    """Return what was looked up in the passages; None: nothing was."""
+    return None if values is None else _EVIDENCE.validate_python(values)
+
+
+_EVIDENCE = TypeAdapter(Evidence)
+
+
 def _score(row: Values) -> Values:
     judge = row.get("judge")
     scores = score_reply(
@@ -97,7 +108,9 @@ def _score(row: Values) -> Values:
         _response(row),
         _settings(row),
         error=_error(row),
-        verdicts=None if judge is None else Verdicts(**judge),
+        verdicts=None
+        if judge is None and row.get("evidence") is None
+        else Verdicts(**judge or {}, evidence=evidence_of(row.get("evidence"))),
     )
     return {
         "metrics": dict(scores.metrics),

@@ -21,7 +21,13 @@ from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.values.case import Anchor, Case, RecencyRule
-from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.record import (
+    CaseRecord,
+    CheckedClaim,
+    CitationCheck,
+    Evidence,
+    ScoreSettings,
+)
 from pytest_rageval.values.settings import Settings
 
 _T = TypeVar("_T")
@@ -56,7 +62,9 @@ _ANSWERS = (
     *("text", "Yes (File: a.md, Section: S).", "[File: docs/b.md, Section: ## T] [2]", "[1]"),
     " \n",
 )
-JUDGED = [key for key, info in METRICS.items() if info.judged and key != "five.composite"]
+_COUNTED = {"five.composite", "context_utilization"}
+"""Metrics that are counted from verdicts, and of which no verdict tells."""
+JUDGED = [key for key, info in METRICS.items() if info.judged and key not in _COUNTED]
 
 
 def seeded(make: Callable[[Random], _T]) -> st.SearchStrategy[_T]:
@@ -138,6 +146,8 @@ def _chunks(dice: Random, *, vectors: bool) -> list[Payload]:
     rows = [_chunk(dice) for _ in range(dice.choice((0, 1, 3, 5, 8)))]
     if chance(dice, 0.1):
         rows = [{**row, "heading_path": None} for row in rows]
+    if chance(dice, 0.5):
+        rows = [{**row, "text": dice.choice(_TEXTS)} for row in rows]
     ranks = dice.choice((None, None, "rank", "rank_before_rerank"))
     for row in rows:
         if vectors:
@@ -179,6 +189,24 @@ def make_verdicts(dice: Random) -> Verdicts:
         scores=dice.choice((scores, scores, scores, {})),
         judged_keys=frozenset(dice.choice(((), JUDGED))),
         not_applicable=dice.choice(({}, {"claim_support_rate": "no claims"})),
+        evidence=make_evidence(dice) if chance(dice, 0.9) else None,
+    )
+
+
+def make_evidence(dice: Random) -> Evidence:
+    """Draw what was looked up in the passages, of the one fact of a case or of another number."""
+    checks = (CitationCheck(), CitationCheck(ranks=(1,), supports=True))
+    odd = CitationCheck(ranks=(9,), supports=None)
+    claims = [
+        CheckedClaim(text="So it is.", citations=tuple(dice.choices(checks, k=dice.randint(0, 3))))
+        for _ in range(dice.randint(0, 3))
+    ]
+    if chance(dice, 0.1):
+        claims.append(CheckedClaim(text="So.", citations=(odd,)))
+    return Evidence(
+        facts=dice.choice((None, (), ((),), ((1, 2),), ((1,),))),
+        facts_stated=dice.choice((None, (), (False,), (True,))),
+        claims=dice.choice((None, tuple(claims), tuple(claims))),
     )
 
 
@@ -192,6 +220,7 @@ def make_settings(dice: Random) -> ScoreSettings:
         coarse_chunks=chance(dice, 0.5),
         headings_reported=chance(dice, 0.9),
         citations_reported=k % 2 == 0,
+        citations_in_text=k % 3 == 0,
         folder_mode=dice.choice((None, "off", "on", "on_with_fallback")),
         retrieval_only=chance(dice, 0.1),
         judge_configured=chance(dice, 0.8),

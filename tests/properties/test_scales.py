@@ -73,7 +73,7 @@ def test_the_scenes_reach_every_state_of_every_metric() -> None:
     low: set[str] = set()
     blocked: set[str] = set()
     erred: set[str] = set()
-    for seed in range(600):
+    for seed in range(900):
         scores = make_scores(Random(seed))
         for key, value in scores.metrics.items():
             if value is not None:

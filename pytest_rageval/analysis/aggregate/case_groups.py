@@ -127,6 +127,11 @@ def count_outcomes(records: Iterable[CaseRecord]) -> dict[str, Any]:
     return {**counts, "stages": count_stages(case.stage for case in cases)}
 
 
+def tells_not_used(records: Iterable[CaseRecord]) -> bool:
+    """Whether records tell ``not_used`` apart from ``incorrect``; older ones do not."""
+    return any("context_utilization" in record.metrics for record in records)
+
+
 def count_stages(stages: Iterable[FailureStage | None]) -> dict[str, int]:
     """Count failure stages, the most first, else in the order of the way of a question."""
     found = Counter(stages)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from pytest_rageval.analysis.aggregate.case_groups import tells_not_used
 from pytest_rageval.analysis.aggregate.operational import record_latency
 from pytest_rageval.analysis.compare.flips import CaseFlip, find_flips
 from pytest_rageval.analysis.compare.pairs import (
@@ -31,7 +32,7 @@ from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.metrics.scoring import ANSWER_KEYS, decided_by
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord
+from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord, FailureStage
 
 MARGIN_SHARE: Final = 0.05
 """Share of a metric's range: smaller differences do not matter unless a threshold sets another."""
@@ -309,9 +310,16 @@ def _without_answers(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     return found
 
 
+def _known_stage(pair: CasePair) -> FailureStage | None:
+    """Return the stage of the new run in the terms of the base, which may not tell all apart."""
+    if pair.new.stage == "not_used" and not tells_not_used(pair.base.records):
+        return "incorrect"
+    return pair.new.stage
+
+
 def _moved_stages(pairs: Sequence[CasePair]) -> dict[str, tuple[int, int]]:
     base = Counter(pair.base.stage for pair in pairs)
-    new = Counter(pair.new.stage for pair in pairs)
+    new = Counter(_known_stage(pair) for pair in pairs)
     return {s: (base[s], new[s]) for s in STAGES if base[s] != new[s]}
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pytest_rageval.analysis.aggregate.case_groups import tells_not_used
 from pytest_rageval.analysis.compare.pairs import (
     MET,
     CasePair,
@@ -27,7 +28,7 @@ from pytest_rageval.analysis.gate.figures import (
 )
 from pytest_rageval.analysis.stats.intervals import NO_INTERVAL, Interval
 from pytest_rageval.analysis.stats.paired import holm, minimum_detectable_effect, regression_p
-from pytest_rageval.metrics.registry import METRICS, MetricInfo, unit_of
+from pytest_rageval.metrics.registry import METRICS, STAGE_PREFIX, MetricInfo, unit_of
 from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
     CHANGE_WORDS,
@@ -232,11 +233,17 @@ def _newly_missed(pairs: Sequence[CasePair]) -> Difference:
     )
 
 
+_NOT_USED: Final = f"{STAGE_PREFIX}not_used"
+_NOT_TOLD: Final = "the baseline is of a version that counts not_used among incorrect"
+
+
 def _of_figures(check: Check, base_run: GateRun, new_run: GateRun) -> Difference:
     if check.metric.startswith(TIMED) and (
         problem := other_concurrency(base_run.concurrency, new_run.concurrency)
     ):
         return Difference(estimate=None, problem=problem)
+    if check.metric == _NOT_USED and not tells_not_used(base_run.records):
+        return Difference(estimate=None, problem=_NOT_TOLD)
     plain = replace(check, kind="max")
     base, new = find_figure(plain, base_run), find_figure(plain, new_run)
     if base.estimate is None or new.estimate is None:

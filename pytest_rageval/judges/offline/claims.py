@@ -24,6 +24,7 @@ _CITATION: Final = re.compile(
     r"[^\n,;.()\[\]]{1,200}",
     re.IGNORECASE,
 )
+_LATE: Final = re.compile(rf"(?:(?:{_CITATION.pattern.replace('?P<numbers>', '?:')})\s*)+", re.I)
 _ABBREVIATED: Final = frozenset(
     """
     mr mrs ms dr prof st sr jr gen col lt sgt capt rev hon gov sen rep vs etc approx ca cf al
@@ -68,10 +69,17 @@ class RawClaim:
     cited: bool = False
     numbers: tuple[int, ...] = ()
     """Of ``[n]`` citations."""
+    written: str = ""
+    """As written, with its citations, of which those after its full stop are part."""
 
     def with_citations_of(self, other: RawClaim) -> RawClaim:
         """Return this claim with another's citations as well."""
-        return replace(self, cited=self.cited or other.cited, numbers=self.numbers + other.numbers)
+        return replace(
+            self,
+            cited=self.cited or other.cited,
+            numbers=self.numbers + other.numbers,
+            written=f"{self.written} {other.written}",
+        )
 
 
 def split_claims(answer: str) -> list[RawClaim]:
@@ -79,7 +87,7 @@ def split_claims(answer: str) -> list[RawClaim]:
     text = _TABLE_HEAD.sub("", _CODE.sub(r"\n\1\n", answer[:LIMIT]))
     text = _LINK.sub(r"\1", _RULE.sub("", text))
     claims: list[RawClaim] = []
-    for sentence, heading in _lines(text):
+    for sentence, heading, late in _lines(text):
         numbers = tuple(
             int(n)
             for m in _CITATION.finditer(sentence)
@@ -93,11 +101,14 @@ def split_claims(answer: str) -> list[RawClaim]:
         ):
             if cited and claims:
                 claims[-1] = claims[-1].with_citations_of(
-                    RawClaim(text="", cited=True, numbers=numbers)
+                    RawClaim(text="", cited=True, numbers=numbers, written=sentence)
                 )
             continue
+        if late and claims:
+            claims[-1] = replace(claims[-1], written=f"{claims[-1].written} {late}")
         if not heading:
-            claims.append(RawClaim(text=plain, cited=cited, numbers=numbers))
+            own = sentence.removeprefix(late)
+            claims.append(RawClaim(text=plain, cited=cited, numbers=numbers, written=own))
     return claims
 
 
@@ -106,11 +117,19 @@ def is_aside(sentence: str) -> bool:
     return sentence.endswith(("?", "？")) or bool(_FILLER.match(sentence))
 
 
-def _lines(text: str) -> Iterator[tuple[str, bool]]:
+def _lines(text: str) -> Iterator[tuple[str, bool, str]]:
+    """Yield each sentence, whether it is a heading, and its first citations if they come late.
+
+    In ``One. [1] Two. [2]`` they belong to the sentence before, in ``[1] One. [2] Two.`` they do
+    not.
+    """
     for line in text.split("\n"):
         heading = bool(re.match(r"[ \t]*#{1,6}[ \t]", line))
-        for sentence in sentences(_MARKUP.sub("", line)):
-            yield sentence, heading
+        plain = _MARKUP.sub("", line)
+        leading = _CITATION.match(plain.lstrip()) is not None
+        for at, sentence in enumerate(sentences(plain)):
+            first = None if leading or not at else _LATE.match(sentence)
+            yield sentence, heading, first[0] if first else ""
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -142,7 +161,7 @@ def _goes_on(text: str, stop: int, end: int, start: int) -> bool:
     return word in _ABBREVIATED or (len(word) == 1 and word.isalpha())
 
 
-def plain_text(answer: str) -> str:
-    """Return an answer without citations and markup; line breaks are kept."""
-    text = _RULE.sub("", _CODE.sub(r"\n\1\n", answer[:LIMIT]))
+def plain_text(text: str, limit: int = LIMIT) -> str:
+    """Return the beginning of a text without citations and markup; line breaks are kept."""
+    text = _RULE.sub("", _CODE.sub(r"\n\1\n", text[:limit]))
     return _EMPHASIS.sub("", _MARKUP.sub("", _CITATION.sub(" ", _LINK.sub(r"\1", text))))

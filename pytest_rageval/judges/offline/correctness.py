@@ -14,11 +14,17 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.claims import LIMIT, plain_text
-from pytest_rageval.judges.offline.grounding import FAULTY, STRICT, judge_grounding
+from pytest_rageval.judges.offline.grounding import (
+    FAULTY,
+    STRICT,
+    judge_grounding,
+    support_odds,
+)
 from pytest_rageval.judges.offline.lexicon import Word, read_words
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, probability
 from pytest_rageval.judges.offline.support import (
@@ -31,6 +37,7 @@ from pytest_rageval.judges.offline.support import (
     question_keys,
     read_context,
 )
+from pytest_rageval.judges.offline.support import LIMIT as PASSAGE_LIMIT
 from pytest_rageval.values.verdict import JudgeRequest, Passage
 
 FEATURES: Final = (
@@ -86,7 +93,7 @@ def judge_correctness(request: JudgeRequest, parameters: Parameters) -> Correctn
             acknowledges_conflict=conflict,
             reasoning="The answer is empty or declines.",
         )
-    answer = _Answer.read(request.question, request.answer, parameters)
+    answer = StatedText.read(request.question, request.answer, parameters)
     found = [answer.holds(fact) for fact in facts]
     parts = [math.fsum(answer.fact_score(fact) for fact in facts) / len(facts)] if facts else []
     if request.expected_answer and request.expected_answer.strip():
@@ -116,25 +123,39 @@ def acknowledges_conflict(answer: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
+class StatedText:
+    """An answer or a passage, in which expected answers and key facts are looked up."""
+
     text: str
     line: str
     """Its words in a row between blanks, articles left out."""
     question: frozenset[str]
     parameters: Parameters
+    heading: str | None = None
+    """Heading path of a passage, whose words count as near to each of its sentences."""
 
     @classmethod
-    def read(cls, question: str, answer: str, parameters: Parameters) -> _Answer:
-        text = plain_text(answer)
+    def read(cls, question: str, text: str, parameters: Parameters) -> StatedText:
+        """Read an answer."""
+        text = plain_text(text)
         keys = question_keys(question)
         return cls(text=text, line=_line(text), question=keys, parameters=parameters)
 
+    @classmethod
+    def of_passage(cls, question: str, passage: Passage, parameters: Parameters) -> StatedText:
+        """Read a retrieved passage."""
+        text, line = _plain_passage(passage.text)
+        keys, heading = question_keys(question), passage.heading_path
+        return cls(text=text, line=line, question=keys, parameters=parameters, heading=heading)
+
     def support(self, words: Sequence[Word]) -> tuple[Support | None, ContextIndex]:
+        """Look words up; the index holds them and those of the question."""
         wanted = self.question.union(content_keys(words))
-        index = read_context((Passage(text=self.text),), wanted)
+        index = read_context((Passage(text=self.text, heading_path=self.heading),), wanted)
         return find_support(words, index, self.question), index
 
     def features(self, expected: str) -> Mapping[str, float] | None:
+        """Return the features of an expected text; None: it has no content words."""
         words = read_words(expected)
         content = content_keys(words)
         support, index = self.support(words)
@@ -152,6 +173,7 @@ class _Answer:
         }
 
     def score(self, expected: str) -> float:
+        """Return 0 to 5 for an expected answer or a short key fact."""
         features = self.features(expected)
         if features is None or not features["coverage"]:
             return 5.0 if features is None and _line(expected) in self.line else 0.0
@@ -165,6 +187,7 @@ class _Answer:
         return None if support is None else support.features
 
     def fact_score(self, fact: str) -> float:
+        """Return 0 to 5 for a key fact of any length."""
         features = self.statement(fact)
         if features is None:
             return self.score(fact)
@@ -178,6 +201,7 @@ class _Answer:
         return min(odds, FAULTY) if any(features[name] for name in STRICT) else odds
 
     def holds(self, fact: str) -> bool:
+        """Return whether the text states a key fact."""
         features = self.features(fact)
         statement = self.statement(fact)
         if features is None or (statement is not None and _line(fact) in self.line):
@@ -187,6 +211,22 @@ class _Answer:
         if statement is not None:
             return self.stated_odds(statement) >= 0
         return self.parameters.correct.log_odds(features) >= 0
+
+    def confirms(self, fact: str) -> bool:
+        """Return whether a passage states a key fact, by the rule for claims as well.
+
+        In a fact with a number at least two of its neighbouring words must be near each other: many
+        passages hold 30 and days, and few 30 days.
+        """
+        if not self.holds(fact):
+            return False
+        words = read_words(fact)
+        support = self.support(words)[0]
+        if support is None or _line(fact) in self.line:
+            return True
+        if not support.features["pairs"] and any(word.number for word in words):
+            return False
+        return support_odds(support, self.parameters.grounded) >= 0
 
 
 def scale(log_odds: float, best: float) -> float:
@@ -199,12 +239,18 @@ def scale(log_odds: float, best: float) -> float:
 
 def reference_features(question: str, answer: str, expected: str) -> Mapping[str, float] | None:
     """Return the features of one expected answer; None: it has no content words."""
-    return _Answer.read(question, answer, _BLANK).features(expected)
+    return StatedText.read(question, answer, _BLANK).features(expected)
 
 
 def statement_features(question: str, answer: str, fact: str) -> Mapping[str, float] | None:
     """Return the features of one long key fact; None: it is not long, or has no content words."""
-    return _Answer.read(question, answer, _BLANK).statement(fact)
+    return StatedText.read(question, answer, _BLANK).statement(fact)
+
+
+@lru_cache(maxsize=512)  # questions of a run share passages
+def _plain_passage(text: str) -> tuple[str, str]:
+    plain = plain_text(text, PASSAGE_LIMIT)
+    return plain, _line(plain)
 
 
 def _line(text: str) -> str:

@@ -118,9 +118,7 @@ def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim],
     Sentences that decline are not claims. Courtesies and questions are left out if there are other
     sentences.
     """
-    stated = [raw for raw in split_claims(request.answer) if _states(raw)]
-    raws = [raw for raw in stated if not is_aside(raw.text)] or stated
-    read = [(raw, read_words(raw.text)) for raw in raws]
+    read = [(raw, read_words(raw.text)) for raw in statements(request.answer)]
     question = question_keys(request.question)
     vocabulary = question.union(*(content_keys(words) for _, words in read))
     index = read_context(request.context, vocabulary)
@@ -130,11 +128,24 @@ def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim],
         support = find_support(words, index, question)
         if support is not None:
             cited = any(n in labels for n in raw.numbers) if raw.numbers else raw.cited
-            odds = layer.log_odds(support.features)
-            if any(support.features[name] for name in STRICT):
-                odds = min(odds, FAULTY)
+            odds = support_odds(support, layer)
             found.append(JudgedClaim(raw=raw, support=support, log_odds=odds, cited=cited))
     return distinct(found), index
+
+
+def statements(answer: str) -> list[RawClaim]:
+    """Return the statements of an answer in order, repeated ones included.
+
+    Sentences that decline are left out; courtesies and questions are if there are others.
+    """
+    stated = [raw for raw in split_claims(answer) if _states(raw)]
+    return [raw for raw in stated if not is_aside(raw.text)] or stated
+
+
+def support_odds(support: Support, layer: Layer) -> float:
+    """Return the log odds that a claim is supported; a contradicted one is not."""
+    odds = layer.log_odds(support.features)
+    return min(odds, FAULTY) if any(support.features[name] for name in STRICT) else odds
 
 
 def _states(raw: RawClaim) -> bool:

@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pytest_rageval.metrics.answer import score_abstention, score_citations
+from pytest_rageval.metrics.answer import (
+    score_abstention,
+    score_citation_support,
+    score_citations,
+)
+from pytest_rageval.metrics.context import score_context
 from pytest_rageval.metrics.matching import document_key
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.retrieval import (
@@ -19,6 +24,7 @@ from pytest_rageval.metrics.retrieval import (
 )
 from pytest_rageval.metrics.view import CaseView, Verdicts
 from pytest_rageval.report.explain.chunks import explain_chunks
+from pytest_rageval.report.explain.evidence import evidence_sentences
 from pytest_rageval.report.explain.figures import (
     EMBEDDING_FIGURES,
     Figure,
@@ -136,6 +142,7 @@ def _metrics(
     before: dict[str, Figure] = {}
     if case is not None:
         sentences |= _retrieval_sentences(record, case, settings)
+        sentences |= evidence_sentences(case, record)
         before = _figures_before_rerank(record, case, settings)
         if citations is not None:
             sentences |= citation_sentences(case, golds, citations)
@@ -219,7 +226,15 @@ def _figures_before_rerank(
     return {key: figure for key, figure in figures.items() if scored.get(key) is not None}
 
 
-_FAMILIES = (score_retrieval, score_lists, score_scope, score_citations, score_abstention)
+_FAMILIES = (
+    score_retrieval,
+    score_lists,
+    score_scope,
+    score_context,
+    score_citations,
+    score_citation_support,
+    score_abstention,
+)
 
 
 def computed_scores(
@@ -239,7 +254,7 @@ def computed_scores(
         failed=record.error is not None,
         chunks=record.retrieved_chunks,
         citations=record.citations,
-        verdicts=Verdicts(abstained=abstention_verdict(record)),
+        verdicts=Verdicts(abstained=abstention_verdict(record), evidence=record.evidence),
     )
     scores = {key: score for family in _FAMILIES for key, score in family(view).items()}
     return {key: score for key, score in scores.items() if isinstance(score, float)}

@@ -134,6 +134,8 @@ class FactReason:
 
     text: str
     found: bool
+    in_context: tuple[int, ...] | None = None
+    """Ranks of the cut whose text states it; None: not looked up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from pytest_rageval.metrics.scoring import (
     evidence_key,
     pass_line,
 )
+from pytest_rageval.report.explain.evidence import context_ranks, unused_sentence
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     ClaimReason,
@@ -49,6 +50,7 @@ STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
         "wrongly_abstained": "The evidence was there, and the answer refused all the same.",
         "not_cited": "The evidence was there, and the answer does not cite it.",
         "ungrounded": "The judge finds claims that the retrieved text does not support.",
+        "not_used": "The context states the facts that are expected, and the answer lacks some.",
         "incorrect": "The evidence was there, and the answer is still not right.",
         "hallucinated": "Nothing can answer this question, and the target answered.",
     }
@@ -84,6 +86,9 @@ _STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "the retrieved chunks seemed to offer.",
         ),
     }
+)
+_READS_LITTLE: Final = (
+    "Retrieval did its part: look at the prompt, and at how much of the context the model reads."
 )
 
 
@@ -138,6 +143,8 @@ def next_steps(
         return (*_find_evidence(record, _needed(golds, groups)), *steps)
     if stage == "not_cited":
         return (*_uncited(golds), *steps)
+    if stage == "not_used" and (unused := unused_sentence(record.stored_case, record)):
+        steps.insert(0, f"In the context and not in the answer: {unused}. {_READS_LITTLE}")
     return (*_STAGES.get(stage or "", ()), *steps)
 
 
@@ -326,11 +333,11 @@ def _passages(record: CaseRecord) -> list[tuple[int, RetrievedChunk]]:
 
 def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
     expected = () if case is None else case.expected_key_facts
-    found = items(record.correctness, "key_facts_found")
+    found, held = items(record.correctness, "key_facts_found"), context_ranks(case, record)
     if len(expected) != len(found):
         return ()
     return tuple(
-        FactReason(text=text, found=there is True)
+        FactReason(text=text, found=there is True, in_context=held.get(text))
         for text, there in zip(expected, found, strict=True)
     )
 

@@ -19,6 +19,7 @@ from pytest_rageval.report.explain.values import (
     Explanation,
     JudgementReason,
     MetricReason,
+    ranks,
 )
 from pytest_rageval.report.text.lines import Line, Style, indented
 from pytest_rageval.support.text import TOLERANCE, clean, format_value
@@ -375,7 +376,11 @@ def _judgements(
         for fact in verdict.facts:
             word = "  found    " if fact.found else "  MISSING  "
             style: Style = "green" if fact.found else "red"
-            yield from _marked(word, f'key fact "{fact.text}"', width, styles=(style, ""))
+            text = f'key fact "{fact.text}"'
+            if fact.in_context is not None:
+                place = f"at {ranks(fact.in_context)}" if fact.in_context else "nowhere in the cut"
+                text += f" ({place})"
+            yield from _marked(word, text, width, styles=(style, ""))
 
 
 def _claims(claims: Sequence[ClaimReason], width: int, *, verbose: bool) -> Iterator[Line]:

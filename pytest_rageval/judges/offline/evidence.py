@@ -1,0 +1,132 @@
+"""Key facts and cited claims of one case, looked up in the texts of single passages.
+
+A passage states a key fact if the look-up for the correctness of an answer finds it there, and the
+one for claims agrees: the former is fitted on answers of a few sentences, and alone finds one fact
+in thirty-six in a passage of another document, and both together one in a hundred and fifty. A
+passage supports a claim by the rule for groundedness, with that passage as the only context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pytest_rageval.judges.offline.correctness import StatedText
+from pytest_rageval.judges.offline.grounding import statements, support_odds
+from pytest_rageval.judges.offline.lexicon import Word, read_words
+from pytest_rageval.judges.offline.parameters import load_parameters
+from pytest_rageval.judges.offline.support import (
+    ContextIndex,
+    content_keys,
+    find_support,
+    question_keys,
+    read_context,
+)
+from pytest_rageval.metrics.matching import PathCase, citation_in_chunk
+from pytest_rageval.metrics.view import located_citations
+from pytest_rageval.values.record import CheckedClaim, CitationCheck
+from pytest_rageval.values.reply import Citation, RetrievedChunk
+from pytest_rageval.values.verdict import Passage
+
+
+def find_facts(
+    question: str, facts: Sequence[str], chunks: Sequence[RetrievedChunk]
+) -> tuple[tuple[int, ...], ...]:
+    """Return for each key fact the ranks, from 1, of the chunks whose text states it."""
+    parameters = load_parameters()
+    passages = [StatedText.of_passage(question, _passage(chunk), parameters) for chunk in chunks]
+    return tuple(
+        tuple(rank for rank, passage in enumerate(passages, start=1) if passage.confirms(fact))
+        for fact in facts
+    )
+
+
+def check_claims(
+    question: str,
+    answer: str,
+    chunks: Sequence[RetrievedChunk],
+    k: int,
+    path_case: PathCase = "sensitive",
+) -> tuple[CheckedClaim, ...]:
+    """Look every citation in the text of an answer up in the chunks that it points at.
+
+    Args:
+        question: its words need not be supported.
+        answer: whole text of the answer.
+        chunks: retrieved chunks in rank order.
+        k: cutoff below which ``CheckedClaim.stated_at`` is looked for.
+        path_case: comparison of paths.
+    """
+    read = [(raw, read_words(raw.text)) for raw in statements(answer)]
+    keys = question_keys(question)
+    vocabulary = keys.union(*(content_keys(words) for _, words in read))
+    passages = _Passages(chunks, keys, vocabulary)
+    found = []
+    for raw, words in read:
+        if content_keys(words):
+            cited = _cited_ranks(raw.written, chunks, path_case)
+            checks = tuple(
+                CitationCheck(ranks=ranks, supports=passages.any_supports(ranks, words))
+                for ranks in cited
+            )
+            lost = bool(checks) and not any(check.supports for check in checks)
+            stated_at = passages.first_support(words, k) if lost else None
+            found.append(CheckedClaim(text=raw.text, citations=checks, stated_at=stated_at))
+    return tuple(found)
+
+
+def _cited_ranks(
+    written: str, chunks: Sequence[RetrievedChunk], path_case: PathCase
+) -> list[tuple[int, ...]]:
+    """Return the ranks of each distinct citation in a sentence; empty: of nothing retrieved."""
+    found: dict[object, tuple[int, ...]] = {}
+    for rank, citation in located_citations(written, chunks, path_case):
+        if rank is not None:
+            found[rank] = (rank,) if 1 <= rank <= len(chunks) else ()
+        else:
+            found[citation] = _ranks_of(citation, chunks, path_case)
+    return list(found.values())
+
+
+def _ranks_of(
+    citation: Citation, chunks: Sequence[RetrievedChunk], path_case: PathCase
+) -> tuple[int, ...]:
+    return tuple(
+        rank
+        for rank, chunk in enumerate(chunks, start=1)
+        if citation_in_chunk(citation, chunk, path_case)
+    )
+
+
+def _passage(chunk: RetrievedChunk) -> Passage:
+    return Passage(text=chunk.text or "", heading_path=chunk.heading_path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passages:
+    """Chunks as contexts of their own, each indexed on first use."""
+
+    chunks: Sequence[RetrievedChunk]
+    question: frozenset[str]
+    vocabulary: frozenset[str]
+    indexed: dict[int, ContextIndex] = field(default_factory=dict)
+
+    def any_supports(self, ranks: Sequence[int], words: Sequence[Word]) -> bool | None:
+        """Whether any of the chunks supports a claim; None: no, and one has no whole text."""
+        found = [self._supports(rank, words) for rank in ranks]
+        return True if True in found else None if None in found else False
+
+    def first_support(self, words: Sequence[Word], k: int) -> int | None:
+        """Return the first rank of the cut that supports a claim."""
+        cut = range(1, min(k, len(self.chunks)) + 1)
+        return next((rank for rank in cut if self._supports(rank, words)), None)
+
+    def _supports(self, rank: int, words: Sequence[Word]) -> bool | None:
+        chunk = self.chunks[rank - 1]
+        if chunk.text is None or chunk.text_truncated:
+            return None
+        index = self.indexed.get(rank)
+        if index is None:
+            index = self.indexed[rank] = read_context((_passage(chunk),), self.vocabulary)
+        support = find_support(words, index, self.question)
+        return support is not None and support_odds(support, load_parameters().grounded) >= 0

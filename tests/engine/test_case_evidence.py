@@ -1,0 +1,191 @@
+"""Facts and citations on their way from a reply to the record, its stage and its explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.analysis.compare.metrics import compare_records
+from pytest_rageval.analysis.gate.differences import check_differences
+from pytest_rageval.analysis.gate.figures import GateRun
+from pytest_rageval.engine.case import Trial, measure
+from pytest_rageval.engine.rejudge import rejudge
+from pytest_rageval.judges.asking import Judges
+from pytest_rageval.judges.offline.judge import OfflineJudge
+from pytest_rageval.metrics.scoring import reported_by, score_settings, settle
+from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.report.explain.case import explain_record
+from pytest_rageval.report.text.explanation import render_explanation
+from pytest_rageval.runs.record_json import record_from_json, record_to_json, redact
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.gate import Check
+from pytest_rageval.values.record import CaseRecord, Evidence
+from pytest_rageval.values.settings import Settings
+
+SETTINGS = Settings(rootdir="root", k=2)
+CHUNKS = (
+    {"rel_path": "refunds.md", "text": "Unworn shoes can be returned within 30 days."},
+    {"rel_path": "fees.md", "text": "Opened boxes cost a fee of 5 euros."},
+    {"rel_path": "rota.md", "text": "The rota is renewed every spring. " * 20},
+)
+USED = "Unworn shoes can be returned within 30 days [1]."
+UNUSED = "Opened boxes cost a fee of 5 euros [2]."
+
+
+def ask(
+    answer: str,
+    *,
+    facts: Sequence[str] = ("unworn shoes", "30 days"),
+    chunks: Sequence[Any] | None = CHUNKS,
+    settings: Settings = SETTINGS,
+    **fields: Any,
+) -> CaseRecord:
+    """Measure one case with the offline judge."""
+    case = Case(
+        id="c", question="How long can I return shoes?", expected_key_facts=tuple(facts), **fields
+    )
+    trial = Trial(
+        LocatedCase(case=case, lineno=1),
+        "evals/s.jsonl",
+        settings,
+        judges=None if settings.judge == "none" else Judges(OfflineJudge()),
+    )
+    debug = {} if chunks is None else {"retrieved_chunks": list(chunks)}
+    reply = {"answer": answer, "abstained": False, "debug": debug}
+    return measure(trial, lambda _: reply, clock=lambda: 0.0)
+
+
+def explained(record: CaseRecord) -> str:
+    """Return the explanation as printed, on one line."""
+    scoring = score_settings(SETTINGS, reported_by([record]))
+    found = explain_record(record, scoring)
+    lines = render_explanation(found, run_id="one", width=400, verbose=True)
+    return " ".join(" ".join("".join(text for text, _ in line).split()) for line in lines)
+
+
+def test_an_answer_that_lacks_facts_of_its_context_is_not_used() -> None:
+    record = ask(UNUSED)
+    assert record.metrics["fact_recall_in_context"] == 1
+    assert record.metrics["context_utilization"] == 0
+    assert (record.outcome, record.failure_stage) == ("flawed", "not_used")
+    text = explained(record)
+    assert 'In the context and not in the answer: "unworn shoes" (rank 1)' in text
+    assert 'key fact "30 days" (at rank 1)' in text
+
+
+@pytest.mark.parametrize(
+    ("facts", "chunks", "stage"),
+    [
+        (("unworn shoes", "30 days"), CHUNKS, "not_used"),
+        (("unworn shoes", "a receipt is needed"), CHUNKS, "incorrect"),
+        (("a receipt is needed",), CHUNKS, "incorrect"),
+        (("unworn shoes",), [{**one, "text_truncated": True} for one in CHUNKS], "incorrect"),
+        (("unworn shoes",), CHUNKS[2:], "ungrounded"),
+    ],
+)
+def test_not_used_only_splits_what_is_incorrect_and_known(
+    facts: Sequence[str], chunks: Sequence[Any], stage: str
+) -> None:
+    assert ask(UNUSED, facts=facts, chunks=chunks).failure_stage == stage
+
+
+def test_without_a_judge_the_context_is_measured_and_nothing_else() -> None:
+    for settings in (replace(SETTINGS, judge="none"), replace(SETTINGS, retrieval_only=True)):
+        record = ask(UNUSED, settings=settings)
+        assert record.metrics["fact_recall_in_context"] == 1
+        for key in ("context_utilization", "citation_support_recall", "citation_support_precision"):
+            assert key in record.not_applicable
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"facts": ()}, "The case has no expected_key_facts."),
+        ({"facts": (" ",)}, "The case has no expected_key_facts."),
+        ({"chunks": None}, "The target reports no retrieved_chunks."),
+        ({"chunks": [{"rel_path": "a.md"}]}, "A chunk in the cut came without its whole text."),
+        ({"answerable": False}, "The case is unanswerable."),
+    ],
+)
+def test_what_cannot_be_known_is_not_applicable_with_its_reason(
+    fields: dict[str, Any], reason: str
+) -> None:
+    assert ask(USED, **fields).not_applicable["fact_recall_in_context"] == reason
+
+
+def test_a_wrong_number_lowers_precision_and_recall_and_is_named() -> None:
+    record = ask("Unworn shoes can be returned within 30 days [2].")
+    assert record.metrics["citation_in_context_rate"] == 1
+    assert record.metrics["citation_support_precision"] == 0
+    assert record.metrics["citation_support_recall"] == 0
+    text = explained(record)
+    assert "cites rank 2, which does not support it (rank 1 does)" in text
+    right = ask(USED)
+    assert right.metrics["citation_support_precision"] == 1
+
+
+def test_an_uncited_answer_scores_0_once_the_run_is_known_to_cite() -> None:
+    bare, cited = ask("Unworn shoes can be returned within 30 days."), ask(USED)
+    assert "citation_support_recall" in bare.not_applicable
+    alone = settle(bare, bare.case, SETTINGS, reported_by([bare]))
+    assert "citation_support_recall" in alone.not_applicable
+    settled = settle(bare, bare.case, SETTINGS, reported_by([bare, cited]))
+    assert settled.metrics["citation_support_recall"] == 0
+    assert "citation_support_precision" in settled.not_applicable
+    assert settled.metrics["fact_recall_in_context"] == 1
+    again = settle(settled, bare.case, SETTINGS, reported_by([bare, cited]), settled_before=True)
+    assert again.metrics == settled.metrics
+
+
+def test_a_record_keeps_what_was_looked_up_and_is_judged_again_alike() -> None:
+    record = ask(UNUSED)
+    stored = record_from_json(record_to_json(redact(record, full_text=False)))
+    assert isinstance(stored.evidence, Evidence)
+    assert stored.evidence == record.evidence
+    again = rejudge(
+        stored,
+        Judges(OfflineJudge()),
+        rubrics=("groundedness", "correctness"),
+        scoring=score_settings(SETTINGS),
+    )
+    assert again.record.failure_stage == "not_used"
+    assert again.record.metrics == record.metrics
+    explanation = explain_record(stored, score_settings(SETTINGS, reported_by([stored])))
+    for key in ("fact_recall_in_context", "citation_support_precision", "citation_support_recall"):
+        metric = explanation.metric(key)
+        assert metric is not None
+        assert metric.value == metric.computed
+
+
+def older(record: CaseRecord) -> CaseRecord:
+    """Return a record as a version without these metrics stored it."""
+    line = record_to_json(record)
+    del line["evidence"]
+    for key in ("fact_recall_in_context", "context_utilization", "citation_support_recall"):
+        line["metrics"].pop(key)
+    if line["failure_stage"] == "not_used":
+        line["failure_stage"] = "incorrect"
+    return record_from_json(line)
+
+
+def test_a_baseline_of_an_older_version_shows_no_regression() -> None:
+    new = ask(UNUSED)
+    base = older(new)
+    assert (base.evidence, base.failure_stage) == (None, "incorrect")
+    found = compare_records([base], [new])
+    assert found.stages == {}
+    change = found.metrics["fact_recall_in_context"]
+    assert (change.n, change.n_new_only, change.delta) == (0, 1, None)
+    check = Check(metric="stage.not_used", kind="max_rise", limit=0, table="overall")
+    runs = tuple(GateRun(aggregate=aggregate([one]), records=(one,)) for one in (base, new))
+    (difference,) = check_differences(
+        [check], [], lambda: (runs[0], runs[1]), confidence=0.95
+    ).values()
+    assert difference.estimate is None
+    assert "counts not_used among incorrect" in difference.problem
+    (known,) = check_differences([check], [], lambda: (runs[1], runs[1]), confidence=0.95).values()
+    assert known.estimate == 0

@@ -1,0 +1,72 @@
+"""docs/metrics.md#context and citation_support: facts and claims already looked up, counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Values = dict[str, Any]
+NA, ERROR = "not_applicable", "error"
+Cell = float | str
+
+SUPPORT = ("citation_support_precision", "citation_support_recall")
+
+
+def whole(chunk: Values) -> bool:
+    """Say whether a chunk came with its whole text."""
+    return chunk.get("text") is not None and not chunk.get("text_truncated")
+
+
+def facts_of(case: Values) -> list[str]:
+    """Return the key facts that are not blank."""
+    return [fact for fact in case.get("expected_key_facts") or [] if fact.strip()]
+
+
+def facts(row: Values, cut: list[Values] | None, dead: bool) -> Cell:
+    """Share of the facts that any chunk of the cut states."""
+    wanted = facts_of(row["case"])
+    if not row["case"].get("answerable", True) or not wanted:
+        return NA
+    if cut is None:
+        return ERROR if dead else NA
+    places = (row.get("evidence") or {}).get("facts")
+    if not all(map(whole, cut)) or places is None or len(places) != len(wanted):
+        return NA
+    return len([one for one in places if one]) / len(wanted)
+
+
+def utilization(row: Values, recall: Cell, failed: bool) -> Cell:
+    """Share of the facts in the context that the answer states."""
+    wanted = facts_of(row["case"])
+    if row.get("judge") is None or not row["case"].get("answerable", True) or not wanted:
+        return NA
+    if failed:
+        return ERROR
+    said = (row.get("evidence") or {}).get("facts_stated")
+    if isinstance(recall, str) or recall == 0 or said is None or len(said) != len(wanted):
+        return NA
+    there = [bool(places) for places in row["evidence"]["facts"]]
+    both = [one and other for one, other in zip(there, said, strict=True)]
+    return both.count(True) / there.count(True)
+
+
+def support(
+    row: Values, cut: list[Values] | None, failed: bool, abstained: object
+) -> dict[str, Cell]:
+    """Count pairs of claim and citation, and claims."""
+    cells: dict[str, Cell] = dict.fromkeys(SUPPORT, NA)
+    if row.get("judge") is None or not row["case"].get("answerable", True):
+        return cells
+    if failed:
+        return dict.fromkeys(SUPPORT, ERROR)
+    claims: list[Values] | None = (row.get("evidence") or {}).get("claims")
+    if abstained or cut is None or not all(map(whole, cut)) or not claims:
+        return cells
+    pairs = [one["supports"] for claim in claims for one in claim["citations"]]
+    if None in pairs:
+        return cells
+    if pairs:
+        cells["citation_support_precision"] = pairs.count(True) / len(pairs)
+    if pairs or (row.get("settings") or {}).get("citations_in_text"):
+        held = [claim for claim in claims if True in [o["supports"] for o in claim["citations"]]]
+        cells["citation_support_recall"] = len(held) / len(claims)
+    return cells
