@@ -14,7 +14,7 @@ import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
 
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, error, rating
 from tests.build.targets import FakeTarget, Reply, fake_target, json_reply
-from tests.plugin.scratch import QUIET, Project, case, comparable
+from tests.plugin.scratch import QUIET, Project, case, comparable, outcomes
 
 RECORD = ("--record-mode=once",)
 REPLAY = ("--record-mode=none", "--block-network")
@@ -162,10 +162,11 @@ def test_an_unreadable_cassette_says_so(scratch: Project) -> None:
     fake = record(scratch)
     scratch.write("evals/cassettes/eval_set/miss-1.yaml", "interactions: [")
     result = run(scratch, "replay", "--rag-url", fake.url, *REPLAY)
-    result.stdout.fnmatch_lines(
-        ["evals/cassettes/eval_set/miss-1.yaml: not a cassette (*delete it and record it with*"]
-    )
     assert result.ret == 1
+    text = " ".join(result.stdout.str().split())
+    assert "evals/cassettes/eval_set/miss-1.yaml: not a cassette (ParserError: " in text
+    assert "); delete it and record it with --record-mode=once case: miss-1" in text
+    assert outcomes(result)["errored"] == 1
 
 
 def test_retries_are_replayed_without_their_pauses(scratch: Project) -> None:

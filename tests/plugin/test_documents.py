@@ -90,8 +90,8 @@ def test_workers_ask_what_their_controller_put_in_once(
 def test_the_policy_decides_what_stays(
     garden: Project, server: DocumentServer, policy: str, passes: bool, cleaned: bool
 ) -> None:
-    limit = "0.5" if passes else "1.5"
-    garden.write("thresholds.toml", f'[overall]\nrecall_at_k = ">= {limit}"\n')
+    limit = ">= 0.5" if passes else "<= 0.5"
+    garden.write("thresholds.toml", f'[overall]\nrecall_at_k = "{limit}"\n')
     result = garden.run("evals", f"--rageval-cleanup={policy}", URL, server.url)
     assert result.ret == (0 if passes else 1)
     assert (ROSES["rel_path"] not in server.documents) is cleaned
