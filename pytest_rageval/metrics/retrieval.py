@@ -298,8 +298,8 @@ def _negative(view: CaseView) -> Score:
 def order_before_rerank(
     chunks: tuple[RetrievedChunk, ...] | None,
 ) -> tuple[RetrievedChunk, ...] | None:
-    """Return chunks in their order before reranking; None: there are none, or one lacks it."""
-    if not chunks or any(chunk.rank_before_rerank is None for chunk in chunks):
+    """Return chunks in their order before reranking; None unless every chunk reports it."""
+    if chunks is None or any(chunk.rank_before_rerank is None for chunk in chunks):
         return None
     return tuple(sorted(chunks, key=lambda chunk: chunk.rank_before_rerank or 0))
 
@@ -308,8 +308,8 @@ def scores_before_rerank(view: CaseView) -> dict[str, float | None] | None:
     """Score retrieval in the order before reranking, cut at the same k.
 
     Returns:
-        Metric key to value, None if unscored; None unless there are chunks and each reports its
-        rank before reranking.
+        Metric key to value, None if unscored; None unless every chunk reports its rank before
+        reranking.
     """
     chunks = order_before_rerank(view.chunks)
     if chunks is None:

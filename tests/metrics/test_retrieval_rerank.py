@@ -41,7 +41,16 @@ def test_ranks_before_may_tie_and_start_anywhere() -> None:
     assert found.metrics_before_rerank["mrr"] == 0.5
 
 
-@pytest.mark.parametrize("chunks", [None, (), reranked(2, None)])
+def test_an_empty_list_stays_empty_and_is_scored_as_such() -> None:
+    found = score(GOLD, response(retrieved_chunks=()))
+    delta = rerank_delta(found)
+    assert found.metrics_before_rerank is not None
+    assert found.metrics_before_rerank["hit_at_k"] == 0
+    assert delta is not None
+    assert delta["hit_at_k"] == 0
+
+
+@pytest.mark.parametrize("chunks", [None, reranked(2, None)])
 def test_without_every_rank_before_there_is_nothing_to_compare(
     chunks: tuple[RetrievedChunk, ...] | None,
 ) -> None:

@@ -382,7 +382,7 @@ def rerank_delta(row: Values) -> Values:
     of = Row(row)
     after = retrieval(of)
     unknown: dict[str, float | None] = dict.fromkeys(after)
-    if not of.chunks:
+    if of.chunks is None:
         return {"delta": unknown}
     if not all(isinstance(chunk.get("rank_before_rerank"), int) for chunk in of.chunks):
         return {"delta": unknown}
