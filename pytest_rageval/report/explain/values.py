@@ -186,7 +186,7 @@ class Expectation:
     """Whether more than ``expected`` is good too."""
     value: float | None
     met: bool | None
-    """None: not scored, so not asked."""
+    """None: not scored, or all that was scored of the case shows nothing (``unchecked``)."""
     reason: str
 
 

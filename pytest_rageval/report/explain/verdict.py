@@ -120,7 +120,7 @@ def explain_expectations(
                 expected=wanted,
                 at_least=judged,
                 value=value,
-                met=None if value is None else met,
+                met=None if value is None or record.unchecked else met,
                 reason=metric.reason if metric is not None else "not in the record",
             )
         )

@@ -441,7 +441,7 @@ def _reranking(explanation: Explanation, width: int) -> Iterator[Line]:
         for metric in explanation.metrics
         if metric.before_rerank is not None and metric.value is not None
     ]
-    if not pairs:
+    if not pairs or not explanation.chunks:  # nothing came that could be put in another order
         return
     changed = [m for m in pairs if abs((m.value or 0.0) - (m.before_rerank or 0.0)) > TOLERANCE]
     if not changed:

@@ -199,6 +199,9 @@ def test_a_case_of_which_nothing_was_checked_says_so() -> None:
     assert "Nothing of this case could be checked." in shown(
         explained(case(), AskResponse(answer="text"))
     )
+    answered = shown(explained(case(S), response(retrieved_chunks=None)))
+    assert "Nothing of this case could be checked." in answered
+    assert "to pass" not in answered  # not to have abstained shows nothing
 
 
 def test_nothing_of_others_reaches_the_terminal_raw() -> None:
