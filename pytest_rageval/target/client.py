@@ -48,7 +48,6 @@ from pytest_rageval.target.contract import (
     shown_keys,
 )
 from pytest_rageval.target.mapping import (
-    REQUEST_TABLE,
     MappingReport,
     compile_mapping,
     likely_answer,
@@ -63,7 +62,7 @@ from pytest_rageval.values.reply import (
     ErrorInfo,
     is_empty_answer,
 )
-from pytest_rageval.values.settings import TargetSettings
+from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings
 
 _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
 """Status of a server that does not accept the fields of a request."""

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
 from pytest_rageval.target.contract import shown_keys
 from pytest_rageval.values.errors import ConfigError, EndpointError
-from pytest_rageval.values.settings import TargetSettings
+from pytest_rageval.values.settings import RESPONSE_TABLE, TargetSettings
 
 MapFunction = Callable[[object], object]
 
@@ -38,8 +38,6 @@ _ANSWER_NAMES: Final = (
     "generated_text", "text", "content", "message", "choices", "data",
 )  # fmt: skip
 """Names of fields of other APIs that hold the answer, or what holds it."""
-RESPONSE_TABLE: Final = "[tool.rageval.target.response]"
-REQUEST_TABLE: Final = "[tool.rageval.target.request]"
 _FIELD: Final = re.compile(r"(?:debug\.)?([a-z_]+)[\w.\[\]]*: ")
 """Field of the contract that a fault of a reply begins with."""
 _WHOLE_REQUEST: Final[Mapping[str, object]] = {

@@ -10,6 +10,10 @@ from typing import Any, Final, Literal
 from pytest_rageval.values.case import FolderMode
 from pytest_rageval.values.record import JUDGED_ON, Aspect
 
+REQUEST_TABLE: Final = "[tool.rageval.target.request]"
+RESPONSE_TABLE: Final = "[tool.rageval.target.response]"
+"""Tables of the settings that map the request and the reply of another API."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetSettings:

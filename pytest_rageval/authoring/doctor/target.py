@@ -12,9 +12,10 @@ from pytest_rageval.authoring.linting.findings import LintFinding
 from pytest_rageval.metrics.matching import citation_in_chunk, norm_path
 from pytest_rageval.support.text import counted
 from pytest_rageval.support.tracebacks import places
-from pytest_rageval.target.mapping import REQUEST_TABLE, RESPONSE_TABLE, MappingReport
+from pytest_rageval.target.mapping import MappingReport
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
+from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE
 
 _FOUND: Final = Findings("target")
 _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})

@@ -181,7 +181,14 @@ def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:
 
 
 def _check(query: TrendQuery, source: TrendSource) -> None:
+    from pytest_rageval.metrics.registry import STAGE_PREFIX
+
     if query.metric not in source.metrics:
+        stage = query.metric.removeprefix(STAGE_PREFIX)
+        if stage != query.metric:  # by the prefix, every stage would seem close
+            keys = (key for key in source.metrics if key.startswith(STAGE_PREFIX))
+            stages = [key.removeprefix(STAGE_PREFIX) for key in keys]
+            raise CommandError(_unknown("stage", stage, stages))
         raise CommandError(_unknown("metric", query.metric, source.metrics))
     if query.scope != "overall" and query.group not in source.groups:
         raise CommandError(_unknown(query.scope, query.group, source.groups))

@@ -38,6 +38,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.json_documents import items, part
 from pytest_rageval.values.record import Aspect, CaseRecord, FailureStage
 from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.settings import REQUEST_TABLE
 
 STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
     {
@@ -67,6 +68,10 @@ _ERRORS: Final[Mapping[str, str]] = MappingProxyType(
         "empty": "The target sent an empty answer without abstained = true.",
         "not_attempted": "Run it again with pytest --lf once the cause is gone.",
     }
+)
+_MAP_REQUEST: Final = (
+    f"Name the fields that your API takes in {REQUEST_TABLE}; where it answers other cases, look "
+    "at its log for this question."
 )
 _STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -137,6 +142,8 @@ def next_steps(
     if record.error is not None:
         if place := last_place(record.error.traceback):
             return (f"Look at {place}, the last line of your code that ran.",)
+        if REQUEST_TABLE in record.error.message:
+            return (_MAP_REQUEST,)
         return (_ERRORS.get(record.error.kind, "Look at the target's log for this question."),)
     stage, steps = record.failure_stage, list(_unwanted(irrelevant))
     if stage in {"not_retrieved", "lost_in_rerank"}:

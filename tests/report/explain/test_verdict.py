@@ -73,3 +73,11 @@ def test_a_failed_case_says_how_the_target_failed(kind: Any) -> None:
     assert (found.record.outcome, found.record.error) == ("error", error)
     assert metric(found, "mrr").reason == f"{kind}: what happened"
     assert found.next_steps
+
+
+def test_a_request_that_the_target_refuses_is_mended_in_its_mapping() -> None:
+    refused = "http://t/ask: HTTP 400; fields sent: question; map them in"
+    message = f"{refused} [tool.rageval.target.request]"
+    found = explained(case(S), None, error=ErrorInfo(kind="http", message=message))
+    (step,) = found.next_steps
+    assert step.startswith("Name the fields that your API takes in [tool.rageval.target.request]")
